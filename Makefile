@@ -1,0 +1,281 @@
+# epprof: one Makefile, no recursion, no configure.  `make help` lists the targets.
+#
+#   V=1        shows the commands               WERROR=1  makes warnings errors
+#   SAN=...    address,undefined or thread; each variant has a build tree of its own (BUILD)
+#   T=...      with check: only these programs, "check_codec check_ledger"
+#   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
+#   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR.
+
+CFLAGS ?= -O2 -g
+CXXFLAGS ?= $(CFLAGS)
+PKG_CONFIG ?= pkg-config
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+INSTALL ?= install
+
+comma := ,
+COMPILER := $(filter-out cc gcc,$(notdir $(firstword $(CC))))
+BUILD ?= build$(addprefix -,$(COMPILER))$(addprefix -,$(subst $(comma),-,$(SAN)))
+O := $(BUILD)/objects
+VERSION := $(shell sed -n 's/^\#define EPPROF_VERSION "\(.*\)"/\1/p' api/epprof/epprof.h)
+SOVERSION := 0
+
+# Headers of ONNX Runtime itself, for the test plugins that are built on them alone; without them these are left out.
+ORT_HEADERS ?= $(wildcard ../shared/third_party/onnxruntime)
+
+# ---- what is made of what ----
+
+RUNTIME_DIRS ?= base wire file record plugins timeline export import
+sources = $(foreach dir,$(1),$(sort $(wildcard $(dir)/*.c)))
+objects = $(patsubst %.c,$(O)/%.o,$(patsubst %.cc,$(O)/%.o,$(1)))
+runtime = $(call sources,$(addprefix runtime/,$(filter $(1),$(RUNTIME_DIRS))))
+
+# Stateless: linked, hidden, into both shared libraries, and once into the static libepprof.a.
+STATELESS := $(filter runtime/wire/% runtime/file/codec.c runtime/base/checksum.c,$(call runtime,base wire file))
+# Reading a trace, and writing one that is finished, is libepprof-trace's; the rest of file/ records one: libepprof's.
+READING := $(filter runtime/file/reader%.c runtime/file/validate%.c runtime/file/trace_reader%.c \
+	runtime/file/trace_writer%.c,$(call runtime,file))
+
+EPPROF := $(filter-out $(STATELESS) $(READING),$(call runtime,base file record plugins))
+TRACE := $(READING) $(call runtime,timeline export import)
+KIT := $(call sources,ep_kit)
+CLI := $(call sources,cli)
+ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
+# NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
+sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
+BENCHES := $(call sources,bench)
+TESTS := $(sort $(wildcard tests/check_*.c))
+TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))
+SCRIPTS := $(filter-out %.c %.h,$(sort $(wildcard tests/check_*)))
+TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(call sources,tests/plugins))
+
+LIBEPPROF := $(BUILD)/libepprof.so
+LIBTRACE := $(BUILD)/libepprof-trace.so
+LIBKIT := $(BUILD)/libepprof_ep.a
+LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
+SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
+PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
+TEST_PROGRAMS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
+TEST_LIBRARIES := $(TEST_PLUGINS:tests/plugins/%.c=$(BUILD)/tests/plugins/%.so)
+BENCH := $(if $(BENCHES),$(BUILD)/bench/bench)
+
+# ---- flags ----
+
+WARNINGS := -Wall -Wextra -Wshadow -Wundef -Wvla -Wpointer-arith -Wwrite-strings $(if $(WERROR),-Werror)
+C_WARNINGS := -Wstrict-prototypes -Wmissing-prototypes
+SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+COMMON := $(WARNINGS) $(SANITIZE) -fPIC -fvisibility=hidden -pthread -MMD -MP
+
+# Only the runtime and the tests may see more than api/ (tests/lint checks the includes one by one).
+# The kit is dropped into the trees of others, so it gets no feature macro from here.
+FLAGS_runtime := -D_GNU_SOURCE -Iapi -Iruntime -I.
+FLAGS_cli := -D_GNU_SOURCE -Iapi
+FLAGS_ep_kit := -Iapi
+FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
+# A call of a library without a detour: what it costs is the library's then.
+FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
+FLAGS_tests := -D_GNU_SOURCE -Iapi -Iruntime -I. -DCHECK_BUILD='"$(abspath $(BUILD))"' -DCHECK_SOURCE='"$(CURDIR)"'
+FLAGS_tests/plugins := -D_GNU_SOURCE -Iapi
+flags = $(FLAGS_$(patsubst runtime/%,runtime,$(patsubst %/,%,$(dir $(1)))))
+
+BASE_LIBS := -lbsd -lpthread -ldl
+TRACE_LIBS := -lyajl -lm
+CHECK_CFLAGS = $(shell $(PKG_CONFIG) --cflags check)
+CHECK_LIBS = $(shell $(PKG_CONFIG) --libs check)
+SHARED := -shared $(SANITIZE) $(if $(SAN),,-Wl,-z,defs)
+LIBRARY = $(SHARED) -Wl,-z,nodelete -Wl,-soname,$(@F).$(SOVERSION) $(if $(SAN),,-Wl,--version-script=epprof.map)
+
+Q := $(if $(V),,@)
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@echo "  $(1)	$(patsubst $(BUILD)/%,%,$@)")
+
+# ---- targets ----
+
+# What shells put into the environment under this name is not meant.
+HOST := digits
+HOSTS := digits onnxruntime
+DEPS := build/deps
+
+.PHONY: all lib tests check check-interop run run-digits run-onnxruntime bench lint format install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: lib $(PROGRAMS) $(SAMPLE_EPS)
+
+lib: $(LIBRARIES)
+
+tests: all $(TEST_PROGRAMS) $(TEST_LIBRARIES)
+
+help:
+	@echo "all (default)  the libraries, the command epprof, the sample"
+	@echo "run            the main job: the sample recognises digits under a session, then its summary"
+	@echo "               HOST=onnxruntime: in ONNX Runtime, which is fetched from PyPI"
+	@echo "check          builds and runs the tests; T=check_codec runs one"
+	@echo "check-interop  runs the tests with ONNX Runtime itself, from PyPI; T=check_drift.py runs one"
+	@echo "bench          measures, and compares with the bounds"
+	@echo "lint, format   checks the sources; formats them"
+	@echo "install, uninstall, clean, lib, tests"
+
+$(O)/%.o: %.c
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(COMMON) $(C_WARNINGS) $(call flags,$<) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(O)/%.o: %.cc
+	$(call say,CXX)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(COMMON) $(call flags,$<) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+
+$(call objects,$(TESTS) $(TEST_SHARED)): EXTRA = $(CHECK_CFLAGS)
+$(O)/tests/plugins/official_%.o: EXTRA = -isystem $(ORT_HEADERS)
+
+$(BUILD)/%.a:
+	$(call say,AR)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(BUILD)/libepprof.a: $(call objects,$(EPPROF) $(STATELESS))
+$(BUILD)/libepprof-trace.a: $(call objects,$(TRACE))
+$(LIBKIT): $(call objects,$(KIT))
+# Tests see private symbols: everything, once, and what several of them share.
+$(BUILD)/tests/libeverything.a: $(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(KIT) $(ACCELERATOR) $(TEST_SHARED))
+
+$(LIBEPPROF): $(call objects,$(EPPROF) $(STATELESS)) epprof.map
+	$(call say,LD)
+	$(Q)$(CC) $(LIBRARY) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) $(BASE_LIBS)
+	$(Q)ln -sf $(@F).$(SOVERSION) $@
+
+$(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
+	$(call say,LD)
+	$(Q)$(CC) $(LIBRARY) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) -L$(BUILD) -lepprof $(BASE_LIBS) $(TRACE_LIBS)
+	$(Q)ln -sf $(@F).$(SOVERSION) $@
+
+# The build tree runs from where it is.
+PROGRAM = $(CC) $(SANITIZE) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
+
+# Its name, and where it finds the libraries from where it lies.
+LINK_COMMAND = $(CC) $(SANITIZE) -pthread $(CFLAGS) $(LDFLAGS) -o $(1) $(call objects,$(CLI)) \
+	-L$(BUILD) -Wl,-rpath,'$$ORIGIN/$(2)' -lepprof-trace -lepprof -lbsd -lm
+
+$(BUILD)/epprof: $(call objects,$(CLI)) $(LIBTRACE) $(LIBEPPROF)
+	$(call say,LD)
+	$(Q)$(call LINK_COMMAND,$@,.)
+
+$(BUILD)/digits: $(call objects,$(wildcard ep_sample/digits*.c)) $(LIBEPPROF)
+	$(call say,LD)
+	$(Q)$(PROGRAM) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof -lm
+
+.SECONDEXPANSION:
+$(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $(ACCELERATOR)) $(LIBKIT)
+	$(call say,LD)
+	$(Q)$(if $(wildcard ep_sample/$*.cc),$(CXX),$(CC)) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+# The sample EP with a stand-in for the kit.
+$(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(ACCELERATOR))
+
+$(BUILD)/tests/plugins/%.so: $(O)/tests/plugins/%.o $(LIBKIT)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+$(TEST_PROGRAMS): $(BUILD)/tests/%: $(O)/tests/%.o $(BUILD)/tests/libeverything.a
+	$(call say,LD)
+	$(Q)$(PROGRAM) $(BUILD)/tests/libeverything.a $(CHECK_LIBS) $(BASE_LIBS) $(TRACE_LIBS)
+
+# It makes traces to measure reading by, so it has the format's writing half of its own.
+$(BENCH): $(call objects,$(BENCHES) $(STATELESS)) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(PROGRAM) $(LIBKIT) -L$(BUILD) -Wl,-rpath,'$$ORIGIN/..' -lepprof-trace -lepprof -lbsd -lm
+
+# ---- running ----
+
+check: tests
+	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' ORT_HEADERS='$(ORT_HEADERS)' \
+		tests/run $(if $(T),$(T),$(notdir $(TESTS:.c=) $(SCRIPTS)))
+
+# Tests in real frameworks, which are fetched from PyPI; the others need neither them nor a network.
+check-interop: all $(TEST_LIBRARIES)
+	$(Q)BUILD='$(BUILD)' $(if $(SAN),$(error a Python that is not sanitized cannot load SAN=$(SAN))) tests/interop/run $(T)
+
+run: $(if $(filter $(HOST),$(HOSTS)),run-$(HOST),$(error HOST=$(HOST) is none of: $(HOSTS)))
+
+run-digits: all
+	@mkdir -p $(BUILD)/run
+	$(Q)$(BUILD)/digits --force -o $(BUILD)/run/digits.epp
+	$(Q)$(BUILD)/epprof summary $(BUILD)/run/digits.epp
+
+run-onnxruntime: $(SAMPLE_EPS)
+	@mkdir -p $(BUILD)/run
+	$(Q)python=$$(tests/interop/environment.py --under $(DEPS) onnxruntime numpy) && \
+		$$python ep_sample/digits_onnxruntime.py $(BUILD)/libsample_ort_ep.so $(BUILD)/run/digits
+
+bench: $(BENCH)
+	$(Q)$(BENCH) $(B)
+
+lint:
+	$(Q)tests/lint
+
+format:
+	$(Q)clang-format -i $$(tests/lint --list)
+
+# ---- installing ----
+
+DIRS_bin := '$(DESTDIR)$(BINDIR)'
+DIRS_lib := '$(DESTDIR)$(LIBDIR)'
+DIRS_pc := '$(DESTDIR)$(LIBDIR)/pkgconfig'
+DIRS_api := '$(DESTDIR)$(INCLUDEDIR)/epprof'
+PACKAGES := epprof epprof-trace epprof-ep
+# The installed command finds the libraries next to it, wherever the two were put together.
+FROM_BIN_TO_LIB = $(shell realpath -ms --relative-to='$(BINDIR)' '$(LIBDIR)')
+
+define PC_epprof
+Description: Records events of hosts and of execution providers on one timeline
+Libs: -L$${libdir} -lepprof
+Libs.private: $(BASE_LIBS)
+endef
+define PC_epprof-trace
+Description: Reads, merges and exports traces of epprof
+Requires: epprof
+Libs: -L$${libdir} -lepprof-trace
+Libs.private: $(TRACE_LIBS)
+endef
+define PC_epprof-ep
+Description: The kit for execution providers that embed OrtEpProfilerImpl
+Libs: -L$${libdir} -lepprof_ep -lpthread
+endef
+define PC
+prefix=$(PREFIX)
+libdir=$(LIBDIR)
+includedir=$(INCLUDEDIR)
+
+Name: $(1)
+Version: $(VERSION)
+Cflags: -I$${includedir}
+$(PC_$(1))
+endef
+$(foreach package,$(PACKAGES),$(eval export PC_TEXT_$(subst -,_,$(package)) = $$(call PC,$(package))))
+
+install: all
+	$(Q)$(INSTALL) -d $(DIRS_bin) $(DIRS_lib) $(DIRS_pc) $(DIRS_api)
+	$(Q)$(INSTALL) -m 644 api/epprof/*.h $(DIRS_api)
+	$(Q)$(INSTALL) -m 644 $(filter %.a,$(LIBRARIES)) $(DIRS_lib)
+	$(Q)for lib in $(basename $(notdir $(filter %.so,$(LIBRARIES)))); do \
+		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
+		ln -sf $$lib.so.$(VERSION) $(DIRS_lib)/$$lib.so.$(SOVERSION) && \
+		ln -sf $$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so || exit 1; done
+	$(Q)$(call LINK_COMMAND,$(DIRS_bin)/epprof,$(FROM_BIN_TO_LIB))
+	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
+
+uninstall:
+	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a
+	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
+		$(DIRS_lib)/$(lib).so.$(VERSION))
+	rm -rf $(DIRS_api)
+
+clean:
+	rm -rf build build-*
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,97 @@
+/* epprof: what an epprof host offers an execution provider beyond ONNX Runtime's tables.
+ *
+ * Found by name through OrtApi::GetExperimentalFunction (slot 422, ONNX Runtime 1.28 and later); real ONNX Runtime
+ * answers NULL, and the EP then has CreateProfilingEvent's microseconds only.  The kit (epprof/ep.h) uses these where
+ * they are; an EP without the kit may call them itself.  Names follow ONNX Runtime's `<Struct>_<Function>_SinceV<N>`.
+ *
+ * All functions: Thread: [any-thread], from StartProfiling until EndProfiling returns, on the profiler that the host
+ * attached; they never block and never fail loudly: what cannot be kept is counted in the host's ledger.
+ */
+#ifndef EPPROF_EP_PUSH_H
+#define EPPROF_EP_PUSH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/ort_ep_profiler.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct EpprofArg {
+	const char *key;
+	const char *text; /* EPPROF_ARG_TEXT: the value; else unused */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+	} number;
+	uint32_t type;       /* 0 i64, 1 u64, 2 f64, 3 text: as epp_arg_type */
+	uint32_t text_bytes; /* of text */
+} EpprofArg;
+
+typedef struct EpprofEvent {
+	uint64_t start_ticks; /* of the clock named by `clock` */
+	uint64_t end_ticks;
+	uint64_t parent; /* the id that StartEvent gave; 0: none */
+	const char *name;
+	const EpprofArg *args;
+	uint32_t args_count;
+	uint32_t category; /* OrtProfilingEventCategory; 2 is a kernel */
+	int32_t device;    /* -1: not a device */
+	uint32_t clock;    /* an EpprofClock's id */
+	int64_t stream;
+} EpprofEvent;
+
+/* A clock of the EP, described before the first event that uses it. */
+typedef struct EpprofClock {
+	uint32_t id;   /* the EP's choice, below 64 */
+	uint32_t kind; /* 1 device, related by pairs; 2 durations only */
+	uint32_t bits; /* where the counter wraps; 0: 64 */
+	uint32_t reserved;
+	uint64_t ticks_per_second;
+} EpprofClock;
+
+typedef struct EpprofClockPair {
+	uint64_t device_ticks;
+	uint64_t host_ticks;       /* of EpprofApi_HostTicks_SinceV1, the middle of the bracket */
+	uint64_t half_width_ticks; /* host ticks: half of the bracket */
+	uint32_t clock;
+	uint32_t reserved;
+} EpprofClockPair;
+
+/* What an EP produced and lost since StartProfiling, cumulative. */
+typedef struct EpprofLedger {
+	uint64_t emitted;          /* events the EP's code emitted, lost ones included */
+	uint64_t lost_no_buffer;   /* its buffer was full */
+	uint64_t lost_refused;     /* broke a rule */
+	uint64_t lost_outside_run; /* emitted before StartProfiling or after EndProfiling */
+	uint64_t lost_other;
+} EpprofLedger;
+
+typedef struct EpprofBatch {
+	size_t struct_size; /* sizeof(EpprofBatch) of the EP */
+	const EpprofEvent *events;
+	size_t events_count;
+	const EpprofClock *clocks;
+	size_t clocks_count;
+	const EpprofClockPair *pairs;
+	size_t pairs_count;
+	const EpprofLedger *ledger; /* NULL: nothing new */
+} EpprofBatch;
+
+/* "EpprofApi_PushEvents_SinceV1": clocks first, then pairs, then events, then the ledger.
+ * Ownership: everything is borrowed for the call. */
+typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
+
+/* "EpprofApi_HostTicks_SinceV1": the host's clock, for pairs.  [signal-safe] */
+typedef uint64_t (*EpprofApi_HostTicks_SinceV1_Fn)(void);
+
+/* "EpprofApi_HostTicksPerSecond_SinceV1": its nominal rate. */
+typedef uint64_t (*EpprofApi_HostTicksPerSecond_SinceV1_Fn)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* epprof: writing a trace in the formats of viewers. */
+#ifndef EPPROF_EXPORT_H
+#define EPPROF_EXPORT_H
+
+#include "epprof/timeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where bytes go: returns how many it took; fewer is a failure, and errno says why. */
+typedef size_t (*epp_sink_fn)(const void *bytes, size_t bytes_count, void *user);
+
+typedef struct epp_export_format {
+	const char *name;        /* "chrome", for -t */
+	const char *extension;   /* ".json" */
+	const char *description; /* one line, for help */
+} epp_export_format;
+
+/* The formats there are; NULL beyond the last. */
+EPP_EXPORT const epp_export_format *epp_export_format_at(size_t index);
+
+typedef struct epp_export_options {
+	size_t struct_size;
+	const epp_timeline_options *timeline; /* NULL: everything */
+	const volatile int *cancel; /* may be NULL; once it is not 0 the export ends with EPP_UNAVAILABLE and leaves no file
+	                               behind.  A signal handler may set it. */
+} epp_export_options;
+
+/* What a format could not hold; texts for people, one a line ("12 flows left out"). */
+typedef void (*epp_receipt_fn)(void *user, const char *text);
+
+/* Writes `trace` as `format` into the sink.  The first failed write ends it.  While it runs, a thread of its own reads the
+ * trace; `sink` and `receipt` are called on the caller's.
+ * Errors: EPP_NOT_FOUND (format), EPP_INVALID_ARGUMENT, EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY, EPP_UNAVAILABLE
+ * (cancelled).  `options` and `receipt` may be NULL. */
+EPP_EXPORT epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_options *options,
+                                  epp_sink_fn sink, void *sink_user, epp_receipt_fn receipt, void *receipt_user)
+    EPP_MUST_CHECK;
+
+/* The same into a file that appears, complete, by rename.  An existing file is an error (EPP_UNAVAILABLE) unless
+ * `overwrite`.  "-" (standard output) and other non-regular targets (a pipe, /dev/full) are written directly. */
+EPP_EXPORT epp_status *epp_export_file(epp_trace *trace, const char *format, const epp_export_options *options,
+                                       const char *path, int overwrite, epp_receipt_fn receipt, void *receipt_user)
+    EPP_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,356 @@
+/* epprof: the function tables that an execution provider library is given: OrtApiBase -> OrtApi -> OrtEpApi, ONNX
+ * Runtime's of API version 29.  Included by epprof/ort_ep_profiler.h, which says what names and `unnamed_` mean.
+ *
+ * A table only grows: an entry stands in its slot from the version on that brought it, and a table of an older version
+ * ends before it.  Ask GetApi for the smaller of the version compiled with and the minor of GetVersionString, and touch
+ * no slot that is younger than what was asked for.
+ * libepprof serves what an EP calls on the way to CreateProfiler and in profiling ([served] below); every other entry,
+ * named or not, is callable and gives by its return type a status ORT_NOT_IMPLEMENTED, NULL, 0 or nothing.
+ *
+ * Thread: all entries [any-thread], on objects that no other thread changes meanwhile.
+ * Ownership: Create gives, Release takes and allows NULL; texts live as long as the object that gave them.
+ * Errors: a status is the caller's, for ReleaseStatus; the `out` parameter of a served entry is NULL or 0 then.
+ */
+#ifndef EPPROF_ORT_TABLES_H
+#define EPPROF_ORT_TABLES_H
+
+#include "epprof/ort_ep_profiler.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Slots of the two tables, as of version 29. */
+#define EPPROF_ORT_API_SLOTS 425
+#define EPPROF_ORT_EP_API_SLOTS 74
+
+/* OrtApi::GetExperimentalFunction by its slot, for code that may be compiled with official headers of version 25 to 27,
+ * which lack it: the host has it if GetVersionString says 1.28 or later. */
+#define EPPROF_ORT_EXPERIMENTAL_SLOT 422
+#define EPPROF_ORT_EXPERIMENTAL_VERSION 28
+typedef void (*EpprofFunction)(void);
+typedef EpprofFunction (*EpprofGetExperimentalFunction_Fn)(const char *name);
+
+#ifndef ORT_API_VERSION
+
+/* Values not listed are types that nothing here computes with. */
+typedef enum ONNXTensorElementDataType {
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED = 0,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT = 1,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8 = 2,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 = 3,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32 = 6,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 = 7,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING = 8,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL = 9,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16 = 10,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE = 11,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 = 16
+} ONNXTensorElementDataType;
+
+typedef enum OrtOpAttrType {
+	ORT_OP_ATTR_UNDEFINED = 0,
+	ORT_OP_ATTR_INT,
+	ORT_OP_ATTR_INTS,
+	ORT_OP_ATTR_FLOAT,
+	ORT_OP_ATTR_FLOATS,
+	ORT_OP_ATTR_STRING,
+	ORT_OP_ATTR_STRINGS,
+	ORT_OP_ATTR_GRAPH,
+	ORT_OP_ATTR_TENSOR
+} OrtOpAttrType;
+
+typedef enum OrtAllocatorType {
+	OrtInvalidAllocator = -1,
+	OrtDeviceAllocator = 0,
+	OrtArenaAllocator = 1,
+	OrtReadOnlyAllocator = 2
+} OrtAllocatorType;
+
+typedef enum OrtMemType {
+	OrtMemTypeCPUInput = -2,
+	OrtMemTypeCPUOutput = -1,
+	OrtMemTypeCPU = OrtMemTypeCPUOutput,
+	OrtMemTypeDefault = 0
+} OrtMemType;
+
+typedef enum OrtDeviceMemoryType {
+	OrtDeviceMemoryType_DEFAULT = 0,
+	OrtDeviceMemoryType_HOST_ACCESSIBLE = 5
+} OrtDeviceMemoryType;
+
+typedef enum OrtMemoryInfoDeviceType {
+	OrtMemoryInfoDeviceType_CPU = 0,
+	OrtMemoryInfoDeviceType_GPU = 1,
+	OrtMemoryInfoDeviceType_FPGA = 2,
+	OrtMemoryInfoDeviceType_NPU = 3
+} OrtMemoryInfoDeviceType;
+
+typedef struct OrtCustomOp OrtCustomOp;
+typedef struct OrtCustomOpDomain OrtCustomOpDomain;
+
+typedef void (*OrtExperimentalFnPtr)(void);
+
+/* clang-format would remove the space in front of the macros that end a member. */
+/* clang-format off */
+
+struct OrtApiBase {
+	/* The tables of an API version, NULL for one above the host's own.  Ownership: static. */
+	const OrtApi *(*GetApi)(uint32_t version) EPP_ORT_NOEXCEPT;
+	/* "1.<API version>.<patch>". */
+	const char *(*GetVersionString)(void) EPP_ORT_NOEXCEPT;
+};
+
+struct OrtApi {
+	/* [served] `msg` is copied.  Without memory CreateStatus gives a static status, never NULL. */
+	OrtStatus *(*CreateStatus)(OrtErrorCode code, const char *msg) EPP_ORT_NOEXCEPT;
+	OrtErrorCode (*GetErrorCode)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
+	const char *(*GetErrorMessage)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
+	epp_ort_slot unnamed_3[7];
+	OrtStatus *(*CreateSessionOptions)(OrtSessionOptions **options) EPP_ORT_CHECK; /* [served] always empty */
+	epp_ort_slot unnamed_11[15];
+	/* [served] Custom operators are taken and never run. */
+	OrtStatus *(*CreateCustomOpDomain)(const char *domain, OrtCustomOpDomain **out) EPP_ORT_CHECK;
+	OrtStatus *(*CustomOpDomain_Add)(OrtCustomOpDomain *custom_op_domain, const OrtCustomOp *op) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_28[23];
+
+	/* Tensors: the data live as long as the value. */
+	OrtStatus *(*GetTensorMutableData)(OrtValue *value, void **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_52[3];
+	OrtStatus *(*CastTypeInfoToTensorInfo)(const OrtTypeInfo *info,
+	                                       const OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_56[4];
+	OrtStatus *(*GetTensorElementType)(const OrtTensorTypeAndShapeInfo *info,
+	                                   ONNXTensorElementDataType *out) EPP_ORT_CHECK;
+	OrtStatus *(*GetDimensionsCount)(const OrtTensorTypeAndShapeInfo *info, size_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*GetDimensions)(const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values,
+	                            size_t dim_values_length) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_63[1];
+	OrtStatus *(*GetTensorShapeElementCount)(const OrtTensorTypeAndShapeInfo *info, size_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*GetTensorTypeAndShape)(const OrtValue *value, OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_66[2];
+
+	/* [served] Descriptions of memory, which an EP makes for its devices (EpDevice_AddAllocatorInfo): nothing is
+	 * ever allocated by them.  Names are copied.  CompareMemoryInfo: 0 if equal. */
+	OrtStatus *(*CreateMemoryInfo)(const char *name, OrtAllocatorType type, int id, OrtMemType mem_type,
+	                               OrtMemoryInfo **out) EPP_ORT_CHECK;
+	OrtStatus *(*CreateCpuMemoryInfo)(OrtAllocatorType type, OrtMemType mem_type,
+	                                  OrtMemoryInfo **out) EPP_ORT_CHECK;
+	OrtStatus *(*CompareMemoryInfo)(const OrtMemoryInfo *info1, const OrtMemoryInfo *info2, int *out) EPP_ORT_CHECK;
+	OrtStatus *(*MemoryInfoGetName)(const OrtMemoryInfo *info, const char **out) EPP_ORT_CHECK;
+	OrtStatus *(*MemoryInfoGetId)(const OrtMemoryInfo *info, int *out) EPP_ORT_CHECK;
+	OrtStatus *(*MemoryInfoGetMemType)(const OrtMemoryInfo *info, OrtMemType *out) EPP_ORT_CHECK;
+	OrtStatus *(*MemoryInfoGetType)(const OrtMemoryInfo *info, OrtAllocatorType *out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_75[13];
+
+	/* A fused node's inputs and outputs, in Compute. */
+	OrtStatus *(*KernelContext_GetInputCount)(const OrtKernelContext *context, size_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*KernelContext_GetOutputCount)(const OrtKernelContext *context, size_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*KernelContext_GetInput)(const OrtKernelContext *context, size_t index,
+	                                     const OrtValue **out) EPP_ORT_CHECK;
+	OrtStatus *(*KernelContext_GetOutput)(OrtKernelContext *context, size_t index, const int64_t *dim_values,
+	                                      size_t dim_count, OrtValue **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_92[1];
+	void (*ReleaseStatus)(OrtStatus *input); /* [served] */
+	void (*ReleaseMemoryInfo)(OrtMemoryInfo *input); /* [served] */
+	epp_ort_slot unnamed_95[1];
+	void (*ReleaseValue)(OrtValue *input);
+	epp_ort_slot unnamed_97[2];
+	void (*ReleaseTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo *input);
+	void (*ReleaseSessionOptions)(OrtSessionOptions *input); /* [served] */
+	void (*ReleaseCustomOpDomain)(OrtCustomOpDomain *input); /* [served] */
+	epp_ort_slot unnamed_102[28];
+
+	/* [served] Config entries of session options.  GetSessionConfigEntry: `*size` is the room, then the bytes
+	 * needed with the NUL; with a NULL value only the size is told. */
+	OrtStatus *(*AddSessionConfigEntry)(OrtSessionOptions *options, const char *config_key,
+	                                    const char *config_value) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_131[94];
+	void (*MemoryInfoGetDeviceType)(const OrtMemoryInfo *info,
+	                                OrtMemoryInfoDeviceType *out) EPP_ORT_NOEXCEPT; /* [served] */
+	epp_ort_slot unnamed_226[11];
+	OrtStatus *(*HasSessionConfigEntry)(const OrtSessionOptions *options, const char *config_key,
+	                                    int *out) EPP_ORT_CHECK;
+	OrtStatus *(*GetSessionConfigEntry)(const OrtSessionOptions *options, const char *config_key,
+	                                    char *config_value, size_t *size) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_239[8];
+
+	/* [served] The logger that CreateEpFactories and CreateEp were given. */
+	OrtStatus *(*Logger_LogMessage)(const OrtLogger *logger, OrtLoggingLevel log_severity_level,
+	                                const char *message,
+	                                const char *file_path, int line_number, const char *func_name) EPP_ORT_CHECK;
+	OrtStatus *(*Logger_GetLoggingSeverityLevel)(const OrtLogger *logger, OrtLoggingLevel *out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_249[23];
+	OrtStatus *(*ReadOpAttr)(const OrtOpAttr *op_attr, OrtOpAttrType type, void *data, size_t len,
+	                         size_t *out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_273[16];
+	OrtStatus *(*GetValueInfoName)(const OrtValueInfo *value_info, const char **name) EPP_ORT_CHECK;
+	OrtStatus *(*GetValueInfoTypeInfo)(const OrtValueInfo *value_info, const OrtTypeInfo **type_info) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_291[4];
+
+	/* [served] Key-value pairs: keys and values are copied; the arrays are valid until the next change. */
+	void (*CreateKeyValuePairs)(OrtKeyValuePairs **out) EPP_ORT_NOEXCEPT;
+	void (*AddKeyValuePair)(OrtKeyValuePairs *kvps, const char *key, const char *value) EPP_ORT_NOEXCEPT;
+	const char *(*GetKeyValue)(const OrtKeyValuePairs *kvps, const char *key) EPP_ORT_NOEXCEPT;
+	void (*GetKeyValuePairs)(const OrtKeyValuePairs *kvps, const char *const **keys, const char *const **values,
+	                         size_t *num_entries) EPP_ORT_NOEXCEPT;
+	void (*RemoveKeyValuePair)(OrtKeyValuePairs *kvps, const char *key) EPP_ORT_NOEXCEPT;
+	void (*ReleaseKeyValuePairs)(OrtKeyValuePairs *input);
+	epp_ort_slot unnamed_301[6];
+
+	/* [served] Devices. */
+	OrtHardwareDeviceType (*HardwareDevice_Type)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
+	uint32_t (*HardwareDevice_VendorId)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
+	const char *(*HardwareDevice_Vendor)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
+	uint32_t (*HardwareDevice_DeviceId)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
+	const OrtKeyValuePairs *(*HardwareDevice_Metadata)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
+	const char *(*EpDevice_EpName)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
+	const char *(*EpDevice_EpVendor)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
+	const OrtKeyValuePairs *(*EpDevice_EpMetadata)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
+	const OrtKeyValuePairs *(*EpDevice_EpOptions)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
+	const OrtHardwareDevice *(*EpDevice_Device)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
+
+	const OrtEpApi *(*GetEpApi)(void); /* [served] static */
+	epp_ort_slot unnamed_318[2];
+
+	/* [served] More on memory.  A vendor of 0 is none; alignment 0 is the device's own. */
+	OrtStatus *(*CreateMemoryInfo_V2)(const char *name, OrtMemoryInfoDeviceType device_type, uint32_t vendor_id,
+	                                  int32_t device_id, OrtDeviceMemoryType mem_type, size_t alignment,
+	                                  OrtAllocatorType allocator_type, OrtMemoryInfo **out) EPP_ORT_CHECK;
+	OrtDeviceMemoryType (*MemoryInfoGetDeviceMemType)(const OrtMemoryInfo *info) EPP_ORT_NOEXCEPT;
+	uint32_t (*MemoryInfoGetVendorId)(const OrtMemoryInfo *info) EPP_ORT_NOEXCEPT;
+	epp_ort_slot unnamed_323[1];
+
+	/* The graph, in OrtEp::GetCapability and Compile: everything is the host's and borrowed for the call. */
+	OrtStatus *(*ValueInfo_GetValueNumConsumers)(const OrtValueInfo *value_info, size_t *num_consumers) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_325[1];
+	OrtStatus *(*ValueInfo_GetInitializerValue)(const OrtValueInfo *value_info,
+	                                            const OrtValue **value) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_327[3];
+	OrtStatus *(*ValueInfo_IsGraphOutput)(const OrtValueInfo *value_info, bool *is_graph_output) EPP_ORT_CHECK;
+	OrtStatus *(*ValueInfo_IsConstantInitializer)(const OrtValueInfo *value_info, bool *is_constant) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_332[1];
+	OrtStatus *(*Graph_GetName)(const OrtGraph *graph, const char **name) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_334[4];
+	OrtStatus *(*Graph_GetNumInputs)(const OrtGraph *graph, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetInputs)(const OrtGraph *graph, const OrtValueInfo **inputs, size_t count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetNumOutputs)(const OrtGraph *graph, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetOutputs)(const OrtGraph *graph, const OrtValueInfo **outputs, size_t count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetNumInitializers)(const OrtGraph *graph, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetInitializers)(const OrtGraph *graph, const OrtValueInfo **initializers,
+	                                    size_t count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetNumNodes)(const OrtGraph *graph, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Graph_GetNodes)(const OrtGraph *graph, const OrtNode **nodes, size_t count) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_346[2];
+	OrtStatus *(*Node_GetId)(const OrtNode *node, size_t *id) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetName)(const OrtNode *node, const char **name) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetOperatorType)(const OrtNode *node, const char **operator_type) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetDomain)(const OrtNode *node, const char **domain) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetSinceVersion)(const OrtNode *node, int *since_version) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetNumInputs)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetInputs)(const OrtNode *node, const OrtValueInfo **inputs, size_t count) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetNumOutputs)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetOutputs)(const OrtNode *node, const OrtValueInfo **outputs, size_t count) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_357[2];
+	OrtStatus *(*Node_GetNumAttributes)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetAttributes)(const OrtNode *node, const OrtOpAttr **attributes, size_t count) EPP_ORT_CHECK;
+	OrtStatus *(*Node_GetAttributeByName)(const OrtNode *node, const char *name,
+	                                      const OrtOpAttr **attribute) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_362[1];
+	OrtStatus *(*OpAttr_GetType)(const OrtOpAttr *attribute, OrtOpAttrType *type) EPP_ORT_CHECK;
+	OrtStatus *(*OpAttr_GetName)(const OrtOpAttr *attribute, const char **name) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_365[9];
+	/* [served] The memory info that EpDevice_AddAllocatorInfo gave, or NULL. */
+	const OrtMemoryInfo *(*EpDevice_MemoryInfo)(const OrtEpDevice *ep_device,
+	                                            OrtDeviceMemoryType memory_type) EPP_ORT_NOEXCEPT;
+	epp_ort_slot unnamed_375[3];
+	OrtStatus *(*GetTensorData)(const OrtValue *value, const void **out) EPP_ORT_CHECK;
+
+	/* [served] A copy, for ReleaseKeyValuePairs. */
+	OrtStatus *(*GetSessionOptionsConfigEntries)(const OrtSessionOptions *options,
+	                                             OrtKeyValuePairs **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_380[42];
+	/* [served] A function by name (epprof/ep_push.h), NULL for an unknown one.  Since version 28. */
+	OrtExperimentalFnPtr (*GetExperimentalFunction)(const char *name) EPP_ORT_NOEXCEPT;
+	epp_ort_slot unnamed_423[2];
+};
+
+struct OrtEpApi {
+	/* [served] Metadata and options are copied and may be NULL; factory and hardware device must outlive the
+	 * device. */
+	OrtStatus *(*CreateEpDevice)(OrtEpFactory *ep_factory, const OrtHardwareDevice *hardware_device,
+	                             const OrtKeyValuePairs *ep_metadata, const OrtKeyValuePairs *ep_options,
+	                             OrtEpDevice **ep_device) EPP_ORT_CHECK;
+	void (*ReleaseEpDevice)(OrtEpDevice *input);
+
+	/* What OrtEp::GetCapability claims: each call makes one fused node. */
+	OrtStatus *(*EpGraphSupportInfo_AddNodesToFuse)(OrtEpGraphSupportInfo *graph_support_info,
+	                                                const OrtNode *const *nodes, size_t num_nodes,
+	                                                const OrtNodeFusionOptions *options) EPP_ORT_CHECK;
+	OrtStatus *(*EpGraphSupportInfo_AddSingleNode)(OrtEpGraphSupportInfo *graph_support_info,
+	                                               const OrtNode *node) EPP_ORT_CHECK;
+	const char *(*NodeComputeContext_NodeName)(const OrtNodeComputeContext *context) EPP_ORT_NOEXCEPT;
+
+	/* [served] The memory info is borrowed and must outlive the device; one for each kind of memory, the newest.
+	 * ONNX Runtime calls the factory's CreateAllocator for it when the library is registered. */
+	OrtStatus *(*EpDevice_AddAllocatorInfo)(OrtEpDevice *ep_device,
+	                                        const OrtMemoryInfo *allocator_memory_info) EPP_ORT_CHECK;
+	const OrtMemoryDevice *(*MemoryInfo_GetMemoryDevice)(const OrtMemoryInfo *memory_info) EPP_ORT_NOEXCEPT;
+	epp_ort_slot unnamed_7[1];
+	bool (*MemoryDevice_AreEqual)(const OrtMemoryDevice *a, const OrtMemoryDevice *b) EPP_ORT_NOEXCEPT;
+	OrtMemoryInfoDeviceType (*MemoryDevice_GetDeviceType)(const OrtMemoryDevice *memory_device) EPP_ORT_NOEXCEPT;
+	OrtDeviceMemoryType (*MemoryDevice_GetMemoryType)(const OrtMemoryDevice *memory_device) EPP_ORT_NOEXCEPT;
+	uint32_t (*MemoryDevice_GetVendorId)(const OrtMemoryDevice *memory_device) EPP_ORT_NOEXCEPT;
+	uint32_t (*MemoryDevice_GetDeviceId)(const OrtMemoryDevice *memory_device) EPP_ORT_NOEXCEPT;
+	epp_ort_slot unnamed_13[3];
+
+	/* [served] Vendor and metadata are copied; metadata may be NULL. */
+	OrtStatus *(*CreateHardwareDevice)(OrtHardwareDeviceType type, uint32_t vendor_id, uint32_t device_id,
+	                                   const char *vendor_name, const OrtKeyValuePairs *metadata,
+	                                   OrtHardwareDevice **hardware_device) EPP_ORT_CHECK;
+	void (*ReleaseHardwareDevice)(OrtHardwareDevice *input);
+	epp_ort_slot unnamed_18[31];
+	OrtStatus *(*GetEnvConfigEntries)(OrtKeyValuePairs **config_entries) EPP_ORT_CHECK; /* [served] always empty */
+	epp_ort_slot unnamed_50[15];
+
+	/* [served] Profiling events.  Create copies all strings; -1 where process or thread does not apply; the arrays
+	 * may be NULL if num_args is 0; of two args with one key the first counts.  Name and value belong to the event.
+	 * GetArgValue: NULL for a key that the event lacks.
+	 * Units: us since the profile began (see OrtEpProfilerImpl::StartProfiling).
+	 * Errors: ORT_INVALID_ARGUMENT for a category above 3 or a NULL. */
+	OrtStatus *(*CreateProfilingEvent)(OrtProfilingEventCategory category, int32_t process_id, int32_t thread_id,
+	                                   const char *event_name, int64_t timestamp_us, int64_t duration_us,
+	                                   const char *const *arg_keys, const char *const *arg_values, size_t num_args,
+	                                   OrtProfilingEvent **out) EPP_ORT_CHECK;
+	void (*ReleaseProfilingEvent)(OrtProfilingEvent *input);
+	OrtStatus *(*ProfilingEvent_GetCategory)(const OrtProfilingEvent *event,
+	                                         OrtProfilingEventCategory *out) EPP_ORT_CHECK;
+	OrtStatus *(*ProfilingEvent_GetName)(const OrtProfilingEvent *event, const char **out) EPP_ORT_CHECK;
+	OrtStatus *(*ProfilingEvent_GetTimestampUs)(const OrtProfilingEvent *event, int64_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*ProfilingEvent_GetDurationUs)(const OrtProfilingEvent *event, int64_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*ProfilingEvent_GetArgValue)(const OrtProfilingEvent *event, const char *key,
+	                                         const char **out) EPP_ORT_CHECK;
+
+	/* [served] Only in EndProfiling, with its container; count above 0; may be called often, but batches are
+	 * cheaper.
+	 * Ownership: the events stay the caller's, who releases them. */
+	OrtStatus *(*ProfilingEventsContainer_AddEvents)(OrtProfilingEventsContainer *events_container,
+	                                                 const OrtProfilingEvent *const *events,
+	                                                 size_t num_events) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_73[1];
+};
+
+/* clang-format on */
+
+#undef EPP_ORT_CHECK
+#undef EPP_ORT_NOEXCEPT
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "epprof/ort_layout.h"
+
+#endif

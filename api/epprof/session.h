@@ -1,0 +1,266 @@
+/* epprof: recording sessions, for host applications (ONNX Runtime is one, your server another).
+ *
+ *   epp_name matmul = epp_name_intern("matmul");
+ *   epp_session *session;
+ *   epp_session_create(&(epp_session_options){ .struct_size = sizeof(epp_session_options), .path = "run.epp" }, &session);
+ *   epp_session_start(session);
+ *   uint64_t id = epp_event_begin(session, EPP_NODE, matmul);
+ *   ...
+ *   epp_event_end(session, id, NULL, 0);
+ *   epp_session_end(session);
+ *   epp_session_wait(session, UINT64_MAX);
+ *   epp_session_release(session);
+ *
+ * A session records the events of all threads into a .epp file, or into memory, and drives the profilers attached to it
+ * as ONNX Runtime drives an execution provider's.  Sessions are independent of each other; any number may record at
+ * once.  A session may be started and ended again and again: each time is a run of the same trace.
+ *
+ * The session that NULL stands for is the process's default session, the one that EPPROF_OUTPUT=file.epp starts when
+ * the library is loaded.  Without EPPROF_OUTPUT it records nothing and costs next to nothing.
+ *
+ * Which function may run beside which, on one session:
+ *                 | create | attach | start | begin..async | end | wait | release |
+ *   attach        |   -    |   X    |   X   |      ok      |  X  |  X   |    X    |   X: one at a time (the session-thread)
+ *   start         |   -    |   X    |   X   |      ok      |  X  |  X   |    X    |   ok: always allowed
+ *   begin..async  |   -    |   ok   |   ok  |      ok      |  ok |  ok  |    ok   |
+ * A recording call on a released session, or beside `release`, is harmless: it records nothing and begin returns 0.
+ */
+#ifndef EPPROF_SESSION_H
+#define EPPROF_SESSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/ort_ep_profiler.h"
+#include "epprof/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_session epp_session;
+
+/* ---- names ---- */
+
+/* An interned string.  Valid for the life of the process; 0 is never a name. */
+typedef uint32_t epp_name;
+
+/* Interns a name, a category or an arg key.  The same bytes give the same number for the life of the process.
+ * At most 65,536 bytes are kept (cut and marked with "..."); a full table (1 Mi names, 256 MiB of text) or no memory
+ * gives the reserved name "(name lost)".  Takes a lock for a new text: do it once, not per event.
+ * Thread: [any-thread].  Ownership: the text is copied. */
+EPP_EXPORT epp_name epp_name_intern(const char *text);
+
+/* The same for `bytes` bytes, which may hold anything, zeros too. */
+EPP_EXPORT epp_name epp_name_intern_bytes(const char *text, size_t bytes);
+
+/* The text of a name; "(unknown)" for a number that names nothing.
+ * Thread: [any-thread].  Ownership: valid until the process ends. */
+EPP_EXPORT const char *epp_name_text(epp_name name);
+
+/* ---- sessions ---- */
+
+typedef enum epp_policy {
+	EPP_POLICY_STREAM = 0, /* no limit but the disk's */
+	EPP_POLICY_RING = 1,   /* bounded by max_bytes, keeps the newest */
+	EPP_POLICY_STOP = 2    /* bounded by max_bytes, keeps the oldest */
+} epp_policy;
+
+typedef enum epp_blame { EPP_BLAME_NONE = 0, EPP_BLAME_HOST = 1, EPP_BLAME_PLUGIN = 2, EPP_BLAME_SYSTEM = 3 } epp_blame;
+
+/* Told of what went wrong and whose fault it is; the library itself never prints.
+ * Thread: [any-thread], never while the library holds a lock.  Ownership: the text is borrowed for the call. */
+typedef void (*epp_log_fn)(void *user, epp_blame blame, const char *text);
+
+typedef struct epp_session_options {
+	size_t struct_size;    /* sizeof(epp_session_options) of the caller; a non-zero unknown tail is an error */
+	const char *path;      /* the .epp to write; NULL: in memory.  %pid% and %hostname% are expanded */
+	const char *label;     /* what the session is called in the trace; NULL: the program's name */
+	uint64_t memory_bytes; /* in memory: the most that finished blocks may take; 0: 256 MiB */
+	uint64_t max_bytes;    /* ring and stop: the file's limit; 0 with those is an error */
+	uint64_t release_timeout_ns; /* how long release waits for a plugin; 0: one second */
+	epp_log_fn log;              /* NULL: nobody is told; the ledger still counts */
+	void *log_user;
+	uint32_t policy;    /* epp_policy */
+	uint32_t overwrite; /* 1: a file at `path` is replaced; 0: it is an error */
+} epp_session_options;
+
+/* Makes a session, idle.  A file is created (window mapped and touched) here, so that start is quick.
+ * Errors: EPP_INVALID_ARGUMENT, EPP_IO (message names the path), EPP_BUSY (another live process or session writes that
+ * file), EPP_OUT_OF_MEMORY.  `*session` is NULL on failure.
+ * Thread: [any-thread].  Ownership: the caller releases the session; options and strings are copied. */
+EPP_EXPORT epp_status *epp_session_create(const epp_session_options *options, epp_session **session) EPP_MUST_CHECK;
+
+/* Attaches a profiler: any OrtEpProfilerImpl, most often one that epp_plugin_profiler_create made.  `label` is what its
+ * tracks are called (NULL: "ep").
+ * Errors: EPP_UNAVAILABLE while recording; EPP_INCOMPATIBLE if the version is below 25 or a required entry is NULL.
+ * Thread: [session-thread].  Ownership: on success the session calls Release, after the last EndProfiling. */
+EPP_EXPORT epp_status *epp_session_attach(epp_session *session, OrtEpProfilerImpl *profiler, const char *label)
+    EPP_MUST_CHECK;
+
+/* Starts a run: from now on events are recorded.  Waits for a pending end of the run before.  StartProfiling is called
+ * on each profiler, in order of attaching, on this thread; a profiler that fails there is kept, its error counted, and
+ * its other callbacks still come, as in ONNX Runtime.
+ * Errors: EPP_UNAVAILABLE if it records already; EPP_IO.
+ * Thread: [session-thread]. */
+EPP_EXPORT epp_status *epp_session_start(epp_session *session) EPP_MUST_CHECK;
+
+/* Ends the run: nothing recorded by any thread after this returns belongs to it.  Events still open become `unended`.
+ * Returns within 10 ms: a worker calls EndProfiling, the helper writes what is left.  Ending twice does nothing.
+ * Thread: [session-thread]. */
+EPP_EXPORT epp_status *epp_session_end(epp_session *session) EPP_MUST_CHECK;
+
+/* Waits until the ended run is wholly written: profilers asked, every region a block.
+ * Units: nanoseconds, UINT64_MAX for ever.  Errors: EPP_TIMEOUT; else the first error of the run (a failed write, a
+ * profiler's status), once.
+ * Thread: [session-thread]. */
+EPP_EXPORT epp_status *epp_session_wait(epp_session *session, uint64_t timeout_ns) EPP_MUST_CHECK;
+
+/* Ends the run if there is one, waits for it (at most options.release_timeout_ns), finishes the file and frees the
+ * session.  A plugin that takes longer keeps session and profiler, which then go when it is done: the helper sees to it.
+ * NULL does nothing.
+ * Thread: [session-thread]. */
+EPP_EXPORT void epp_session_release(epp_session *session);
+
+/* Reads the bytes of a session's trace as they are now, file or memory alike: for readers in the same process.
+ * Returns how many were copied, less than `bytes` only at the end.
+ * Thread: [any-thread], not beside release. */
+EPP_EXPORT size_t epp_session_read(epp_session *session, uint64_t offset, void *buffer, size_t bytes);
+
+/* The process's default session, or NULL if EPPROF_OUTPUT is not set (or could not be followed).
+ * Thread: [any-thread].  Ownership: the library's; do not release. */
+EPP_EXPORT epp_session *epp_session_default(void);
+
+/* Units: events.  What was lost so far, by reason (see epp_loss), over all threads of the session and all its runs.
+ * Thread: [any-thread], not beside release. */
+typedef enum epp_loss {
+	EPP_LOSS_NO_BUFFER = 0, /* the pool of chunks was dry */
+	EPP_LOSS_NO_SLOT = 1,   /* more threads at once than slots */
+	EPP_LOSS_TOO_DEEP = 2,  /* more than 64 open events on one thread */
+	EPP_LOSS_TOO_LARGE = 3, /* args beyond the limits: the event is kept, its args are cut; counts cuts, not events */
+	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more */
+	EPP_LOSS_DISK = 5,    /* a write failed */
+	EPP_LOSS_POLICY = 6,  /* stop: full; ring: overwritten */
+	EPP_LOSS_FILTER = 7,  /* filtered out on request */
+	EPP_LOSS_AFTER_END = 8,   /* an end that came after the session's end */
+	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted */
+	EPP_LOSS_PLUGIN = 10,     /* what a plugin says it lost itself */
+	EPP_LOSS_ENTRY_COUNT = 16 /* room in the format */
+} epp_loss;
+EPP_EXPORT uint64_t epp_session_lost(epp_session *session, epp_loss reason);
+
+/* ---- recording ---- */
+
+/* Events have one of four categories, ONNX Runtime's. */
+typedef enum epp_category { EPP_SESSION = 0, EPP_NODE = 1, EPP_KERNEL = 2, EPP_API = 3 } epp_category;
+
+typedef enum epp_arg_type { EPP_ARG_I64 = 0, EPP_ARG_U64 = 1, EPP_ARG_F64 = 2, EPP_ARG_TEXT = 3 } epp_arg_type;
+
+/* A key and a value.  At most 255 arg slots and 32 KiB of text a record are kept; what is cut is counted. */
+typedef struct epp_arg {
+	epp_name key;
+	uint32_t type; /* epp_arg_type */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+		const char *text; /* any bytes; borrowed for the call, stored inline in the record, never interned */
+	} value;
+	size_t text_bytes; /* EPP_ARG_TEXT only */
+} epp_arg;
+
+/* How many sessions record now; read it through EPPROF_ENABLED(). */
+EPP_EXPORT extern uint32_t epp_recording_count;
+
+/* True while any session of the process records: one load and a branch, to skip preparing names and args. */
+#if defined(__GNUC__)
+#define EPPROF_ENABLED() (__builtin_expect(__atomic_load_n(&epp_recording_count, __ATOMIC_RELAXED) != 0, 0))
+#else
+#define EPPROF_ENABLED() (epp_recording_count != 0)
+#endif
+
+/* Begins an event on the calling thread: the clock is read, then StartEvent is called on each profiler.
+ * Returns its id, unique in the process, or 0 when nothing records or 64 events are open on this thread (counted).
+ * Never blocks, allocates (after a thread's first event), locks or calls the system.
+ * Thread: [event-thread]; not from a profiler's callback (then 0), not from a signal handler. */
+EPP_EXPORT uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name);
+
+/* The slow form: interns `text` each time. */
+EPP_EXPORT uint64_t epp_event_begin_text(epp_session *session, epp_category category, const char *text);
+
+/* Ends an event: the clock is read, the record is stored (a kill from here on cannot lose it), then StopEvent is called.
+ * Ending an outer event ends the inner ones as `unended`.  An id begun on another thread is joined when the trace is
+ * read.  0 does nothing; an id of an earlier run counts as `after end`.
+ * Thread: [event-thread].  Ownership: args are borrowed for the call. */
+EPP_EXPORT void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
+
+/* The same for an event whose name and category are known only now (ONNX Runtime's StartEvent carries none). */
+EPP_EXPORT void epp_event_end_named(epp_session *session, uint64_t id, epp_category category, epp_name name,
+                                    const epp_arg *args, size_t args_count);
+
+/* A moment on the calling thread. */
+EPP_EXPORT void epp_instant(epp_session *session, epp_category category, epp_name name, const epp_arg *args,
+                            size_t args_count);
+
+/* The value of a counter at this moment. */
+EPP_EXPORT void epp_counter_i64(epp_session *session, epp_name name, int64_t value);
+EPP_EXPORT void epp_counter_f64(epp_session *session, epp_name name, double value);
+
+/* An arrow from one event to another, by their ids, drawn at this moment. */
+EPP_EXPORT void epp_flow(epp_session *session, uint64_t from_id, uint64_t to_id);
+
+/* An event that nests in nothing and may end on any thread (a request, a transfer). */
+EPP_EXPORT uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name);
+EPP_EXPORT void epp_async_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
+
+/* ---- tracks: work timed elsewhere ---- */
+
+/* A row of the timeline with a clock of its own; belongs to a session; 0 is none. */
+typedef uint32_t epp_track;
+
+typedef enum epp_clock_kind {
+	EPP_CLOCK_HOST = 0,         /* ticks of epp_host_ticks() */
+	EPP_CLOCK_DEVICE = 1,       /* ticks of a device, related to the host by epp_clock_pair_add */
+	EPP_CLOCK_DURATION_ONLY = 2 /* no common clock: events are placed inside their parent and marked */
+} epp_clock_kind;
+
+typedef struct epp_track_options {
+	size_t struct_size;
+	const char *name;          /* "stream 1" */
+	const char *group;         /* rows with the same group stand together, "Accelerator 0"; NULL: none */
+	uint64_t ticks_per_second; /* of its clock; not for EPP_CLOCK_HOST */
+	uint32_t clock_kind;       /* epp_clock_kind */
+	uint32_t clock_bits;       /* where the device's counter wraps; 0: 64 */
+	int32_t device;            /* -1: not a device */
+	uint32_t clock_of;         /* 0: a clock of its own; else shares that track's clock */
+	int64_t stream;
+} epp_track_options;
+
+/* Makes a track.  Errors: EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY (4,096 tracks a session).
+ * Thread: [any-thread].  Ownership: strings are copied; a track lives as long as its session. */
+EPP_EXPORT epp_status *epp_track_create(epp_session *session, const epp_track_options *options, epp_track *track)
+    EPP_MUST_CHECK;
+
+/* Records an event that was timed elsewhere, in ticks of the track's clock; `parent` is the id of the host event that
+ * caused it, or 0.  end_ticks below start_ticks is refused and counted.
+ * Thread: [any-thread].  Ownership: args are borrowed for the call. */
+EPP_EXPORT void epp_event_complete(epp_session *session, epp_track track, epp_category category, epp_name name,
+                                   uint64_t start_ticks, uint64_t end_ticks, uint64_t parent, const epp_arg *args,
+                                   size_t args_count);
+
+/* Relates the clock of a track to the host's: at `host_ticks` plus or minus `half_width_ticks` (host ticks too) the
+ * device's counter stood at `device_ticks`.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_clock_pair_add(epp_session *session, epp_track track, uint64_t device_ticks, uint64_t host_ticks,
+                                   uint64_t half_width_ticks);
+
+/* The host clock that events are stamped with (TSC where it is sound, else CLOCK_MONOTONIC).
+ * Units: ticks; epp_host_ticks_per_second() of them a second, nominally (traces carry clock pairs that are exact).
+ * Thread: [any-thread], [signal-safe]. */
+EPP_EXPORT uint64_t epp_host_ticks(void);
+EPP_EXPORT uint64_t epp_host_ticks_per_second(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* epprof: statuses.
+ *
+ * Every call that can fail returns `epp_status *`: NULL is success, anything else is an error that the caller owns and
+ * releases.  A message is object and reason ("libfoo.so: no symbol 'CreateEpFactories'"); callers put context in front
+ * ("loading plugins/libfoo.so: ...").  Out of memory is a static status, so that making an error never fails.
+ *
+ * Thread words, used in all headers of epprof:
+ *   [any-thread]      any thread, at any time, several at once
+ *   [event-thread]    any thread; begin and end of one event normally come from the same one
+ *   [session-thread]  any thread, but one at a time for one session (or one object)
+ *   [signal-safe]     may also be called from a signal handler
+ */
+#ifndef EPPROF_STATUS_H
+#define EPPROF_STATUS_H
+
+#if defined(__GNUC__)
+#define EPP_EXPORT __attribute__((visibility("default")))
+#define EPP_MUST_CHECK __attribute__((warn_unused_result))
+#define EPP_FORMAT(string, first) __attribute__((format(printf, string, first)))
+#else
+#define EPP_EXPORT
+#define EPP_MUST_CHECK
+#define EPP_FORMAT(string, first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_status epp_status;
+
+typedef enum epp_code {
+	EPP_OK = 0,
+	EPP_INVALID_ARGUMENT = 1, /* the caller's mistake: a NULL, a size, an unknown option */
+	EPP_OUT_OF_MEMORY = 2,
+	EPP_IO = 3,           /* the operating system refused: the message has strerror's words */
+	EPP_NOT_FOUND = 4,    /* no such file, symbol, name or format */
+	EPP_INCOMPATIBLE = 5, /* another version, byte order or ABI than the one spoken here */
+	EPP_CORRUPT = 6,      /* bytes that are not what their format says */
+	EPP_UNAVAILABLE = 7,  /* not in this state: a second start, an attach while recording */
+	EPP_BUSY = 8,         /* in use by somebody else: a file another process writes, a plugin with live profilers */
+	EPP_TIMEOUT = 9,
+	EPP_PLUGIN = 10, /* a plugin misbehaved or returned an error of its own */
+	EPP_LOSSY = 11   /* the result exists but something is missing from it, and the caller asked to be told */
+} epp_code;
+
+/* The code of a status; EPP_OK for NULL.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_code epp_status_code(const epp_status *status);
+
+/* The message of a status; "" for NULL.
+ * Thread: [any-thread].  Ownership: valid until the status is released. */
+EPP_EXPORT const char *epp_status_message(const epp_status *status);
+
+/* Releases a status; NULL is allowed.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_status_release(epp_status *status);
+
+/* Makes a status from a printf format.  Never NULL: without memory it is the static out-of-memory status.
+ * Thread: [any-thread].  Ownership: the caller releases it. */
+EPP_EXPORT epp_status *epp_status_create(epp_code code, const char *format, ...) EPP_FORMAT(2, 3) EPP_MUST_CHECK;
+
+/* Out of memory, without needing any.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_status_no_memory(void) EPP_MUST_CHECK;
+
+/* "OBJECT: strerror(error)": EPP_NOT_FOUND for ENOENT, else EPP_IO.
+ * Thread: [any-thread].  Ownership: the caller releases it. */
+EPP_EXPORT epp_status *epp_status_errno(int error, const char *format, ...) EPP_FORMAT(2, 3) EPP_MUST_CHECK;
+
+/* Puts context and ": " in front of a status's message and returns it; NULL stays NULL.  The code stays.
+ * Thread: [any-thread].  Ownership: takes `status` and returns what replaces it. */
+EPP_EXPORT epp_status *epp_status_prefix(epp_status *status, const char *format, ...) EPP_FORMAT(2, 3) EPP_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,129 @@
+/* epprof: the events of a trace, merged from all threads and devices, in order of their start, on one clock.
+ *
+ *   epp_timeline *timeline;
+ *   epp_timeline_create(trace, NULL, &timeline);
+ *   const epp_event *event;
+ *   while (epp_timeline_next(timeline, &event)) ...
+ *   epp_status *status = epp_timeline_status(timeline);
+ *   epp_timeline_release(timeline);
+ *
+ * Events of devices are placed on the host's clock: by the piecewise fit over clock pairs, by ONNX Runtime's formula
+ * where there is one sample, inside their parent where there is no common clock; each says how, and within what bound.
+ * They are joined to the host event that caused them by token or id, else by containment (marked inferred), else they
+ * stand in a lane of their own.  Memory: 80 bytes a block, 2 bits an id where ids are referred to, 32 bytes an event that is
+ * referred to, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and what is open
+ * at one instant; nothing else grows with the trace.  Blocks that overlap too much are sorted through a temporary file.
+ */
+#ifndef EPPROF_TIMELINE_H
+#define EPPROF_TIMELINE_H
+
+#include "epprof/trace_reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_timeline epp_timeline;
+
+typedef enum epp_event_kind {
+	EPP_EVENT_SLICE = 1, /* start and duration, nested in its track */
+	EPP_EVENT_INSTANT = 2,
+	EPP_EVENT_COUNTER = 3, /* the value is the first arg */
+	EPP_EVENT_FLOW = 4,    /* from event `parent` to event `id`, at start_ns */
+	EPP_EVENT_ASYNC = 5    /* a slice that nests in nothing */
+} epp_event_kind;
+
+typedef enum epp_placement {
+	EPP_PLACED_MEASURED = 0,
+	EPP_PLACED_FITTED = 1,
+	EPP_PLACED_FORMULA = 2,
+	EPP_PLACED_INFERRED = 3, /* the parent was found by containment */
+	EPP_PLACED_DURATION = 4, /* no common clock: put inside its parent */
+	EPP_PLACED_CLAMPED = 5   /* moved into its parent, on request */
+} epp_placement;
+
+enum epp_event_flags {
+	EPP_FLAG_UNENDED = 1, /* closed from outside; the duration is a lower bound */
+	EPP_FLAG_OPEN = 2,    /* still open when the trace was read or cut off */
+	EPP_FLAG_ARGS_CUT = 4,
+	EPP_FLAG_ENDED_ELSEWHERE = 8, /* ended on another thread */
+	EPP_FLAG_REFERRED = 16,       /* some event names it as its parent */
+	EPP_FLAG_UNCORRELATED = 32,   /* a device event without a host event */
+	EPP_FLAG_OUTSIDE_PARENT = 64  /* lies outside its parent by more than the error bound: reported, not moved */
+};
+
+typedef struct epp_event {
+	int64_t start_ns; /* since epp_trace_info.epoch_unix_ns */
+	int64_t duration_ns;
+	int64_t start_error_ns; /* the true start lies within start_ns +- this; 0: the host's own clock */
+	int64_t end_error_ns;
+	uint64_t start_ticks; /* as recorded, of the track's clock */
+	uint64_t end_ticks;
+	uint64_t id;
+	uint64_t parent;  /* the enclosing event's id on a thread, the causing event's on a device; 0: none */
+	const char *name; /* any bytes, NUL-terminated */
+	size_t name_bytes;
+	const epp_trace_track *track;
+	const epp_trace_track *parent_track; /* of a device event's parent; NULL: unknown (yet) */
+	int64_t parent_start_ns;             /* likewise; INT64_MIN: unknown */
+	int64_t parent_end_ns;
+	uint32_t name_number; /* epp_name in the file */
+	uint32_t run;
+	uint32_t depth;    /* 0: outermost of its lane */
+	uint32_t lane;     /* 0: the track itself; events that overlap without nesting take 1, 2, ...;
+	                   from EPP_LANE_UNCORRELATED on: the uncorrelated ones */
+	uint8_t kind;      /* epp_event_kind */
+	uint8_t category;  /* epp_category */
+	uint8_t placement; /* epp_placement */
+	uint8_t flags;
+	uint32_t args_count;
+	const void *args; /* for epp_event_args */
+} epp_event;
+
+#define EPP_LANE_UNCORRELATED 0x8000u
+
+typedef struct epp_timeline_options {
+	size_t struct_size;
+	int64_t from_ns; /* only events that overlap [from, to); 0 and 0: all */
+	int64_t to_ns;
+	uint32_t clamp_to_parent; /* 1: device events are moved into their parent and marked clamped */
+	uint32_t run;             /* only this run; 0: all */
+} epp_timeline_options;
+
+/* Prepares the merge: goes through the index of blocks, and reads the blocks of devices once.
+ * `options` may be NULL.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY.
+ * Thread: one at a time for one trace.  Ownership: the caller releases it, before the trace is closed. */
+EPP_EXPORT epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
+    EPP_MUST_CHECK;
+
+/* The next event, in order of start_ns (at equal starts on one track the outer one first), or NULL and 0 at the end or at
+ * an error.
+ * Ownership: valid until the next call. */
+EPP_EXPORT int epp_timeline_next(epp_timeline *timeline, const epp_event **event);
+
+/* The args of an event, one by one: `*cursor` is 0 at first.  Returns 0 behind the last.
+ * Ownership: valid until the next epp_timeline_next. */
+EPP_EXPORT int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg);
+
+/* Why next returned 0: NULL at the end, else the error, once.
+ * Ownership: the caller releases it. */
+EPP_EXPORT epp_status *epp_timeline_status(epp_timeline *timeline) EPP_MUST_CHECK;
+
+/* Statistics of the merge so far. */
+typedef struct epp_timeline_counts {
+	uint64_t events;
+	uint64_t correlated; /* device events with a parent by token or id */
+	uint64_t inferred;   /* by containment */
+	uint64_t uncorrelated;
+	uint64_t outside_parent;
+	int64_t largest_error_ns;
+} epp_timeline_counts;
+EPP_EXPORT const epp_timeline_counts *epp_timeline_get_counts(const epp_timeline *timeline);
+
+/* Releases a timeline; NULL does nothing. */
+EPP_EXPORT void epp_timeline_release(epp_timeline *timeline);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,172 @@
+/* epprof: reading a .epp trace, finished, still being written, or left behind by a killed process.
+ *
+ * A trace is read through this header for what it says about itself (sources, tracks, losses, clocks, findings), and
+ * through epprof/timeline.h for its events.  Reading never writes to the file and never maps it: a file that is cut while
+ * it is read gives an error, not a signal.  Memory is bounded by what timeline.h says.
+ */
+#ifndef EPPROF_TRACE_READER_H
+#define EPPROF_TRACE_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/session.h"
+#include "epprof/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_trace epp_trace;
+
+/* Opens a trace.  Errors: EPP_NOT_FOUND or EPP_IO (with the path), EPP_CORRUPT (not an .epp, or nothing readable in it),
+ * EPP_INCOMPATIBLE (another version or byte order: the message names both).  A cut or damaged file opens with what can be
+ * read; epp_trace_findings tells the rest.
+ * Thread: [any-thread]; one trace is used by one thread at a time.  Ownership: the caller closes it. */
+EPP_EXPORT epp_status *epp_trace_open(const char *path, epp_trace **trace) EPP_MUST_CHECK;
+
+/* Opens the trace of a session of this process, as it is now; the session must outlive it.  */
+EPP_EXPORT epp_status *epp_trace_open_session(epp_session *session, epp_trace **trace) EPP_MUST_CHECK;
+
+/* Closes a trace; NULL does nothing. */
+EPP_EXPORT void epp_trace_close(epp_trace *trace);
+
+typedef enum epp_trace_state {
+	EPP_TRACE_FINISHED = 1,  /* the session was released */
+	EPP_TRACE_RECORDING = 2, /* its process is alive */
+	EPP_TRACE_CUT_OFF = 3 /* its process is gone and never finished it (killed, or the file was copied while live) */
+} epp_trace_state;
+
+typedef struct epp_trace_info {
+	const char *path;  /* NULL for a session's */
+	const char *label; /* of the session */
+	const char *program;
+	const char *hostname;
+	char file_id[33]; /* hexadecimal */
+	uint32_t version; /* of the format */
+	uint32_t state;   /* epp_trace_state */
+	uint32_t pid;
+	uint32_t policy; /* epp_policy */
+	uint32_t runs_count;
+	uint32_t sources_count;
+	uint32_t tracks_count;
+	uint32_t producers_count;
+	const char *clock; /* "tsc", "monotonic", "cntvct" */
+	uint64_t ticks_per_second;
+	int64_t epoch_unix_ns; /* the unix time of timeline time 0 */
+	uint64_t file_bytes;
+	uint64_t records_count;           /* in blocks and in the window */
+	uint64_t open_count;              /* events that were open when it was read or cut off */
+	uint64_t recovered_records_count; /* of records_count: found in the window of a file never finished */
+	uint64_t names_count;
+	uint32_t survives; /* 0: the window was anonymous memory, a kill loses what it holds */
+	uint32_t reserved;
+} epp_trace_info;
+
+/* Ownership, here and below: valid until the trace is closed. */
+EPP_EXPORT const epp_trace_info *epp_trace_get_info(const epp_trace *trace);
+
+/* One start and end of the session. */
+typedef struct epp_trace_run {
+	uint32_t run;
+	uint32_t ended;   /* 0: it still records, or its process was killed; then end_ns is 0 */
+	int64_t start_ns; /* on the timeline */
+	int64_t end_ns;
+	int64_t start_unix_ns;
+} epp_trace_run;
+
+/* Returns 0 beyond the last. */
+EPP_EXPORT int epp_trace_run_at(const epp_trace *trace, size_t index, epp_trace_run *run);
+
+/* How well the host's clock is known, from the readings of it that the trace holds. */
+typedef struct epp_trace_clock {
+	uint64_t pairs_count;          /* readings beside CLOCK_MONOTONIC and CLOCK_REALTIME */
+	int64_t largest_half_width_ns; /* how uncertain the worst one was */
+	int64_t rate_error_ppb;        /* of ticks_per_second, against CLOCK_MONOTONIC; 0: too short a trace to tell */
+	int64_t largest_step_ns;       /* of CLOCK_REALTIME against CLOCK_MONOTONIC from one reading to the next */
+} epp_trace_clock;
+
+EPP_EXPORT void epp_trace_get_clock(const epp_trace *trace, epp_trace_clock *clock);
+
+typedef enum epp_track_kind { EPP_TRACK_THREAD = 1, EPP_TRACK_DEVICE = 2, EPP_TRACK_CUSTOM = 3 } epp_track_kind;
+
+typedef struct epp_trace_track {
+	uint32_t track; /* as in events; not an index */
+	uint32_t kind;  /* epp_track_kind */
+	uint32_t source;
+	uint32_t pid;
+	uint32_t thread_id; /* threads */
+	int32_t device;     /* -1: none */
+	int64_t stream;
+	int32_t producer;    /* index, or -1 */
+	uint32_t clock_kind; /* epp_clock_kind; 3: ONNX Runtime's offset formula in microseconds */
+	uint32_t clock;      /* clock number; tracks with the same one share pairs; 0: the host's */
+	uint32_t clock_bits;
+	uint64_t ticks_per_second;
+	const char *name;  /* never NULL: thread name, stream name */
+	const char *group; /* never NULL: process, device */
+} epp_trace_track;
+
+EPP_EXPORT const epp_trace_track *epp_trace_track_at(const epp_trace *trace, size_t index);
+/* By track number; NULL if there is none. */
+EPP_EXPORT const epp_trace_track *epp_trace_track_find(const epp_trace *trace, uint32_t track);
+
+/* The text of a name of this file (its numbers are the recording process's).  `bytes` may be NULL.
+ * Never NULL: an unknown number is "(unknown)". */
+EPP_EXPORT const char *epp_trace_name(const epp_trace *trace, epp_name name, size_t *bytes);
+
+/* One line of the ledger: a thread's or a profiler's account over all runs.  emitted = written + lost + open. */
+typedef struct epp_trace_account {
+	const char *producer; /* "thread main (1234)", "session", the profiler's label */
+	uint32_t track;       /* a thread's; else 0 */
+	uint32_t is_plugin;
+	uint64_t emitted;
+	uint64_t written;
+	uint64_t open;
+	uint64_t lost_total; /* the sum of `lost`, EPP_LOSS_TOO_LARGE (cut args, the event is kept) left out */
+	uint64_t lost[EPP_LOSS_ENTRY_COUNT];
+	uint64_t errors; /* statuses returned by a plugin's callbacks */
+	uint32_t balanced;
+	uint32_t reserved;
+} epp_trace_account;
+
+EPP_EXPORT size_t epp_trace_accounts_count(epp_trace *trace);
+/* The first call counts records: it reads the whole trace once. */
+EPP_EXPORT epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_trace_account *account) EPP_MUST_CHECK;
+
+/* "no buffer", "too deep", ...; NULL beyond the last reason. */
+EPP_EXPORT const char *epp_loss_name(unsigned reason);
+
+typedef enum epp_severity { EPP_NOTE = 0, EPP_WARNING = 1, EPP_ERROR = 2 } epp_severity;
+
+typedef struct epp_trace_finding {
+	epp_severity severity;
+	uint64_t offset; /* in the file; UINT64_MAX if it has no place */
+	const char *text;
+} epp_trace_finding;
+
+/* Checks structure, checksums, order, pairing, ids, clocks and balance, reading the whole trace, and calls `report` for
+ * each finding.  `*errors` counts those of EPP_ERROR.  A status is returned only if the check itself could not be done.
+ * Ownership: a finding is valid during the call. */
+EPP_EXPORT epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, const epp_trace_finding *finding),
+                                          void *user, uint64_t *errors) EPP_MUST_CHECK;
+
+/* ---- args of records ---- */
+
+typedef struct epp_trace_arg {
+	const char *key; /* NUL-terminated */
+	size_t key_bytes;
+	uint32_t type; /* epp_arg_type */
+	uint32_t text_bytes;
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+		const char *text; /* not NUL-terminated, any bytes */
+	} value;
+} epp_trace_arg;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

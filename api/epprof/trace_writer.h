@@ -1,0 +1,124 @@
+/* epprof: writing a finished trace from events that something else recorded: importers, converters, simulators.
+ *
+ *   epp_trace_writer *writer;
+ *   epp_trace_writer_create(&(epp_trace_writer_options){ .struct_size = sizeof(epp_trace_writer_options),
+ *                                                        .path = "out.epp", .ticks_per_second = 1000000 }, &writer);
+ *   epp_trace_writer_track(writer, &(epp_trace_track){ .kind = EPP_TRACK_THREAD, .thread_id = 7, .device = -1,
+ *                                                      .producer = -1, .name = "main" }, &track);
+ *   epp_trace_writer_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT, .track = track, .id = 1, ... });
+ *   epp_trace_writer_finish(writer, &start, &end);
+ *   epp_trace_writer_destroy(writer);
+ *
+ * Records may come in any order.  They are collected over all tracks up to a few MiB, then sorted and written, so memory
+ * does not grow with them; names and tracks stay in memory until the end.  The file appears, complete, at finish.
+ * Nothing of a writer is shared: any number may be at work at once, each used by one thread at a time.
+ */
+#ifndef EPPROF_TRACE_WRITER_H
+#define EPPROF_TRACE_WRITER_H
+
+#include "epprof/trace_reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_trace_writer epp_trace_writer;
+
+typedef struct epp_trace_writer_options {
+	size_t struct_size;        /* a non-zero unknown tail is an error */
+	const char *path;          /* the .epp; required */
+	const char *label;         /* what the trace is called; NULL: "" */
+	uint64_t ticks_per_second; /* of the host's clock; 0: 1,000,000,000 */
+	uint32_t overwrite;        /* 1: a file at `path` is replaced; 0: it is an error */
+	uint32_t reserved;
+} epp_trace_writer_options;
+
+/* Begins a trace with source 0, whose process is not known yet.
+ * Errors: EPP_UNAVAILABLE (the file exists), EPP_INVALID_ARGUMENT, EPP_NOT_FOUND, EPP_IO, EPP_OUT_OF_MEMORY.
+ * Ownership: options and strings are copied, here and below. */
+EPP_EXPORT epp_status *epp_trace_writer_create(const epp_trace_writer_options *options, epp_trace_writer **writer)
+    EPP_MUST_CHECK;
+
+/* Frees a writer; what was not finished is removed.  NULL does nothing. */
+EPP_EXPORT void epp_trace_writer_destroy(epp_trace_writer *writer);
+
+/* A further process; source 0 is there from the beginning.  All share the host's clock. */
+EPP_EXPORT epp_status *epp_trace_writer_add_source(epp_trace_writer *writer, uint32_t *source) EPP_MUST_CHECK;
+/* Says what a source is; may be called until finish.  Texts are cut to 63 bytes; NULL leaves what was said before. */
+EPP_EXPORT void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t source, uint32_t pid,
+                                                 const char *program, const char *hostname);
+
+/* The number of a name in this file.  A text beyond 64 KiB is
+ * cut and ends with "...".  Without room (65,536 names, 3 MiB of text) or memory it is that of "(name lost)",
+ * EPP_RECORD_NAME_LOST: the caller can keep the text as an arg. */
+EPP_EXPORT epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_t bytes);
+#define EPP_RECORD_NAME_LOST 3u
+
+/* Adds a track.  `track` and `pid` of the definition are not looked at; NULL names are "".  Clock kinds are those of
+ * epp_trace_track but for ONNX Runtime's offset formula, which a clock with one pair expresses too. */
+EPP_EXPORT epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition,
+                                              uint32_t *track) EPP_MUST_CHECK;
+/* Names a track anew, until finish; NULL leaves a text as it is. */
+EPP_EXPORT epp_status *epp_trace_writer_rename_track(epp_trace_writer *writer, uint32_t track, const char *name,
+                                                     const char *group) EPP_MUST_CHECK;
+
+/* Adds a producer, for tracks of an execution provider; its account is kept by the writer.
+ * Errors: EPP_UNAVAILABLE beyond the 32nd. */
+EPP_EXPORT epp_status *epp_trace_writer_add_producer(epp_trace_writer *writer, const char *label, int32_t *producer)
+    EPP_MUST_CHECK;
+
+typedef enum epp_record_kind {
+	EPP_RECORD_EVENT = 1, /* host ticks; nests in its thread */
+	EPP_RECORD_INSTANT = 2,
+	EPP_RECORD_COUNTER = 3,  /* the value is the first arg */
+	EPP_RECORD_COMPLETE = 4, /* in ticks of the track's clock */
+	EPP_RECORD_FLOW = 5, /* from event `parent` to event `id`, of the same source; takes an id that nobody sees */
+	EPP_RECORD_ASYNC_BEGIN = 6,
+	EPP_RECORD_ASYNC_END = 7, /* start is the end's time, `id` the begin's */
+	EPP_RECORD_CLOCK_PAIR = 10 /* start: device ticks, duration: host ticks, id: half-width in host ticks; of the track */
+} epp_record_kind;
+
+typedef struct epp_trace_record {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint64_t id;     /* unique within the source; of two events that start together the outer one has the smaller */
+	uint64_t parent; /* complete events and flows: the causing event; 0: none */
+	const epp_arg *args;
+	size_t args_count;
+	epp_name name;
+	uint32_t track;
+	uint8_t kind;     /* epp_record_kind */
+	uint8_t category; /* epp_category */
+	uint8_t placement; /* epp_placement of timeline.h, where the caller knows: 2 placed by a formula, 3 the parent was found
+	                      by containment; else 0 */
+	uint8_t unended; /* 1: the duration is a lower bound */
+} epp_trace_record;
+
+/* Adds a record.  Args beyond the limits are cut, marked and counted.
+ * Errors: EPP_INVALID_ARGUMENT (unknown track, kind or category, no name), EPP_IO. */
+EPP_EXPORT epp_status *epp_trace_writer_record(epp_trace_writer *writer, const epp_trace_record *record) EPP_MUST_CHECK;
+
+/* Counts events that could not be kept, for a thread's track, or for the session as a whole (track 0). */
+EPP_EXPORT void epp_trace_writer_lose(epp_trace_writer *writer, uint32_t track, epp_loss reason, uint64_t count);
+
+/* The earliest start and the latest end in host ticks so far; returns 0 if there is none. */
+EPP_EXPORT int epp_trace_writer_span(const epp_trace_writer *writer, uint64_t *first_ticks, uint64_t *last_ticks);
+
+/* The host's clocks read together, or what is known of that: `ticks` +- half_width_ticks. */
+typedef struct epp_trace_pair {
+	uint64_t ticks;
+	uint64_t half_width_ticks;
+	int64_t monotonic_ns;
+	int64_t realtime_ns; /* unix time; counted from 0 where it is not known */
+} epp_trace_pair;
+
+/* Writes what is left, with one run from `start` (time 0 of the timeline) to `end`, and gives the file its name.  After
+ * that, or a failure, the writer can only be destroyed.
+ * Errors: EPP_IO, EPP_UNAVAILABLE (the file came to exist meanwhile), EPP_INVALID_ARGUMENT (start or end is 0 ticks). */
+EPP_EXPORT epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pair *start,
+                                               const epp_trace_pair *end) EPP_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* How fast a trace becomes Chrome JSON: a trace of threads and streams with flows between them, written to /dev/null in the
+ * pieces in which the exporter hands it out.  Wall time, because reading has a thread of its own; the CPU time of both stands
+ * beside it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench_trace.h"
+#include "epprof/export.h"
+
+#define EVENTS 4000000u
+#define REPETITIONS_MAX 7u
+
+struct sink {
+	int fd;
+	uint64_t bytes;
+};
+
+static size_t take(const void *bytes, size_t bytes_count, void *user)
+{
+	struct sink *sink = user;
+	ssize_t written = write(sink->fd, bytes, bytes_count);
+	sink->bytes += written > 0 ? (uint64_t)written : 0;
+	return written > 0 ? (size_t)written : 0;
+}
+
+static uint64_t process_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static epp_status *export_once(const struct bench_file *file, struct sink *sink, double *ns, double *cpu_ns)
+{
+	epp_trace *trace;
+	sink->bytes = 0;
+	uint64_t begin_ns = bench_wall_ns(), begin_cpu_ns = process_ns();
+	epp_status *status = epp_trace_open(file->path, &trace);
+	if (!status)
+		status = epp_export(trace, "chrome", NULL, take, sink, NULL, NULL);
+	epp_trace_close(trace);
+	*ns = (double)(bench_wall_ns() - begin_ns);
+	*cpu_ns = (double)(process_ns() - begin_cpu_ns);
+	return status;
+}
+
+void bench_chrome(struct bench *bench)
+{
+	const struct bench_trace_shape shape = { .events_count = EVENTS / bench->divisor,
+		                                 .threads_count = 48,
+		                                 .streams_count = 16 };
+	struct bench_file file = { .fd = -1 };
+	struct sink sink = { .fd = open("/dev/null", O_WRONLY | O_CLOEXEC) };
+	double rate[REPETITIONS_MAX], cpu[REPETITIONS_MAX];
+	unsigned repetitions = bench->repetitions < REPETITIONS_MAX ? bench->repetitions : REPETITIONS_MAX;
+	uint64_t written = 0;
+	epp_status *status = sink.fd < 0 ? epp_status_errno(errno, "/dev/null")
+	                                 : bench_trace_write(&shape, &file, &written);
+	for (unsigned i = 0; i < repetitions && !status; i++) {
+		double ns, cpu_ns;
+		status = export_once(&file, &sink, &ns, &cpu_ns);
+		rate[i] = (double)sink.bytes / ns;
+		cpu[i] = cpu_ns / (double)written;
+	}
+	if (status) {
+		bench_fail(bench, "Chrome JSON", status);
+	} else {
+		double median = bench_median(rate, repetitions); /* sorts */
+		bench_report(bench, &(struct bench_line){ .unit = "GB/s",
+		                                          .value = median,
+		                                          .best = rate[repetitions - 1],
+		                                          .kind = BENCH_AT_LEAST,
+		                                          .bound = 1.2,
+		                                          .count = written,
+		                                          .repetitions = repetitions });
+		bench_note(bench, "%.1f bytes and %.0f ns of CPU time an event", (double)sink.bytes / (double)written,
+		           bench_median(cpu, repetitions));
+	}
+	bench_file_close(&file);
+	if (sink.fd >= 0)
+		close(sink.fd);
+}

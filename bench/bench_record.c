@@ -1,0 +1,176 @@
+/* What recording costs: one thread that begins and ends events, in memory.  Each case is a loop of begin and end; what is
+ * lost on the way makes the figure void, since a loss costs less than an event. */
+#include "bench.h"
+
+/* A loop ends before its share of a busy processor does. */
+#define COUNT 40000u
+
+struct subject {
+	struct bench *bench;
+	bool with_kit;
+	epp_session *session;
+	epp_name name;
+	const epp_arg *args;
+	size_t args_count;
+};
+
+static void begin_end(void *user, uint64_t count)
+{
+	const struct subject *subject = user;
+	epp_session *session = subject->session;
+	epp_name name = subject->name;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = epp_event_begin(session, EPP_NODE, name);
+		epp_event_end(session, id, NULL, 0);
+	}
+}
+
+static void begin_end_args(void *user, uint64_t count)
+{
+	const struct subject *subject = user;
+	epp_session *session = subject->session;
+	epp_name name = subject->name;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = epp_event_begin(session, EPP_NODE, name);
+		epp_event_end(session, id, subject->args, subject->args_count);
+	}
+}
+
+static bool begin(void *user)
+{
+	struct subject *subject = user;
+	OrtEpProfilerImpl *profiler = NULL;
+	if (subject->with_kit && !(profiler = bench_kit_profiler(subject->bench)))
+		return false;
+	subject->session = bench_session(subject->bench, profiler);
+	return subject->session != NULL;
+}
+
+static uint64_t finish(void *user)
+{
+	struct subject *subject = user;
+	uint64_t lost = bench_lost(subject->session);
+	epp_session_release(subject->session);
+	return lost;
+}
+
+static void measure(struct bench *bench, struct subject subject, enum bench_bound kind, double bound)
+{
+	struct bench_samples samples;
+	const struct bench_line line = { .unit = "ns", .kind = kind, .bound = bound, .count = COUNT };
+	subject.bench = bench;
+	subject.name = epp_name_intern("MatMul");
+	const struct bench_subject cycle = { begin, subject.args ? begin_end_args : begin_end, finish, &subject };
+	if (bench_take_turns(bench, &cycle, line.count, &samples))
+		bench_report_samples(bench, &samples, &line);
+}
+
+void bench_begin_end(struct bench *bench)
+{
+	measure(bench, (struct subject){ .with_kit = false }, BENCH_TIMES_LIMIT, 1.2);
+}
+
+void bench_two_integers(struct bench *bench)
+{
+	const epp_arg args[] = {
+		{ .key = epp_name_intern("rows"), .type = EPP_ARG_I64, .value.i64 = 64 },
+		{ .key = epp_name_intern("columns"), .type = EPP_ARG_I64, .value.i64 = 10 },
+	};
+	measure(bench, (struct subject){ .args = args, .args_count = 2 }, BENCH_LIMIT_PLUS, 12);
+}
+
+void bench_one_string(struct bench *bench)
+{
+	const epp_arg arg = {
+		.key = epp_name_intern("shape"),
+		.type = EPP_ARG_TEXT,
+		.value.text = "float[1,64,56,9]",
+		.text_bytes = 16,
+	};
+	measure(bench, (struct subject){ .args = &arg, .args_count = 1 }, BENCH_LIMIT_PLUS, 20);
+}
+
+void bench_kit_attached(struct bench *bench)
+{
+	measure(bench, (struct subject){ .with_kit = true }, BENCH_LIMIT_PLUS, 20);
+}
+
+/* ---- nothing records ---- */
+
+static void idle_enabled(void *user, uint64_t count)
+{
+	const struct subject *subject = user;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = 0;
+		if (EPPROF_ENABLED())
+			id = epp_event_begin(NULL, EPP_NODE, subject->name);
+		__asm__ volatile("" : "+r"(id));
+		if (id)
+			epp_event_end(NULL, id, NULL, 0);
+	}
+}
+
+static void idle_call(void *user, uint64_t count)
+{
+	const struct subject *subject = user;
+	for (uint64_t i = 0; i < count; i++)
+		epp_event_end(NULL, epp_event_begin(NULL, EPP_NODE, subject->name), NULL, 0);
+}
+
+static void measure_idle(struct bench *bench, bench_loop loop, double calls, double bound)
+{
+	struct subject subject = { .name = epp_name_intern("MatMul") };
+	struct bench_samples samples;
+	const struct bench_line line = { .unit = "ns", .kind = BENCH_AT_MOST, .bound = bound, .count = 10 * COUNT };
+	if (EPPROF_ENABLED()) {
+		bench_skip(bench, "EPPROF_OUTPUT is set: something records");
+		return;
+	}
+	bench_take_turns(bench, &(struct bench_subject){ .loop = loop, .user = &subject }, line.count, &samples);
+	for (unsigned i = 0; i < samples.count; i++)
+		samples.subject[i] /= calls;
+	bench_report_samples(bench, &samples, &line);
+}
+
+void bench_idle_enabled(struct bench *bench)
+{
+	measure_idle(bench, idle_enabled, 1, 1);
+}
+
+/* An empty function in a shared library takes most of it. */
+void bench_idle_call(struct bench *bench)
+{
+	measure_idle(bench, idle_call, 2, 3);
+}
+
+/* ---- a session's life ---- */
+
+static void short_sessions(void *user, uint64_t count)
+{
+	epp_status **status = user;
+	for (uint64_t i = 0; i < count && !*status; i++) {
+		epp_session *session;
+		*status = epp_session_create(&(epp_session_options){ .struct_size = sizeof(epp_session_options) },
+		                             &session);
+		if (!*status)
+			*status = epp_session_start(session);
+		if (!*status)
+			*status = epp_session_end(session);
+		epp_session_release(session);
+	}
+}
+
+void bench_short_session(struct bench *bench)
+{
+	struct bench_samples samples;
+	const struct bench_line line = { .unit = "us", .kind = BENCH_AT_MOST, .bound = 10, .count = 300 };
+	epp_status *status = NULL;
+	bench_take_turns(bench, &(struct bench_subject){ .loop = short_sessions, .user = &status }, line.count, &samples);
+	if (status) {
+		bench_fail(bench, "a session", status);
+		return;
+	}
+	for (unsigned i = 0; i < samples.count; i++)
+		samples.subject[i] /= 1000;
+	bench_report_samples(bench, &samples, &line);
+}

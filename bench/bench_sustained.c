@@ -1,0 +1,265 @@
+/* Full speed into a file: what the whole way costs (recorder, helper, disk), what it takes of memory and disk, and how two
+ * threads at once fare.  Nothing may be lost. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define MIB 1048576.0
+
+static epp_session *session_now;
+static epp_name name_now;
+
+static void begin_end(void *unused, uint64_t count)
+{
+	epp_session *session = session_now;
+	epp_name name = name_now;
+	(void)unused;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t id = epp_event_begin(session, EPP_NODE, name);
+		epp_event_end(session, id, NULL, 0);
+	}
+}
+
+/* ---- one thread, 50 M events ---- */
+
+#define SUSTAINED_COUNT 50000000u
+#define SUSTAINED_REPETITIONS 7u
+
+struct sustained {
+	uint64_t count;
+	struct bench_samples time_ns;
+	double end_ms[BENCH_REPETITIONS_MAX];
+	double bytes_an_event[BENCH_REPETITIONS_MAX];
+	double memory_mib[BENCH_REPETITIONS_MAX];
+	double other_ns[BENCH_REPETITIONS_MAX]; /* CPU time of other threads, an event */
+};
+
+static uint64_t process_cpu_ns(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+/* Room on the disk or the file's size, whichever is more. */
+static double file_bytes(const struct bench_file *file)
+{
+	struct stat found;
+	if (fstat(file->fd, &found))
+		return -1;
+	double size = (double)found.st_size, room = (double)found.st_blocks * 512;
+	return size > room ? size : room;
+}
+
+static epp_status *sustain(struct sustained *all, unsigned at)
+{
+	struct bench_file file = { .fd = -1 };
+	uint64_t before_bytes = bench_memory_bytes();
+	uint64_t before_process_ns = process_cpu_ns(), before_thread_ns = bench_thread_ns();
+	session_now = NULL;
+	epp_status *status = bench_file_session(&file, &session_now);
+	if (!status)
+		status = epp_session_start(session_now);
+	if (status)
+		goto out;
+	uint64_t begin_ns = bench_wall_ns();
+	begin_end(NULL, all->count);
+	uint64_t done_ns = bench_wall_ns();
+	status = epp_session_end(session_now);
+	uint64_t end_ns = bench_wall_ns();
+	epp_status *waited = epp_session_wait(session_now, UINT64_MAX);
+	if (!status)
+		status = waited;
+	else
+		epp_status_release(waited);
+	all->time_ns.subject[at] = (double)(done_ns - begin_ns) / (double)all->count;
+	all->end_ms[at] = (double)(end_ns - done_ns) / 1e6;
+	all->time_ns.lost_count += bench_lost(session_now);
+	uint64_t other_ns = process_cpu_ns() - before_process_ns - (bench_thread_ns() - before_thread_ns);
+	all->other_ns[at] = (double)other_ns / (double)all->count;
+	all->memory_mib[at] = (double)(bench_memory_peak_bytes() - before_bytes) / MIB;
+	epp_session_release(session_now);
+	session_now = NULL;
+	all->bytes_an_event[at] = file_bytes(&file) / (double)all->count;
+out:
+	epp_session_release(session_now);
+	bench_file_close(&file);
+	return status;
+}
+
+static double largest(const double *samples, unsigned count)
+{
+	double most = samples[0];
+	for (unsigned i = 1; i < count; i++)
+		most = samples[i] > most ? samples[i] : most;
+	return most;
+}
+
+void bench_sustained(struct bench *bench)
+{
+	static struct sustained all;
+	unsigned repetitions = bench->repetitions < SUSTAINED_REPETITIONS ? bench->repetitions : SUSTAINED_REPETITIONS;
+	all = (struct sustained){ .count = SUSTAINED_COUNT / bench->divisor };
+	name_now = epp_name_intern("MatMul");
+	bool peak_known = true;
+	for (unsigned i = 0; i < repetitions; i++) {
+		uint64_t begin = bench_wall_ns();
+		bench_limit(NULL, all.count / 10);
+		all.time_ns.limit[i] = (double)(bench_wall_ns() - begin) / (double)(all.count / 10);
+		peak_known &= bench_memory_forget_peak();
+		epp_status *status = sustain(&all, i);
+		if (status) {
+			bench_fail(bench, "recording into a file", status);
+			return;
+		}
+		all.time_ns.count++;
+	}
+	bench_report_samples(
+	    bench, &all.time_ns,
+	    &(struct bench_line){ .unit = "ns", .kind = BENCH_TIMES_LIMIT, .bound = 1.3, .count = all.count });
+	bench_report(bench, &(struct bench_line){ .figure = "on disk",
+	                                          .unit = "B/event",
+	                                          .value = largest(all.bytes_an_event, repetitions),
+	                                          .kind = BENCH_AT_MOST,
+	                                          .bound = 10,
+	                                          .count = all.count,
+	                                          .repetitions = repetitions });
+	if (peak_known)
+		bench_report(bench, &(struct bench_line){ .figure = "memory above the start",
+		                                          .unit = "MiB",
+		                                          .value = largest(all.memory_mib, repetitions),
+		                                          .kind = BENCH_AT_MOST,
+		                                          .bound = 64,
+		                                          .count = all.count,
+		                                          .repetitions = repetitions });
+	else
+		bench_skip(bench, "memory above the start: /proc/self/clear_refs cannot be written");
+	bench_report(bench, &(struct bench_line){ .figure = "epp_session_end",
+	                                          .unit = "ms",
+	                                          .value = largest(all.end_ms, repetitions),
+	                                          .best = bench_least(all.end_ms, repetitions),
+	                                          .kind = BENCH_AT_MOST,
+	                                          .bound = 10,
+	                                          .count = all.count,
+	                                          .repetitions = repetitions });
+	bench_report(bench, &(struct bench_line){ .figure = "the helper's CPU time",
+	                                          .unit = "ns",
+	                                          .best = bench_least(all.other_ns, repetitions),
+	                                          .value = bench_median(all.other_ns, repetitions),
+	                                          .count = all.count,
+	                                          .repetitions = repetitions });
+	bench_note(bench, "on disk, memory and epp_session_end: the worst of the repetitions");
+}
+
+/* ---- two threads on two cores ---- */
+
+/* Fits into the window, both threads' together: with two threads at full speed on two cores there is none for the helper,
+ * and what is lost costs something else. */
+#define TWO_COUNT 200000u
+#define DRAIN_NS 50000000
+
+struct runner {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	bench_loop loop;
+	uint64_t count;
+	unsigned core;
+	double ns; /* CPU time a round */
+};
+
+/* The index-th processor that this process may use. */
+static bool pin(unsigned index)
+{
+	cpu_set_t allowed, one;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return false;
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed) || index-- != 0)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		return pthread_setaffinity_np(pthread_self(), sizeof(one), &one) == 0;
+	}
+	return false;
+}
+
+static void *run(void *user)
+{
+	struct runner *runner = user;
+	pin(runner->core);
+	/* A thread's first event in a session makes its recorder, which is no part of this. */
+	runner->loop(NULL, 100);
+	pthread_barrier_wait(runner->start);
+	uint64_t begin = bench_thread_ns();
+	runner->loop(NULL, runner->count);
+	runner->ns = (double)(bench_thread_ns() - begin) / (double)runner->count;
+	return NULL;
+}
+
+/* The mean of the two; negative if there could be no two. */
+static double two_at_once(bench_loop loop, uint64_t count)
+{
+	pthread_barrier_t start;
+	struct runner runners[2];
+	unsigned made = 0;
+	pthread_barrier_init(&start, NULL, 2);
+	for (; made < 2; made++) {
+		runners[made] = (struct runner){ .start = &start, .loop = loop, .count = count, .core = made };
+		if (pthread_create(&runners[made].thread, NULL, run, &runners[made]))
+			break;
+	}
+	/* One alone would wait for the other for ever. */
+	if (made == 1)
+		pthread_barrier_wait(&start);
+	for (unsigned i = 0; i < made; i++)
+		pthread_join(runners[i].thread, NULL);
+	pthread_barrier_destroy(&start);
+	return made == 2 ? (runners[0].ns + runners[1].ns) / 2 : -1;
+}
+
+void bench_two_threads(struct bench *bench)
+{
+	struct bench_samples samples = { .count = 0 };
+	struct bench_file file = { .fd = -1 };
+	double alone[BENCH_REPETITIONS_MAX];
+	const struct bench_line line = { .unit = "ns", .kind = BENCH_TIMES_LIMIT, .bound = 1.3, .count = TWO_COUNT };
+	cpu_set_t allowed;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) < 2) {
+		bench_skip(bench, "there are no two processors to use");
+		return;
+	}
+	name_now = epp_name_intern("MatMul");
+	session_now = NULL;
+	epp_status *status = bench_file_session(&file, &session_now);
+	if (!status)
+		status = epp_session_start(session_now);
+	for (unsigned i = 0; i <= bench->repetitions && !status; i++) {
+		uint64_t begin = bench_thread_ns();
+		bench_limit(NULL, line.count);
+		alone[samples.count] = (double)(bench_thread_ns() - begin) / (double)(line.count);
+		samples.limit[samples.count] = two_at_once(bench_limit, line.count);
+		samples.subject[samples.count] = two_at_once(begin_end, line.count);
+		if (samples.limit[samples.count] < 0 || samples.subject[samples.count] < 0)
+			status = epp_status_create(EPP_OUT_OF_MEMORY, "pthread_create");
+		nanosleep(&(struct timespec){ .tv_nsec = DRAIN_NS }, NULL);
+		/* The first is to warm up, and is overwritten. */
+		samples.count += i > 0;
+	}
+	if (status) {
+		bench_fail(bench, "two threads", status);
+	} else {
+		samples.lost_count = bench_lost(session_now);
+		bench_report_samples(bench, &samples, &line);
+		bench_note(bench, "the limit is two threads' at once too; one thread alone: %.1f ns",
+		           bench_median(alone, samples.count));
+	}
+	epp_session_release(session_now);
+	bench_file_close(&file);
+}

@@ -1,0 +1,103 @@
+/* What the files of the command share.  The command is compiled against api/ alone: it can do nothing that another program
+ * could not.
+ *
+ * A subcommand is one file with one struct cli_command, and one row in main.c.  Results go to standard output, everything
+ * else to standard error. */
+#ifndef EPPROF_CLI_H
+#define EPPROF_CLI_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/timeline.h"
+
+enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_INVALID = 3, CLI_UNREADABLE = 5 };
+
+struct cli_command {
+	const char *name;
+	const char *summary; /* for the list of commands */
+	const char *help;
+	void (*help_list)(void); /* prints what stands between `help` and `help_rest`; both may be NULL */
+	const char *help_rest;
+	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns an enum cli_exit */
+};
+
+extern const struct cli_command cli_info, cli_summary, cli_convert, cli_validate, cli_tail, cli_import;
+
+/* ---- options.c: command lines ---- */
+
+/* The options of one command line, read with getopt_long; options and arguments may come in any order. */
+struct cli_options {
+	const struct cli_command *command;
+	int argc;
+	char **argv;
+	const char *shorts;         /* as getopt's, without a leading ':' */
+	const struct option *longs; /* --help is understood everywhere and need not be there */
+	int exit;                   /* after CLI_STOP */
+};
+
+enum { CLI_END = -1, CLI_STOP = -2 };
+
+/* The next option's value; its argument is in `optarg`.  CLI_END: no more.  CLI_STOP: help was printed, or a mistake
+ * explained; the subcommand returns `exit`. */
+int cli_options_next(struct cli_options *options);
+/* The one argument of a command line, the trace; NULL: a mistake was explained. */
+const char *cli_options_trace(struct cli_options *options);
+
+void cli_print_help(const struct cli_command *command);
+/* Explains a mistake on the command line; returns CLI_USAGE.  `command` may be NULL. */
+int cli_misuse(const struct cli_command *command, const char *format, ...) EPP_FORMAT(2, 3);
+/* The candidate that a misspelt word means, or NULL if none is near. */
+const char *cli_nearest(const char *word, const char *const *candidates);
+/* The place of optarg in a NULL-terminated list; -1: a mistake was explained.  `option` is "--format". */
+int cli_choice(const struct cli_command *command, const char *option, const char *const *choices);
+/* optarg as a time ("250us", "1.5ms", "2s"), or a number from `low` to `high`; false: a mistake was explained. */
+bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
+bool cli_number(const struct cli_command *command, const char *option, long long low, long long high, long long *number);
+
+/* ---- output.c: what is printed ---- */
+
+/* Prints a status as "epprof: MESSAGE" and releases it.  Return CLI_UNREADABLE and CLI_FAILURE. */
+int cli_unreadable(epp_status *status);
+int cli_failure(epp_status *status);
+/* Opens a trace, or explains why not. */
+bool cli_open(const char *path, epp_trace **trace);
+/* Flushes standard output; false if anything went wrong with it so far. */
+bool cli_flush(void);
+/* The same at the end, and says what went wrong; returns `code`, or CLI_FAILURE. */
+int cli_finish(int code);
+
+/* A text of any bytes as it may stand on a terminal: control characters and what is not UTF-8 are replaced.
+ * Ownership: malloc, the caller's; NULL without memory. */
+char *cli_clean(const char *text, size_t bytes);
+/* How many columns a clean text takes. */
+int cli_columns(const char *clean);
+/* Strings of JSON and CSV, to standard output, with their quotes. */
+void cli_json_string(const char *text, size_t bytes);
+void cli_csv_string(const char *text, size_t bytes);
+
+#define CLI_NUMBER_BYTES 32
+/* "1.25 ms"; "1,234,567"; "12.3 MiB".  Return `text`. */
+const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES]);
+const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES]);
+const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
+/* "finished", "recording", "cut off". */
+const char *cli_state(uint32_t state);
+const char *cli_category(unsigned category);
+
+/* ---- table.c: aligned columns ---- */
+
+struct cli_table;
+
+/* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right. */
+struct cli_table *cli_table_create(const char *titles);
+/* Adds a cell, row by row; the text is cleaned and copied. */
+void cli_table_cell(struct cli_table *table, const char *text);
+void cli_table_count(struct cli_table *table, uint64_t count);
+void cli_table_duration(struct cli_table *table, double ns);
+/* Prints it to standard output and frees it. */
+void cli_table_print(struct cli_table *table);
+
+#endif

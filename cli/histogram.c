@@ -1,0 +1,70 @@
+/* Values below 64 have a bucket each; octave n > 0 holds those of n + 6 bits, by the six bits behind the first. */
+#include "histogram.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned octave_of(uint64_t value)
+{
+	return value < HISTOGRAM_BUCKETS ? 0 : 58u - (unsigned)__builtin_clzll(value);
+}
+
+static unsigned bucket_of(uint64_t value, unsigned octave)
+{
+	return (unsigned)(octave ? value >> (octave - 1) : value) & (HISTOGRAM_BUCKETS - 1);
+}
+
+bool histogram_add(struct histogram *histogram, int64_t value)
+{
+	if (value < 0)
+		value = 0;
+	unsigned octave = octave_of((uint64_t)value);
+	if (!histogram->octaves[octave]) {
+		histogram->octaves[octave] = calloc(HISTOGRAM_BUCKETS, sizeof *histogram->octaves[octave]);
+		if (!histogram->octaves[octave])
+			return false;
+	}
+	histogram->octaves[octave][bucket_of((uint64_t)value, octave)]++;
+	if (!histogram->count || value < histogram->least)
+		histogram->least = value;
+	if (!histogram->count || value > histogram->largest)
+		histogram->largest = value;
+	histogram->count++;
+	return true;
+}
+
+/* The middle of a bucket. */
+static int64_t bucket_value(unsigned octave, unsigned bucket)
+{
+	if (!octave)
+		return bucket;
+	uint64_t width = UINT64_C(1) << (octave - 1);
+	return (int64_t)((HISTOGRAM_BUCKETS + bucket) * width + width / 2);
+}
+
+int64_t histogram_quantile(const struct histogram *histogram, double part)
+{
+	uint64_t wanted = (uint64_t)ceil(part * (double)histogram->count), seen = 0;
+
+	if (!histogram->count)
+		return 0;
+	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
+		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < HISTOGRAM_BUCKETS; bucket++) {
+			seen += histogram->octaves[octave][bucket];
+			if (seen < wanted || !seen)
+				continue;
+			int64_t value = bucket_value(octave, bucket);
+			value = value < histogram->least ? histogram->least : value;
+			return value > histogram->largest ? histogram->largest : value;
+		}
+	}
+	return histogram->largest;
+}
+
+void histogram_deinit(struct histogram *histogram)
+{
+	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
+		free(histogram->octaves[octave]);
+	memset(histogram, 0, sizeof *histogram);
+}

@@ -1,0 +1,162 @@
+/* epprof import: makes a trace of what another profiler wrote. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "epprof/import.h"
+
+static const char help[] = "usage: epprof import [OPTION]... -o FILE.epp PROFILE.json\n"
+			   "\n"
+			   "Makes a trace of another profiler's file; '-' reads standard input.  FILE.epp appears when it is complete;\n"
+			   "what was repaired, guessed and left out is told on standard error, and kept in the trace.\n"
+			   "\n"
+			   "Formats:\n";
+static const char help_rest[] = "\n"
+				"Options:\n"
+				"  -o, --output FILE  where to\n"
+				"  -t, --type FORMAT  which format; without it the file's first bytes tell\n"
+				"  --label TEXT       what the trace is called; without it the file's name\n"
+				"  --force            replaces FILE if it exists\n"
+				"  --help             this text\n";
+
+static void print_formats(void)
+{
+	const epp_import_format *format;
+
+	for (size_t i = 0; (format = epp_import_format_at(i)) != NULL; i++)
+		printf("  %-8s %s\n", format->name, format->description);
+}
+
+/* The format of optarg, or NULL and the mistake explained. */
+static const char *choose_format(void)
+{
+	const char *names[64] = { NULL };
+
+	for (size_t i = 0; i < 63 && epp_import_format_at(i); i++)
+		names[i] = epp_import_format_at(i)->name;
+	int index = cli_choice(&cli_import, "--type", names);
+	return index < 0 ? NULL : names[index];
+}
+
+/* ---- Ctrl-C ---- */
+
+static volatile int cancelled;
+
+static void cancel(int signal_number)
+{
+	cancelled = signal_number;
+}
+
+/* The first signal ends the import, which removes what it wrote; a second one kills. */
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = cancel, .sa_flags = (int)SA_RESETHAND }, before;
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+/* ---- the import ---- */
+
+static void print_receipt(void *user, const char *text)
+{
+	(void)user;
+	fprintf(stderr, "epprof: %s\n", text);
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat a_stat, b_stat;
+
+	return stat(a, &a_stat) == 0 && stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
+	       a_stat.st_ino == b_stat.st_ino;
+}
+
+static void print_counts(const char *output, const epp_import_counts *counts)
+{
+	char events[CLI_NUMBER_BYTES], correlated[CLI_NUMBER_BYTES], inferred[CLI_NUMBER_BYTES], alone[CLI_NUMBER_BYTES];
+
+	fprintf(stderr, "epprof: wrote %s: %s events", output, cli_count(counts->events, events));
+	if (counts->correlated || counts->inferred || counts->uncorrelated)
+		fprintf(stderr, "; of devices: %s correlated, %s inferred, %s alone",
+		        cli_count(counts->correlated, correlated), cli_count(counts->inferred, inferred),
+		        cli_count(counts->uncorrelated, alone));
+	fprintf(stderr, "\n");
+}
+
+static int import(const char *input, const char *output, const epp_import_options *options)
+{
+	epp_import_counts counts;
+
+	catch_signals();
+	epp_status *status = epp_import_file(input, output, options, print_receipt, NULL, &counts);
+	if (cancelled) {
+		epp_status_release(status);
+		raise(cancelled);
+		return CLI_FAILURE;
+	}
+	if (!status) {
+		print_counts(output, &counts);
+		return CLI_OK;
+	}
+	epp_code code = epp_status_code(status);
+	/* What is not there may also be the output's folder. */
+	if (code == EPP_CORRUPT || (code == EPP_NOT_FOUND && strcmp(input, "-") != 0 && access(input, F_OK) != 0))
+		return cli_unreadable(status);
+	if (code != EPP_UNAVAILABLE)
+		return cli_failure(status);
+	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
+	epp_status_release(status);
+	return CLI_FAILURE;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
+		                               { "type", required_argument, NULL, 't' },
+		                               { "label", required_argument, NULL, 'l' },
+		                               { "force", no_argument, NULL, '!' },
+		                               { 0 } };
+	struct cli_options options = { &cli_import, argc, argv, "o:t:", longs, CLI_OK };
+	epp_import_options import_options = { .struct_size = sizeof import_options, .cancel = &cancelled };
+	const char *output = NULL;
+	int option;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (option == 'o')
+			output = optarg;
+		if (option == 't' && !(import_options.format = choose_format()))
+			return CLI_USAGE;
+		if (option == 'l')
+			import_options.label = optarg;
+		import_options.overwrite |= option == '!';
+	}
+	const char *input = cli_options_trace(&options);
+	if (!input)
+		return options.exit;
+	if (!output)
+		return cli_misuse(&cli_import, "where to?  -o FILE.epp");
+	if (strcmp(output, "-") == 0)
+		return cli_misuse(&cli_import, "a trace is not written in one go, so not to standard output");
+	if (is_same_file(input, output))
+		return cli_misuse(&cli_import, "'%s' is the input itself", output);
+	return import(input, output, &import_options);
+}
+
+const struct cli_command cli_import = {
+	.name = "import",
+	.summary = "makes a trace of another profiler's file: ONNX Runtime, Chrome, Kineto",
+	.help = help,
+	.help_list = print_formats,
+	.help_rest = help_rest,
+	.run = run,
+};

@@ -1,0 +1,111 @@
+/* info for programs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "info.h"
+
+static void print_text(const char *key, const char *text, const char *behind)
+{
+	printf("\"%s\": ", key);
+	cli_json_string(text ? text : "", text ? strlen(text) : 0);
+	fputs(behind, stdout);
+}
+
+static void print_head(const struct info *info)
+{
+	const epp_trace_info *trace = epp_trace_get_info(info->trace);
+	epp_trace_clock clock;
+
+	epp_trace_get_clock(info->trace, &clock);
+	printf("{\n  ");
+	print_text("trace", info->path, ", ");
+	print_text("state", cli_state(trace->state), ", ");
+	printf("\"version\": %u, \"file_id\": \"%s\",\n  ", trace->version, trace->file_id);
+	print_text("program", trace->program, ", ");
+	print_text("label", trace->label, ", ");
+	print_text("hostname", trace->hostname, ", ");
+	printf("\"pid\": %u, \"sources\": %u,\n  ", trace->pid, trace->sources_count);
+	print_text("clock", trace->clock, ", ");
+	printf("\"ticks_per_second\": %" PRIu64 ", \"epoch_unix_ns\": \"%" PRId64 "\", \"clock_readings\": %" PRIu64
+	       ", \"largest_half_width_ns\": %" PRId64 ", \"rate_error_ppb\": %" PRId64
+	       ", \"largest_step_ns\": %" PRId64 ",\n  ",
+	       trace->ticks_per_second, trace->epoch_unix_ns, clock.pairs_count, clock.largest_half_width_ns,
+	       clock.rate_error_ppb, clock.largest_step_ns);
+	printf("\"records\": %" PRIu64 ", \"names\": %" PRIu64 ", \"file_bytes\": %" PRIu64 ", \"open\": %" PRIu64
+	       ", \"recovered\": %" PRIu64 ", \"survives\": %s,\n",
+	       trace->records_count, trace->names_count, trace->file_bytes, trace->open_count,
+	       trace->recovered_records_count, trace->survives ? "true" : "false");
+}
+
+static void print_runs(const struct info *info)
+{
+	epp_trace_run run;
+
+	printf("  \"runs\": [");
+	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
+		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64 "\"",
+		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns);
+		if (run.ended)
+			printf(", \"end_ns\": %" PRId64, run.end_ns);
+		printf("}");
+	}
+	printf("\n  ],\n");
+}
+
+static void print_tracks(const struct info *info)
+{
+	static const char *const kinds[] = { "unknown", "thread", "device", "custom" };
+	const epp_trace_track *track;
+
+	printf("  \"tracks\": [");
+	for (size_t i = 0; (track = epp_trace_track_at(info->trace, i)) != NULL; i++) {
+		printf("%s    {\"track\": %u, \"kind\": \"%s\", ", i ? ",\n" : "\n", track->track,
+		       kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0]);
+		print_text("name", track->name, ", ");
+		print_text("group", track->group, ", ");
+		if (track->kind == EPP_TRACK_THREAD)
+			printf("\"thread_id\": %u, ", track->thread_id);
+		else
+			printf("\"device\": %d, \"stream\": %" PRId64 ", ", track->device, track->stream);
+		printf("\"pid\": %u, \"producer\": %d, \"ticks_per_second\": %" PRIu64 "}", track->pid, track->producer,
+		       track->ticks_per_second);
+	}
+	printf("\n  ],\n");
+}
+
+static epp_status *print_ledger(const struct info *info)
+{
+	size_t count = epp_trace_accounts_count(info->trace);
+
+	printf("  \"ledger\": [");
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_account account;
+		epp_status *status = epp_trace_account_at(info->trace, i, &account);
+		bool any = false;
+		if (status)
+			return status;
+		printf(i ? ",\n    {" : "\n    {");
+		print_text("producer", account.producer, ", ");
+		printf("\"emitted\": %" PRIu64 ", \"written\": %" PRIu64 ", \"open\": %" PRIu64 ", \"lost\": {",
+		       account.emitted, account.written, account.open);
+		for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++) {
+			if (!account.lost[reason])
+				continue;
+			printf("%s\"%s\": %" PRIu64, any ? ", " : "", epp_loss_name(reason), account.lost[reason]);
+			any = true;
+		}
+		printf("}, \"errors\": %" PRIu64 ", \"balanced\": %s}", account.errors,
+		       account.balanced ? "true" : "false");
+	}
+	printf("\n  ]\n}\n");
+	return NULL;
+}
+
+epp_status *info_print_json(const struct info *info)
+{
+	print_head(info);
+	print_runs(info);
+	print_tracks(info);
+	return print_ledger(info);
+}

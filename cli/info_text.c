@@ -1,0 +1,212 @@
+/* info for people. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "info.h"
+
+#define LINES_MAX 20u
+
+/* "2026-11-21 11:46:03.123 UTC" */
+static void print_date(int64_t unix_ns)
+{
+	time_t seconds = (time_t)(unix_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm))
+		printf("%s.%03d UTC", text, (int)(unix_ns / 1000000 % 1000));
+}
+
+static void print_text(const char *text)
+{
+	char *clean = cli_clean(text ? text : "", text ? strlen(text) : 0);
+
+	fputs(clean ? clean : "", stdout);
+	free(clean);
+}
+
+static void print_clock(const struct info *info)
+{
+	const epp_trace_info *trace = epp_trace_get_info(info->trace);
+	char number[CLI_NUMBER_BYTES];
+	epp_trace_clock clock;
+
+	epp_trace_get_clock(info->trace, &clock);
+	printf("clock     %s, %.6g MHz; ", trace->clock, (double)trace->ticks_per_second / 1e6);
+	printf("read %s times, +-%s at worst", cli_count(clock.pairs_count, number),
+	       cli_duration((double)clock.largest_half_width_ns, (char[CLI_NUMBER_BYTES]){ 0 }));
+	if (clock.rate_error_ppb)
+		printf("; its rate is %.3f ppm %s", (double)llabs(clock.rate_error_ppb) / 1000,
+		       clock.rate_error_ppb > 0 ? "higher" : "lower");
+	if (clock.largest_step_ns > 1000000)
+		printf("; the time of day was set, by %s at most", cli_duration((double)clock.largest_step_ns, number));
+	printf("\n");
+}
+
+static void print_head(const struct info *info)
+{
+	const epp_trace_info *trace = epp_trace_get_info(info->trace);
+	char number[CLI_NUMBER_BYTES];
+	struct stat st;
+
+	printf("trace     %s, %s; format %u, id %s\n", info->path, cli_state(trace->state), trace->version, trace->file_id);
+	printf("program   ");
+	print_text(trace->program);
+	printf(" (pid %u) on ", trace->pid);
+	print_text(trace->hostname);
+	if (trace->label && trace->label[0] && trace->program && strcmp(trace->label, trace->program) != 0) {
+		printf(", session ");
+		print_text(trace->label);
+	}
+	if (trace->sources_count > 1)
+		printf(", and %u more sources", trace->sources_count - 1);
+	printf("\nbegan     ");
+	print_date(trace->epoch_unix_ns);
+	printf("\n");
+	print_clock(info);
+	printf("records   %s under %s names", cli_count(trace->records_count, number),
+	       cli_count(trace->names_count, (char[CLI_NUMBER_BYTES]){ 0 }));
+	printf(" in %s", cli_bytes(trace->file_bytes, number));
+	/* What a finished file had as its window takes no room on the disk. */
+	if (stat(info->path, &st) == 0) {
+		uint64_t bytes = (uint64_t)st.st_blocks * 512;
+		printf(", %s on disk", cli_bytes(bytes, number));
+		if (trace->records_count)
+			printf(" (%.1f bytes each)", (double)bytes / (double)trace->records_count);
+	}
+	printf("\n");
+	if (trace->recovered_records_count)
+		printf("recovered %s of them from what the process left when it ended\n",
+		       cli_count(trace->recovered_records_count, number));
+	if (trace->open_count)
+		printf("open      %s events\n", cli_count(trace->open_count, number));
+	if (!trace->survives)
+		printf("note      recorded without a shared window: a kill would have lost what was not yet written\n");
+}
+
+static void print_runs(const struct info *info)
+{
+	struct cli_table *table = cli_table_create("run|start|length");
+	char start[CLI_NUMBER_BYTES];
+	epp_trace_run run;
+
+	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
+		if (i == LINES_MAX && !info->all)
+			break;
+		cli_table_count(table, run.run);
+		cli_table_cell(table, cli_duration((double)run.start_ns, start));
+		if (run.ended)
+			cli_table_duration(table, (double)(run.end_ns - run.start_ns));
+		else
+			cli_table_cell(table, "not ended");
+	}
+	printf("\nRuns\n");
+	cli_table_print(table);
+}
+
+static void print_more(const struct info *info, size_t count)
+{
+	if (count > LINES_MAX && !info->all)
+		printf("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
+}
+
+static const char *clock_text(const epp_trace_track *track, char text[CLI_NUMBER_BYTES])
+{
+	if (track->clock_kind == EPP_CLOCK_HOST)
+		return "host";
+	if (track->clock_kind == EPP_CLOCK_DURATION_ONLY)
+		return "none (durations only)";
+	if (track->clock_kind == 3)
+		return "microseconds since start";
+	snprintf(text, CLI_NUMBER_BYTES, "own, %.6g MHz", (double)track->ticks_per_second / 1e6);
+	return text;
+}
+
+/* Threads first, then by group, then as they are numbered there. */
+static int by_group(const void *a, const void *b)
+{
+	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
+	int order = (left->kind != EPP_TRACK_THREAD) - (right->kind != EPP_TRACK_THREAD);
+
+	if (!order)
+		order = strcmp(left->group, right->group);
+	if (!order && left->kind != EPP_TRACK_THREAD)
+		order = (left->stream > right->stream) - (left->stream < right->stream);
+	return order ? order : (left->track > right->track) - (left->track < right->track);
+}
+
+static void print_track(struct cli_table *table, const epp_trace_track *track)
+{
+	static const char *const kinds[] = { "?", "thread", "device", "custom" };
+	char text[CLI_NUMBER_BYTES];
+
+	cli_table_cell(table, track->group);
+	cli_table_cell(table, kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0]);
+	snprintf(text, sizeof text, "%" PRId64,
+	         track->kind == EPP_TRACK_THREAD ? (int64_t)track->thread_id : track->stream);
+	cli_table_cell(table, text);
+	cli_table_cell(table, track->name);
+	cli_table_cell(table, clock_text(track, text));
+}
+
+static void print_tracks(const struct info *info)
+{
+	size_t count = epp_trace_get_info(info->trace)->tracks_count;
+	const epp_trace_track **tracks = calloc(count + 1, sizeof *tracks);
+
+	if (!tracks)
+		return;
+	for (size_t i = 0; i < count; i++)
+		tracks[i] = epp_trace_track_at(info->trace, i);
+	qsort(tracks, count, sizeof *tracks, by_group);
+	struct cli_table *table = cli_table_create("<group|<kind|number|<name|<clock");
+	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++)
+		print_track(table, tracks[i]);
+	free(tracks);
+	printf("\nTracks\n");
+	cli_table_print(table);
+	print_more(info, count);
+}
+
+static epp_status *print_ledger(const struct info *info)
+{
+	struct cli_table *table = cli_table_create("emitted|written|open|lost|<producer|<why lost");
+	size_t count = epp_trace_accounts_count(info->trace);
+	char why[512];
+
+	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++) {
+		epp_trace_account account;
+		epp_status *status = epp_trace_account_at(info->trace, i, &account);
+		if (status)
+			return status;
+		cli_table_count(table, account.emitted);
+		cli_table_count(table, account.written);
+		cli_table_count(table, account.open);
+		cli_table_count(table, account.lost_total);
+		cli_table_cell(table, account.producer);
+		accounts_reasons(account.lost, why, sizeof why);
+		size_t used = strlen(why);
+		if (account.errors)
+			used += (size_t)snprintf(why + used, sizeof why - used, "%s%" PRIu64 " errors returned",
+			                         used ? "; " : "", account.errors);
+		if (!account.balanced && used < sizeof why)
+			snprintf(why + used, sizeof why - used, "%sDOES NOT BALANCE", used ? "; " : "");
+		cli_table_cell(table, why);
+	}
+	printf("\nLedger: emitted = written + open + lost\n");
+	cli_table_print(table);
+	print_more(info, count);
+	return NULL;
+}
+
+epp_status *info_print_text(const struct info *info)
+{
+	print_head(info);
+	print_runs(info);
+	print_tracks(info);
+	return print_ledger(info);
+}

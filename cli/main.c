@@ -1,0 +1,108 @@
+/* The epprof command: finds the subcommand and runs it. */
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "epprof/epprof.h"
+
+static const struct cli_command *const commands[] = { &cli_info,     &cli_summary, &cli_convert,
+	                                              &cli_validate, &cli_tail,    &cli_import };
+#define COMMANDS_COUNT (sizeof commands / sizeof *commands)
+
+static int print_help(FILE *file)
+{
+	fputs("usage: epprof COMMAND [OPTION]... TRACE\n"
+	      "\n"
+	      "Reads traces (.epp files) that programs record with epprof: what a program did, and what the\n"
+	      "accelerators did for it, on one timeline.\n"
+	      "\n"
+	      "Commands:\n",
+	      file);
+	for (size_t i = 0; i < COMMANDS_COUNT; i++)
+		fprintf(file, "  %-9s  %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n"
+	      "For example:\n"
+	      "  epprof summary run.epp\n"
+	      "  epprof convert -o run.json run.epp    then open run.json in https://ui.perfetto.dev\n"
+	      "\n"
+	      "'epprof help COMMAND' tells more about one; 'epprof --version' prints the version.\n"
+	      "\n"
+	      "Exit status: 0 success; 1 failure; 2 a mistake on the command line; 3 the trace is invalid, or with\n"
+	      "--strict something was lost; 5 the trace cannot be read.\n",
+	      file);
+	return CLI_OK;
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS_COUNT; i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+static int explain_unknown(const char *word)
+{
+	static const char *const options[] = { "--help", "--version", NULL };
+	const char *names[COMMANDS_COUNT + 2] = { "help" };
+	bool is_option = word[0] == '-';
+
+	for (size_t i = 0; i < COMMANDS_COUNT; i++)
+		names[i + 1] = commands[i]->name;
+	const char *nearest = cli_nearest(word, is_option ? options : names);
+	const char *what = is_option ? "option" : "command";
+	if (nearest)
+		return cli_misuse(NULL, "unknown %s '%s'; did you mean '%s'?", what, word, nearest);
+	return cli_misuse(NULL, "unknown %s '%s'", what, word);
+}
+
+static int help(int argc, char **argv)
+{
+	const struct cli_command *command;
+
+	if (argc < 2 || strcmp(argv[1], "--help") == 0)
+		return print_help(stdout);
+	command = find_command(argv[1]);
+	if (!command)
+		return strcmp(argv[1], "help") == 0 ? print_help(stdout) : explain_unknown(argv[1]);
+	cli_print_help(command);
+	return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	const struct cli_command *command;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return print_help(stdout);
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("epprof %s\n", epp_version());
+		return CLI_OK;
+	}
+	if (strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
+	command = find_command(argv[1]);
+	return command ? command->run(argc - 1, argv + 1) : explain_unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	/* A trace must not be opened as standard output because that was closed; writing to it must fail. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
+			return CLI_FAILURE;
+	}
+	/* Names are UTF-8 whatever the user's locale; numbers stay as C prints them. */
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		setlocale(LC_CTYPE, "");
+	return cli_finish(run(argc, argv));
+}

@@ -1,0 +1,17 @@
+/* Which ids were seen: one bit an id, in pages of neighbours. */
+#ifndef EPPROF_CLI_SEEN_H
+#define EPPROF_CLI_SEEN_H
+
+#include <stdbool.h>
+
+#include "map.h"
+
+struct seen {
+	struct map pages;
+};
+
+/* Whether it was seen before; from now on it is.  Without memory it was not. */
+bool seen_before(struct seen *seen, uint64_t id);
+void seen_deinit(struct seen *seen);
+
+#endif

@@ -1,0 +1,224 @@
+/* The pass over the timeline.  Events come in order of their start, so for each lane the lines of the events that enclose
+ * the present one are kept by depth: a duration that is added to an event's own time is taken from the one around it. */
+#include "tally.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 128u
+
+struct tally_stack {
+	struct tally_line *by_name[DEPTH_MAX];
+};
+
+static epp_status *no_memory(void)
+{
+	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+}
+
+static void line_destroy(struct tally_line *line)
+{
+	if (!line)
+		return;
+	histogram_deinit(&line->durations);
+	histogram_deinit(&line->latencies);
+	free(line->name);
+	free(line);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct tally_line *left = a, *right = b;
+	size_t shorter = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
+	int order = memcmp(left->name, right->name, shorter);
+
+	if (!order)
+		order = (left->name_bytes > right->name_bytes) - (left->name_bytes < right->name_bytes);
+	return order ? order : (left->category > right->category) - (left->category < right->category);
+}
+
+static struct tally_line *add_line(struct tally_table *table, uint64_t key, const char *name, size_t name_bytes)
+{
+	struct tally_line *line = calloc(1, sizeof *line);
+
+	if (table->lines_count == table->lines_room) {
+		size_t room = table->lines_room ? table->lines_room * 2 : 64;
+		struct tally_line **larger = reallocarray(table->lines, room, sizeof *larger);
+		if (larger) {
+			table->lines = larger;
+			table->lines_room = room;
+		}
+	}
+	if (!line || table->lines_count == table->lines_room)
+		goto fail;
+	line->name = malloc(name_bytes + 1);
+	if (!line->name)
+		goto fail;
+	memcpy(line->name, name, name_bytes);
+	line->name[name_bytes] = '\0';
+	line->name_bytes = name_bytes;
+	line->busy_until_ns = INT64_MIN;
+	if (map_add(&table->index, key, line) < 0)
+		goto fail;
+	table->lines[table->lines_count++] = line;
+	return line;
+fail:
+	line_destroy(line);
+	return NULL;
+}
+
+/* The line of a name that was not met under this number before. */
+static struct tally_line *new_line_by_name(struct tally_table *table, const epp_event *event, uint64_t key)
+{
+	static const char others[] = "(other names)";
+	/* Only for comparing. */
+	const struct tally_line text = { .name = (char *)(uintptr_t)event->name,
+		                         .name_bytes = event->name_bytes,
+		                         .category = event->category };
+	struct tally_line *const *found = tfind(&text, &table->by_text, by_text);
+	struct tally_line *line;
+
+	if (found)
+		return map_add(&table->index, key, *found) < 0 ? NULL : *found;
+	if (table->lines_count >= TALLY_LINES_MAX) {
+		line = map_find(&table->index, UINT64_MAX);
+		return line ? line : add_line(table, UINT64_MAX, others, sizeof others - 1);
+	}
+	line = add_line(table, key, event->name, event->name_bytes);
+	if (line)
+		line->category = event->category;
+	return line && tsearch(line, &table->by_text, by_text) ? line : NULL;
+}
+
+static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event)
+{
+	uint64_t key = (uint64_t)event->name_number << 8 | event->category;
+	struct tally_line *line = map_find(&table->index, key);
+
+	return line ? line : new_line_by_name(table, event, key);
+}
+
+static struct tally_line *line_by_track(struct tally_table *table, const epp_trace_track *track)
+{
+	struct tally_line *line = map_find(&table->index, track->track);
+
+	if (!line) {
+		line = add_line(table, track->track, track->name, strlen(track->name));
+		if (line)
+			line->group = track->group;
+	}
+	return line;
+}
+
+static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
+{
+	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
+	struct tally_stack *stack = map_find(&tally->stacks, key);
+
+	if (stack)
+		return stack;
+	stack = calloc(1, sizeof *stack);
+	if (stack && map_add(&tally->stacks, key, stack) < 0) {
+		free(stack);
+		stack = NULL;
+	}
+	return stack;
+}
+
+static bool add_to(struct tally_line *line, const epp_event *event)
+{
+	line->count++;
+	line->total_ns += event->duration_ns;
+	line->self_ns += event->duration_ns;
+	return histogram_add(&line->durations, event->duration_ns);
+}
+
+static void add_busy(struct tally_line *line, const epp_event *event)
+{
+	int64_t end_ns = event->start_ns + event->duration_ns;
+
+	if (end_ns <= line->busy_until_ns)
+		return;
+	line->busy_ns += end_ns - (event->start_ns > line->busy_until_ns ? event->start_ns : line->busy_until_ns);
+	line->busy_until_ns = end_ns;
+}
+
+static epp_status *add_slice(struct tally *tally, const epp_event *event)
+{
+	bool device = event->track->kind == EPP_TRACK_DEVICE;
+	struct tally_line *named = line_by_name(&tally->tables[device ? TALLY_KERNEL : TALLY_OP], event);
+	struct tally_line *tracked = line_by_track(&tally->tables[device ? TALLY_STREAM : TALLY_THREAD], event->track);
+	struct tally_stack *stack = stack_of(tally, event);
+
+	if (!named || !tracked || !stack || !add_to(named, event) || !add_to(tracked, event))
+		return no_memory();
+	if (event->kind == EPP_EVENT_SLICE && event->depth < DEPTH_MAX) {
+		stack->by_name[event->depth] = named;
+		if (event->depth && stack->by_name[event->depth - 1]) {
+			stack->by_name[event->depth - 1]->self_ns -= event->duration_ns;
+			tracked->self_ns -= event->duration_ns;
+		}
+	}
+	if (event->kind == EPP_EVENT_SLICE)
+		add_busy(tracked, event);
+	if (device && event->parent_start_ns != INT64_MIN &&
+	    !histogram_add(&named->latencies, event->start_ns - event->parent_start_ns))
+		return no_memory();
+
+	*(device ? &tally->device_events : &tally->host_events) += 1;
+	tally->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
+	if (event->start_ns < tally->first_ns)
+		tally->first_ns = event->start_ns;
+	if (event->start_ns + event->duration_ns > tally->last_ns)
+		tally->last_ns = event->start_ns + event->duration_ns;
+	return NULL;
+}
+
+epp_status *tally_trace(struct tally *tally, epp_trace *trace)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+
+	memset(tally, 0, sizeof *tally);
+	tally->first_ns = INT64_MAX;
+	tally->last_ns = INT64_MIN;
+	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
+	if (status)
+		return status;
+	while (!status && epp_timeline_next(timeline, &event)) {
+		if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+			status = add_slice(tally, event);
+		tally->instants += event->kind == EPP_EVENT_INSTANT;
+		tally->counters += event->kind == EPP_EVENT_COUNTER;
+	}
+	if (!status)
+		status = epp_timeline_status(timeline);
+	tally->counts = *epp_timeline_get_counts(timeline);
+	if (tally->first_ns > tally->last_ns)
+		tally->first_ns = tally->last_ns = 0;
+	epp_timeline_release(timeline);
+	return status;
+}
+
+/* Lines are destroyed by their array. */
+static void keep(void *line)
+{
+	(void)line;
+}
+
+void tally_deinit(struct tally *tally)
+{
+	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
+		struct tally_table *table = &tally->tables[kind];
+		tdestroy(table->by_text, keep);
+		for (size_t i = 0; i < table->lines_count; i++)
+			line_destroy(table->lines[i]);
+		free(table->lines);
+		map_deinit(&table->index);
+	}
+	for (size_t i = 0; i < tally->stacks.room; i++)
+		free(tally->stacks.values[i]);
+	map_deinit(&tally->stacks);
+	memset(tally, 0, sizeof *tally);
+}

@@ -1,0 +1,284 @@
+/* Handing over to ONNX Runtime: in EndProfiling, all events as OrtProfilingEvents, in microseconds.
+ *
+ * The kit fits its clock itself (host clock: CLOCK_MONOTONIC) and places by ONNX Runtime's formula, floored:
+ * (start_offset_ns + (event - start)) / 1000.  AddEvents costs as much as the container already holds, so it is called
+ * with many events at a time; not with all, so that memory stays bounded.
+ * Everything here runs in EndProfiling alone, which has all chunks, tokens and pairs to itself.
+ */
+#ifndef EPPROF_KIT_BATCH_H
+#define EPPROF_KIT_BATCH_H
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json_text.h"
+#include "kit.h"
+#include "pairs.h"
+#include "tokens.h"
+
+#define KIT_BATCH_EVENTS 16384u
+#define KIT_OWN_ARGS_MAX 8u
+#define KIT_NUMBER_BYTES 24u
+
+struct kit_batch {
+	struct kit *kit;
+	OrtProfilingEventsContainer *container;
+	OrtStatus *status; /* the first one of AddEvents or CreateProfilingEvent */
+	uint64_t added_count;
+
+	struct clock_fit fit;
+	struct clock_segment *segments;
+	struct clock_segment segment_first;
+	size_t hint;
+
+	OrtProfilingEvent **events;
+	size_t events_count;
+	size_t own_count; /* of these, how many are the kit's own: no ledger counts them */
+	size_t events_room;
+	OrtProfilingEvent *event_first; /* should there be no memory */
+
+	struct json_text text;
+	const char *keys[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
+	const char *values[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
+	size_t args_count;
+};
+
+static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfilingEventsContainer *container)
+{
+	batch->kit = kit;
+	batch->container = container;
+	batch->events = malloc(KIT_BATCH_EVENTS * sizeof(OrtProfilingEvent *));
+	batch->events_room = batch->events ? KIT_BATCH_EVENTS : 1;
+	if (!batch->events)
+		batch->events = &batch->event_first;
+
+	struct clock_pair *pairs = kit->pairs;
+	size_t count = clock_fit_prepare(pairs, kit->pairs_count, kit->host_ticks_per_second);
+	batch->segments = calloc(count ? count : 1, sizeof(*batch->segments));
+	if (!batch->segments || count == 0) {
+		pairs = &kit->pair_first;
+		count = kit->options.now_ticks ? 1 : 0;
+	}
+	clock_fit_build(&batch->fit, batch->segments ? batch->segments : &batch->segment_first, pairs, count,
+	                kit->options.ticks_per_second, kit->host_ticks_per_second, kit->options.clock_bits);
+}
+
+/* Gives the events made so far to the container. */
+static void kit_batch_flush(struct kit_batch *batch)
+{
+	struct kit *kit = batch->kit;
+	uint64_t emitted_count = batch->events_count - batch->own_count;
+	if (batch->events_count == 0)
+		return;
+	OrtStatus *status = kit->ep_api->ProfilingEventsContainer_AddEvents(
+	    batch->container, (const OrtProfilingEvent *const *)batch->events, batch->events_count);
+	if (status) {
+		kit_count_lost(kit, KIT_OTHER, emitted_count);
+		if (batch->status)
+			kit_status_ignore(kit, status);
+		else
+			batch->status = status;
+	} else {
+		batch->added_count += batch->events_count;
+		atomic_fetch_add_explicit(&kit->delivered, emitted_count, memory_order_relaxed);
+	}
+	for (size_t i = 0; i < batch->events_count; i++)
+		kit->ep_api->ReleaseProfilingEvent(batch->events[i]);
+	batch->events_count = 0;
+	batch->own_count = 0;
+}
+
+static void kit_batch_arg(struct kit_batch *batch, const char *key, const char *value)
+{
+	for (size_t i = 0; i < batch->args_count; i++) {
+		if (strcmp(batch->keys[i], key) == 0)
+			return;
+	}
+	batch->keys[batch->args_count] = key;
+	batch->values[batch->args_count++] = json_text_add(&batch->text, value, true);
+}
+
+static void kit_batch_arg_number(struct kit_batch *batch, const char *key, int64_t value)
+{
+	char number[KIT_NUMBER_BYTES];
+	snprintf(number, sizeof(number), "%" PRId64, value);
+	kit_batch_arg(batch, key, number);
+}
+
+/* Correlation ids and counts. */
+static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64_t value)
+{
+	char number[KIT_NUMBER_BYTES];
+	snprintf(number, sizeof(number), "%" PRIu64, value);
+	kit_batch_arg(batch, key, number);
+}
+
+/* Makes the event from the args gathered; `name` is escaped.  Without memory or with a status it is lost. */
+static bool kit_batch_event(struct kit_batch *batch, OrtProfilingEventCategory category, int32_t process_id,
+                            int32_t thread_id, const char *name, int64_t start_us, int64_t duration_us, bool own)
+{
+	struct kit *kit = batch->kit;
+	OrtProfilingEvent *event = NULL;
+	OrtStatus *status = kit->ep_api->CreateProfilingEvent(category, process_id, thread_id, name, start_us, duration_us,
+	                                                      batch->keys, batch->values, batch->args_count, &event);
+	if (status || !event) {
+		if (batch->status)
+			kit_status_ignore(kit, status);
+		else
+			batch->status = status;
+		return false;
+	}
+	batch->events[batch->events_count++] = event;
+	batch->own_count += own;
+	if (batch->events_count == batch->events_room)
+		kit_batch_flush(batch);
+	return true;
+}
+
+static int64_t kit_us_of(const struct kit *kit, uint64_t host_ns)
+{
+	int64_t ns = kit->offset_ns + (int64_t)(host_ns - kit->start_ns);
+	return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000);
+}
+
+/* Where an event lies; false: without a common clock, inside its parent. */
+static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, const struct kit_token *token,
+                            int64_t *start_us, int64_t *duration_us)
+{
+	const struct kit *kit = batch->kit;
+	const struct kit_context *context = token ? token->context : NULL;
+	uint64_t ticks = (uint64_t)kit_clock_since(kit, event->end_ticks, event->start_ticks);
+	if (batch->fit.count == 0) {
+		uint64_t ns = clock_fit_scale(ticks, kit->host_ticks_per_second, kit->options.ticks_per_second);
+		*start_us = context ? context->start_us
+		                    : kit_us_of(kit, token && token->taken_ns ? token->taken_ns : kit->start_ns);
+		*duration_us = (int64_t)(ns / 1000);
+		return false;
+	}
+	/* A counter that wraps says less than its parent's time does. */
+	int64_t position;
+	if (kit->clock_unused_bits > 0 && context) {
+		uint64_t near_ns = kit->start_ns + (uint64_t)(context->start_us * 1000 - kit->offset_ns);
+		position = clock_fit_position_near(&batch->fit, event->start_ticks, near_ns, &batch->hint);
+	} else {
+		position = clock_fit_position(&batch->fit, event->start_ticks, batch->hint);
+	}
+	struct clock_place start = clock_fit_place(&batch->fit, position, &batch->hint);
+	size_t end_hint = batch->hint;
+	struct clock_place end = clock_fit_place(&batch->fit, (int64_t)((uint64_t)position + ticks), &end_hint);
+	*start_us = kit_us_of(kit, start.host);
+	*duration_us = end.host > start.host ? (int64_t)((end.host - start.host) / 1000) : 0;
+	return true;
+}
+
+/* A stream as a thread id: itself where it fits. */
+static int32_t kit_thread_id_of(int64_t stream)
+{
+	uint64_t folded = (uint64_t)stream;
+	if (folded > INT32_MAX)
+		folded = (folded ^ folded >> 31) & INT32_MAX;
+	return stream == -1 ? -1 : (int32_t)folded;
+}
+
+static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
+{
+	struct kit *kit = batch->kit;
+	const struct kit_token *token = event->parent ? kit_token_find(kit, event->parent) : NULL;
+	const struct kit_context *context = token ? token->context : NULL;
+	const char *const contexts[] = {
+		context ? context->name : NULL,
+		context ? context->op_name : NULL,
+		context ? context->node_index : NULL,
+	};
+	static const char *const context_keys[] = { "ort_event_name", "ort_op_name", "ort_node_index" };
+
+	size_t bytes = json_text_bytes(event->name) + (event->args_count + KIT_OWN_ARGS_MAX) * (size_t)KIT_NUMBER_BYTES;
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		bytes += json_text_bytes(event->args[i].key);
+		if (event->args[i].type == KIT_ARG_TEXT)
+			bytes += json_text_bytes(event->args[i].text);
+	}
+	for (int i = 0; i < 3; i++)
+		bytes += contexts[i] ? json_text_bytes(contexts[i]) : 0;
+	if (!json_text_reset(&batch->text, bytes)) {
+		kit_count_lost(kit, KIT_OTHER, 1);
+		return;
+	}
+
+	const char *name = json_text_add(&batch->text, event->name, false);
+	batch->args_count = 0;
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		const EpprofArg *arg = &event->args[i];
+		const char *key = json_text_add(&batch->text, arg->key, false);
+		if (arg->type == KIT_ARG_TEXT)
+			kit_batch_arg(batch, key, arg->text);
+		else
+			kit_batch_arg_number(batch, key, arg->number.i64);
+	}
+	kit_batch_arg_number(batch, "device", event->device);
+	kit_batch_arg_number(batch, "stream", event->stream);
+	if (token)
+		kit_batch_arg_count(batch, "ort_correlation_id", token->correlation_id);
+	for (int i = 0; i < 3; i++) {
+		if (contexts[i])
+			kit_batch_arg(batch, context_keys[i], contexts[i]);
+	}
+	int64_t start_us;
+	int64_t duration_us;
+	if (!kit_batch_place(batch, event, token, &start_us, &duration_us))
+		kit_batch_arg(batch, "epprof.placement", "duration only");
+	if (!kit_batch_event(batch, (OrtProfilingEventCategory)event->category, event->device < 0 ? -1 : -1 - event->device,
+	                     kit_thread_id_of(event->stream), name, start_us, duration_us, false))
+		kit_count_lost(kit, KIT_OTHER, 1);
+}
+
+/* One event that tells what is missing, if anything is. */
+static void kit_batch_add_lost(struct kit_batch *batch)
+{
+	struct kit *kit = batch->kit;
+	kit_batch_flush(batch);
+	struct kit_sums sums = kit_sums_read(kit);
+	EpprofLedger ledger = kit_ledger(kit, &sums);
+	const struct {
+		const char *key;
+		uint64_t count;
+	} counts[] = {
+		{ "emitted", ledger.emitted },
+		{ "lost_no_buffer", ledger.lost_no_buffer },
+		{ "lost_refused", ledger.lost_refused },
+		{ "lost_outside_run", ledger.lost_outside_run },
+		{ "lost_other", ledger.lost_other },
+		{ "parents_lost", atomic_load_explicit(&kit->contexts_lost, memory_order_relaxed) },
+		{ "texts_cut", atomic_load_explicit(&kit->cut_count, memory_order_relaxed) },
+	};
+	size_t const counts_count = sizeof(counts) / sizeof(counts[0]);
+	uint64_t all = 0;
+	for (size_t i = 1; i < counts_count; i++)
+		all += counts[i].count;
+	if (all == 0 ||
+	    !json_text_reset(&batch->text, json_text_bytes(kit->options.ep_name) + 2 * counts_count * KIT_NUMBER_BYTES))
+		return;
+	batch->args_count = 0;
+	kit_batch_arg(batch, "ep", kit->options.ep_name);
+	for (size_t i = 0; i < counts_count; i++)
+		kit_batch_arg_count(batch, counts[i].key, counts[i].count);
+	kit_batch_event(batch, OrtProfilingEventCategory_API, -1, -1, "epprof.lost",
+	                kit_us_of(kit, kit_host_ticks(kit)), 0, true);
+}
+
+/* Frees what the batch took.  Returns a status if nothing at all arrived: ONNX Runtime drops everything for one. */
+static OrtStatus *kit_batch_end(struct kit_batch *batch)
+{
+	kit_batch_flush(batch);
+	if (batch->status && batch->added_count > 0) {
+		kit_status_ignore(batch->kit, batch->status);
+		batch->status = NULL;
+	}
+	if (batch->events != &batch->event_first)
+		free(batch->events);
+	free(batch->segments);
+	free(batch->text.bytes);
+	return batch->status;
+}
+
+#endif

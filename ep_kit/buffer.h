@@ -1,0 +1,249 @@
+/* Buffers: what was emitted and not yet handed over.
+ *
+ * Each thread fills a chunk of its own; chunks begin small, so that thousands of quiet threads fit.  Where a full chunk
+ * goes is the host's: an epprof host gets it at once and the thread goes on with the same memory; for ONNX Runtime it
+ * stays until EndProfiling and the thread takes another.  All of them, over all threads, stay within buffer_bytes.
+ * All functions here: with the thread's `busy` held.
+ */
+#ifndef EPPROF_KIT_BUFFER_H
+#define EPPROF_KIT_BUFFER_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "handover.h"
+#include "kit.h"
+
+static inline size_t kit_chunk_room(const struct kit_chunk *chunk)
+{
+	return chunk->bytes - sizeof(*chunk) - chunk->text_bytes - chunk->events_count * sizeof(EpprofEvent);
+}
+
+static struct kit_chunk *kit_chunk_create(struct kit *kit, size_t bytes)
+{
+	if (bytes > UINT32_MAX || !kit_bytes_take(kit, bytes))
+		return NULL;
+	struct kit_chunk *chunk = malloc(bytes);
+	if (!chunk) {
+		kit_bytes_give(kit, bytes);
+		return NULL;
+	}
+	*chunk = (struct kit_chunk){ .bytes = (uint32_t)bytes };
+	return chunk;
+}
+
+static void kit_chunk_destroy(struct kit *kit, struct kit_chunk *chunk)
+{
+	kit_bytes_give(kit, chunk->bytes);
+	free(chunk);
+}
+
+static void kit_chunk_empty(struct kit_thread *thread)
+{
+	memset(thread->copies, 0, sizeof(thread->copies));
+	if (thread->chunk) {
+		thread->chunk->events_count = 0;
+		thread->chunk->text_bytes = 0;
+	}
+}
+
+/* Hands the thread's chunk to an epprof host. */
+static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
+{
+	struct kit_chunk *chunk = thread->chunk;
+	if (!chunk || chunk->events_count == 0)
+		return;
+	atomic_fetch_add_explicit(&kit->delivered, chunk->events_count, memory_order_relaxed);
+	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
+	kit_push_events(kit, chunk->events, chunk->events_count);
+	kit_chunk_empty(thread);
+}
+
+/* Makes a chunk with `bytes` of room the thread's current one; NULL: there is no room for it. */
+static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
+{
+	struct kit_chunk *full = thread->chunk;
+	if (kit->push)
+		kit_chunk_push(kit, thread);
+	size_t want = thread->chunk_bytes;
+	if (want < bytes + sizeof(*full))
+		want = bytes + sizeof(*full);
+	if (full && kit->push && full->bytes == want)
+		return full;
+	struct kit_chunk *chunk = kit_chunk_create(kit, want);
+	if (!chunk)
+		return full && kit_chunk_room(full) >= bytes && full->events_count < KIT_CHUNK_EVENTS_MAX ? full : NULL;
+	if (full && kit->push)
+		kit_chunk_destroy(kit, full);
+	else
+		chunk->next = full;
+	thread->chunk = chunk;
+	if (thread->chunk_bytes < KIT_CHUNK_BYTES)
+		thread->chunk_bytes *= 4;
+	return chunk;
+}
+
+/* Room for args and strings; NULL if there is none. */
+static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t bytes)
+{
+	bytes = (bytes + 7) & ~(size_t)7;
+	struct kit_chunk *chunk = thread->chunk;
+	if (!chunk || kit_chunk_room(chunk) < bytes)
+		chunk = kit_chunk_turn(kit, thread, bytes);
+	if (!chunk)
+		return NULL;
+	chunk->text_bytes += (uint32_t)bytes;
+	return (char *)chunk + chunk->bytes - chunk->text_bytes;
+}
+
+/* The length that is kept of a string. */
+static inline uint32_t kit_string_bytes(const char *string)
+{
+	return (uint32_t)strnlen(string, KIT_STRING_BYTES_MAX);
+}
+
+/* Copies `bytes` of a string, with its end, and returns what is behind.  One that is longer is cut, at a character's
+ * beginning. */
+static inline char *kit_string_copy(struct kit *kit, char *to, const char *string, size_t bytes)
+{
+	memcpy(to, string, bytes);
+	if (bytes == KIT_STRING_BYTES_MAX && string[bytes] != '\0') {
+		size_t end = bytes - 3;
+		while (end > bytes - 6 && ((unsigned char)to[end] & 0xc0) == 0x80)
+			end--;
+		memcpy(to + end, "...", 3);
+		atomic_fetch_add_explicit(&kit->cut_count, 1, memory_order_relaxed);
+		bytes = end + 3;
+	}
+	to[bytes] = '\0';
+	return to + bytes + 1;
+}
+
+static inline struct kit_copy *kit_copy_of(struct kit_thread *thread, const char *source)
+{
+	return &thread->copies[((uintptr_t)source * 0x9e3779b97f4a7c15u) >> (64 - KIT_COPIES_BITS)];
+}
+
+/* Where a string lies already, or NULL.  The EP may have put something else in the same place, so it is compared. */
+static inline const char *kit_copy_find(struct kit_thread *thread, const char *source)
+{
+	const struct kit_copy *known = kit_copy_of(thread, source);
+	return known->source == source && known->copy && strcmp(known->copy, source) == 0 ? known->copy : NULL;
+}
+
+/* A string of an event: where it lies, or how many bytes of it are to be copied. */
+struct kit_string {
+	const char *copy;
+	uint32_t bytes;
+};
+
+/* Measures a string that is likely to come again.  Returns the room that it needs. */
+static inline size_t kit_string_measure(struct kit_thread *thread, const char *source, struct kit_string *string)
+{
+	string->bytes = 0;
+	string->copy = kit_copy_find(thread, source);
+	if (kit_likely(string->copy != NULL))
+		return 0;
+	string->bytes = kit_string_bytes(source);
+	return (size_t)string->bytes + 1;
+}
+
+/* Puts it where it is to lie, at `*to` if it is new. */
+static inline const char *kit_string_put(struct kit *kit, struct kit_thread *thread, const char *source,
+                                         const struct kit_string *string, char **to)
+{
+	if (kit_likely(string->copy != NULL))
+		return string->copy;
+	/* The same event may have it twice. */
+	const char *copy = kit_copy_find(thread, source);
+	if (copy)
+		return copy;
+	copy = *to;
+	*to = kit_string_copy(kit, *to, source, string->bytes);
+	*kit_copy_of(thread, source) = (struct kit_copy){ source, copy };
+	return copy;
+}
+
+/* Whether the event keeps the rules. */
+static inline bool kit_event_is_sound(const struct kit *kit, const epp_ep_event *event)
+{
+	if (!event->name || (event->args_count > 0 && !event->args) || (uint32_t)event->category > 4 ||
+	    kit_clock_since(kit, event->end_ticks, event->start_ticks) < 0)
+		return false;
+	for (size_t i = 0; i < event->args_count && i < KIT_ARGS_MAX; i++) {
+		if (!event->args[i].key)
+			return false;
+	}
+	return true;
+}
+
+/* Measures what an event needs besides its own struct. */
+static inline size_t kit_event_measure(struct kit_thread *thread, const epp_ep_event *event, size_t args_count,
+                                       struct kit_string *name, struct kit_string *keys, uint32_t *texts_bytes)
+{
+	size_t bytes = args_count * sizeof(EpprofArg) + kit_string_measure(thread, event->name, name);
+	for (size_t i = 0; i < args_count; i++) {
+		const epp_ep_arg *arg = &event->args[i];
+		bytes += kit_string_measure(thread, arg->key, &keys[i]);
+		if (arg->text)
+			bytes += (size_t)(texts_bytes[i] = kit_string_bytes(arg->text)) + 1;
+	}
+	return (bytes + 7) & ~(size_t)7;
+}
+
+/* Keeps an event, or counts why not. */
+static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp_ep_event *event)
+{
+	struct kit_string name;
+	struct kit_string keys[KIT_ARGS_MAX];
+	uint32_t texts_bytes[KIT_ARGS_MAX];
+	size_t args_count = event->args_count < KIT_ARGS_MAX ? event->args_count : KIT_ARGS_MAX;
+	if (!kit_event_is_sound(kit, event)) {
+		kit_count_lost(kit, KIT_REFUSED, 1);
+		return;
+	}
+	struct kit_chunk *chunk = thread->chunk;
+	size_t bytes = kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
+	if (!chunk || kit_chunk_room(chunk) < bytes + sizeof(EpprofEvent) || chunk->events_count == KIT_CHUNK_EVENTS_MAX) {
+		/* What is known to lie in the chunk may go with it: measured anew. */
+		memset(thread->copies, 0, sizeof(thread->copies));
+		bytes = kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
+		chunk = kit_chunk_turn(kit, thread, bytes + sizeof(EpprofEvent));
+	}
+	if (!chunk) {
+		kit_count_lost(kit, KIT_NO_BUFFER, 1);
+		return;
+	}
+	chunk->text_bytes += (uint32_t)bytes;
+	EpprofArg *args = (EpprofArg *)(void *)((char *)chunk + chunk->bytes - chunk->text_bytes);
+	char *to = (char *)(args + args_count);
+	uint64_t ticks = (uint64_t)kit_clock_since(kit, event->end_ticks, event->start_ticks);
+	chunk->events[chunk->events_count++] = (EpprofEvent){
+		.start_ticks = event->start_ticks,
+		.end_ticks = event->start_ticks + ticks, /* a wrap in between is undone */
+		.parent = event->parent,
+		.name = kit_string_put(kit, thread, event->name, &name, &to),
+		.args = args,
+		.args_count = (uint32_t)args_count,
+		.category = event->category ? (uint32_t)event->category - 1 : OrtProfilingEventCategory_KERNEL,
+		.device = event->device,
+		.stream = event->stream,
+	};
+	for (size_t i = 0; i < args_count; i++) {
+		const epp_ep_arg *arg = &event->args[i];
+		args[i] = (EpprofArg){ .key = kit_string_put(kit, thread, arg->key, &keys[i], &to),
+			               .number.i64 = arg->i64 };
+		if (arg->text) {
+			args[i].type = KIT_ARG_TEXT;
+			args[i].text = to;
+			to = kit_string_copy(kit, to, arg->text, texts_bytes[i]);
+			args[i].text_bytes = (uint32_t)(to - 1 - args[i].text);
+		}
+	}
+	if (event->args_count > KIT_ARGS_MAX)
+		atomic_fetch_add_explicit(&kit->cut_count, 1, memory_order_relaxed);
+	atomic_store_explicit(&thread->in_hand, atomic_load_explicit(&thread->in_hand, memory_order_relaxed) + 1,
+	                      memory_order_relaxed);
+}
+
+#endif

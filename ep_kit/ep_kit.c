@@ -1,0 +1,414 @@
+/* The kit for execution providers: epprof/ep.h says what it does.  This is the one file to compile; the headers beside it
+ * are its parts:
+ *
+ *   kit.h        what a profiler, a thread and a buffer hold, and who may touch it
+ *   stack.h      the threads, and the host events open on each
+ *   buffer.h     the events in hand
+ *   pairs.h      the device's clock beside the host's
+ *   handover.h   to an epprof host: as buffers fill
+ *   tokens.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
+ *   clock_fit.h  device time to host time
+ *
+ * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints, aborts, or waits while it records.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch.h"
+#include "buffer.h"
+#include "epprof/ep.h"
+#include "handover.h"
+#include "kit.h"
+#include "pairs.h"
+#include "stack.h"
+#include "tokens.h"
+
+/* ---- the host ---- */
+
+/* The API version of "1.<version>.<patch>"; 0 if it is something else. */
+static uint32_t kit_host_version(const OrtApiBase *base)
+{
+	const char *text = base->GetVersionString();
+	char *end;
+	if (!text)
+		return 0;
+	unsigned long major = strtoul(text, &end, 10);
+	if (*end != '.' || major == 0)
+		return 0;
+	unsigned long minor = strtoul(end + 1, NULL, 10);
+	return major > 1 || minor > EPPROF_ORT_API_VERSION ? EPPROF_ORT_API_VERSION : (uint32_t)minor;
+}
+
+/* The slot is read by its number: official headers older than 1.28 have no name for it. */
+static EpprofFunction kit_host_function(const struct kit *kit, uint32_t version, const char *name)
+{
+	EpprofGetExperimentalFunction_Fn get = NULL;
+	if (version < EPPROF_ORT_EXPERIMENTAL_VERSION)
+		return NULL;
+	memcpy(&get, (const char *)kit->ort_api + EPPROF_ORT_EXPERIMENTAL_SLOT * sizeof(get), sizeof(get));
+	return get ? get(name) : NULL;
+}
+
+static void kit_host_setup(struct kit *kit, uint32_t version)
+{
+	EpprofApi_HostTicksPerSecond_SinceV1_Fn per_second = (EpprofApi_HostTicksPerSecond_SinceV1_Fn)kit_host_function(
+	    kit, version, "EpprofApi_HostTicksPerSecond_SinceV1");
+	kit->host_ticks = (EpprofApi_HostTicks_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_HostTicks_SinceV1");
+	kit->push = (EpprofApi_PushEvents_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_PushEvents_SinceV1");
+	kit->host_ticks_per_second = 1000000000;
+	if (kit->push && kit->host_ticks && per_second) {
+		kit->host_ticks_per_second = per_second();
+	} else {
+		kit->push = NULL;
+		kit->host_ticks = NULL;
+	}
+}
+
+/* ---- callbacks ---- */
+
+static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
+{
+	struct kit *kit = kit_of(impl);
+	uint64_t now = kit_host_ticks(kit);
+	uint32_t run = atomic_load(&kit->run);
+	if (kit_run_is_on(run))
+		return kit->ort_api->CreateStatus(ORT_FAIL, "epprof kit: StartProfiling without EndProfiling in between");
+	kit->start_ns = now;
+	kit->offset_ns = offset_ns;
+	kit->sums_before = kit->sums_end;
+	if (kit->push) {
+		kit_push_clock(kit);
+	} else {
+		kit->token_serial = atomic_fetch_add(&kit_process.token_serials, 1) + 1;
+		atomic_store(&kit->contexts_lost, 0);
+		atomic_store(&kit->cut_count, 0);
+	}
+	if (kit->options.now_ticks) {
+		kit->pair_first = kit_pair_read(kit);
+		kit_pair_add(kit, &kit->pair_first);
+	}
+	atomic_store(&kit->run, run + 3); /* the next number, and on */
+	return NULL;
+}
+
+static OrtStatus *kit_start_event(OrtEpProfilerImpl *impl, uint64_t id)
+{
+	struct kit *kit = kit_of(impl);
+	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
+	if (!kit_run_is_on(run))
+		return NULL;
+	struct kit_thread *thread = kit_thread_get(kit);
+	if (kit_likely(thread != NULL))
+		kit_stack_push(thread, run, id, kit->push ? id : 0);
+	return NULL;
+}
+
+static OrtStatus *kit_stop_event(OrtEpProfilerImpl *impl, uint64_t id, const OrtProfilingEvent *event)
+{
+	struct kit *kit = kit_of(impl);
+	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
+	if (!kit_run_is_on(run))
+		return NULL;
+	struct kit_thread *thread = kit_thread_get(kit);
+	if (!thread)
+		return NULL;
+	uint64_t token = kit_stack_pop(thread, run, id);
+	if (token != 0 && !kit->push && event && kit_thread_enter(thread)) {
+		if (atomic_load(&kit->run) == run)
+			kit_token_complete(kit, thread, token, event);
+		kit_thread_leave(thread);
+	}
+	return NULL;
+}
+
+/* The chunks of all threads, in the order in which each filled them; for an epprof host they are handed over instead. */
+static struct kit_chunk *kit_collect(struct kit *kit)
+{
+	struct kit_chunk *all = NULL;
+	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = thread->next) {
+		kit_thread_wait(kit, thread);
+		if (kit->push) {
+			kit_chunk_push(kit, thread);
+		} else {
+			struct kit_chunk *next;
+			for (struct kit_chunk *chunk = thread->chunk; chunk; chunk = next) {
+				next = chunk->next;
+				chunk->next = all;
+				all = chunk;
+			}
+			thread->chunk = NULL;
+			kit_chunk_empty(thread);
+			thread->chunk_bytes = KIT_CHUNK_FIRST_BYTES;
+			atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
+		}
+		kit_thread_leave(thread);
+	}
+	return all;
+}
+
+static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *container, struct kit_chunk *chunks)
+{
+	/* Too large for a foreign thread's stack. */
+	struct kit_batch *batch = container ? calloc(1, sizeof(*batch)) : NULL;
+	OrtStatus *status = NULL;
+	if (batch)
+		kit_batch_begin(batch, kit, container);
+	for (const struct kit_chunk *chunk = chunks; chunk; chunk = chunk->next) {
+		for (uint32_t i = 0; batch && i < chunk->events_count; i++)
+			kit_batch_add(batch, &chunk->events[i]);
+		if (!batch)
+			kit_count_lost(kit, KIT_OTHER, chunk->events_count);
+	}
+	/* Not before: what any event's parent was may stand in any chunk. */
+	while (chunks) {
+		struct kit_chunk *next = chunks->next;
+		kit_chunk_destroy(kit, chunks);
+		chunks = next;
+	}
+	if (batch) {
+		kit_batch_add_lost(batch);
+		status = kit_batch_end(batch);
+		free(batch);
+	} else {
+		status = kit->ort_api->CreateStatus(ORT_FAIL, container ? "epprof kit: out of memory"
+		                                                        : "epprof kit: no container");
+	}
+	return status;
+}
+
+static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+{
+	struct kit *kit = kit_of(impl);
+	OrtStatus *status = NULL;
+	uint32_t run = atomic_load(&kit->run);
+	if (!kit_run_is_on(run))
+		return NULL;
+	if (kit->options.end_profiling)
+		kit->options.end_profiling(kit->options.user);
+	if (kit->options.now_ticks) {
+		struct clock_pair pair = kit_pair_read(kit);
+		kit_pair_add(kit, &pair);
+	}
+	atomic_store(&kit->run, run & ~1u);
+	struct kit_chunk *chunks = kit_collect(kit);
+	if (!kit->push) {
+		status = kit_deliver(kit, container, chunks);
+		kit_tokens_clear(kit);
+		free(kit->pairs);
+		kit->pairs = NULL;
+		kit->pairs_count = 0;
+		kit->pairs_room = 0;
+	}
+	kit->sums_end = kit_sums_read(kit);
+	if (kit->push) {
+		EpprofLedger ledger = kit_ledger(kit, &kit->sums_end);
+		kit->push(impl, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &ledger });
+	}
+	return status;
+}
+
+static void kit_release(OrtEpProfilerImpl *impl)
+{
+	epp_ep_profiler *profiler = (epp_ep_profiler *)impl;
+	struct kit *kit = profiler->state;
+	bool on_heap = kit->on_heap;
+	void (*release)(epp_ep_profiler *, void *) = kit->options.release;
+	void *user = kit->options.user;
+	struct kit_chunk *next_chunk;
+	struct kit_thread *next;
+	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = next) {
+		next = thread->next;
+		for (struct kit_chunk *chunk = thread->chunk; chunk; chunk = next_chunk) {
+			next_chunk = chunk->next;
+			free(chunk);
+		}
+		free(thread);
+	}
+	kit_tokens_clear(kit);
+	free(kit->pairs);
+	free((char *)kit->options.ep_name);
+	free(kit);
+	profiler->state = NULL;
+	if (on_heap)
+		free(profiler);
+	else if (release)
+		release(profiler, user);
+}
+
+/* ---- making one ---- */
+
+/* What is wrong with the options, or NULL and a copy of them. */
+static const char *kit_options_read(epp_ep_options *options, const epp_ep_options *given)
+{
+	const unsigned char *bytes = (const unsigned char *)given;
+	*options = (epp_ep_options){ 0 };
+	if (given->struct_size < sizeof(*given))
+		return "epprof kit: options.struct_size is smaller than epp_ep_options ever was";
+	for (size_t i = sizeof(*given); i < given->struct_size; i++) {
+		if (bytes[i] != 0)
+			return "epprof kit: options has fields that this version of the kit does not know";
+	}
+	*options = *given;
+	if (options->clock_bits == 0)
+		options->clock_bits = 64;
+	if (options->buffer_bytes == 0)
+		options->buffer_bytes = KIT_BUFFER_BYTES;
+	if (options->ticks_per_second == 0)
+		return "epprof kit: options.ticks_per_second is 0";
+	if (options->clock_bits < 8 || options->clock_bits > 64)
+		return "epprof kit: options.clock_bits is not 0 or 8 to 64";
+	if (options->own_clock_pairs > 1 || (options->own_clock_pairs && options->now_ticks))
+		return "epprof kit: options.own_clock_pairs is 1 where now_ticks is NULL, else 0";
+	return NULL;
+}
+
+OrtStatus *epp_ep_profiler_init(epp_ep_profiler *profiler, const epp_ep_options *options)
+{
+	memset(profiler, 0, sizeof(*profiler));
+	const OrtApiBase *base = options ? options->ort_api_base : NULL;
+	if (!base)
+		return NULL;
+	uint32_t version = kit_host_version(base);
+	const OrtApi *ort_api = version ? base->GetApi(version) : NULL;
+	const OrtApi *any_api = ort_api ? ort_api : base->GetApi(1);
+	if (!any_api)
+		return NULL;
+	const OrtEpApi *ep_api = ort_api && version >= EPPROF_ORT_API_VERSION_MIN ? ort_api->GetEpApi() : NULL;
+	if (!ep_api)
+		return any_api->CreateStatus(ORT_NOT_IMPLEMENTED, "epprof kit: needs ONNX Runtime 1.25 or later");
+	epp_ep_options read;
+	const char *wrong = kit_options_read(&read, options);
+	if (wrong)
+		return ort_api->CreateStatus(ORT_INVALID_ARGUMENT, wrong);
+	struct kit *kit = calloc(1, sizeof(*kit));
+	char *ep_name = strdup(read.ep_name ? read.ep_name : "ep");
+	if (!kit || !ep_name) {
+		free(kit);
+		free(ep_name);
+		return ort_api->CreateStatus(ORT_FAIL, "epprof kit: out of memory");
+	}
+	kit->profiler = profiler;
+	kit->options = read;
+	kit->options.ep_name = ep_name;
+	kit->ort_api = ort_api;
+	kit->ep_api = ep_api;
+	kit->pid = getpid();
+	kit->generation = atomic_fetch_add(&kit_process.generations, 1) + 1;
+	kit->clock_unused_bits = 64 - read.clock_bits;
+	atomic_store(&kit->sweep_count, KIT_SWEEP_COUNT);
+	kit_host_setup(kit, version);
+	kit_pairs_setup(kit);
+	profiler->state = kit;
+	profiler->impl = (OrtEpProfilerImpl){
+		.ort_version_supported = version,
+		.Release = kit_release,
+		.StartProfiling = kit_start_profiling,
+		.StartEvent = kit_start_event,
+		.StopEvent = kit_stop_event,
+		.EndProfiling = kit_end_profiling,
+	};
+	return NULL;
+}
+
+OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_ep_profiler **profiler)
+{
+	*profiler = malloc(sizeof(**profiler));
+	epp_ep_profiler none;
+	OrtStatus *status = epp_ep_profiler_init(*profiler ? *profiler : &none, options);
+	if (*profiler && (*profiler)->state) {
+		((struct kit *)(*profiler)->state)->on_heap = true;
+		return NULL;
+	}
+	if (!*profiler && none.state) {
+		struct kit *kit = none.state;
+		const OrtApi *ort_api = kit->ort_api;
+		kit->options.release = NULL;
+		kit_release(&none.impl);
+		status = ort_api->CreateStatus(ORT_FAIL, "epprof kit: out of memory");
+	}
+	free(*profiler);
+	*profiler = NULL;
+	return status;
+}
+
+/* ---- for the EP ---- */
+
+uint64_t epp_ep_current(epp_ep_profiler *profiler)
+{
+	struct kit *kit = profiler ? profiler->state : NULL;
+	if (!kit)
+		return 0;
+	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
+	struct kit_thread *thread = kit_run_is_on(run) ? kit_thread_get(kit) : NULL;
+	uint32_t depth = thread ? kit_stack_depth(thread, run) : 0;
+	if (depth == 0)
+		return 0;
+	struct kit_open *open = &thread->open[depth - 1];
+	uint64_t token = open->token;
+	if (token == 0 && !kit->push && kit_thread_enter(thread)) {
+		if (atomic_load(&kit->run) == run)
+			token = kit_token_take(kit, thread, open);
+		kit_thread_leave(thread);
+	}
+	return token;
+}
+
+void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
+{
+	struct kit *kit = profiler ? profiler->state : NULL;
+	if (!kit)
+		return;
+	struct kit_thread *thread = kit_thread_get(kit);
+	if (!thread || !kit_thread_enter(thread)) {
+		kit_count_lost(kit, kit_run_is_on(atomic_load(&kit->run)) ? KIT_OTHER : KIT_OUTSIDE_RUN, 1);
+		return;
+	}
+	if (!kit_run_is_on(atomic_load(&kit->run))) {
+		kit_count_lost(kit, KIT_OUTSIDE_RUN, 1);
+	} else if (!event) {
+		kit_count_lost(kit, KIT_REFUSED, 1);
+	} else {
+		kit_buffer_add(kit, thread, event);
+		kit_pair_check(kit, thread, event->end_ticks);
+	}
+	kit_thread_leave(thread);
+}
+
+void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_ticks, uint64_t host_ticks, uint64_t half_width_ticks)
+{
+	struct kit *kit = profiler ? profiler->state : NULL;
+	struct kit_thread *thread = kit ? kit_thread_get(kit) : NULL;
+	if (!thread || !kit_thread_enter(thread))
+		return;
+	if (kit_run_is_on(atomic_load(&kit->run)) && kit_has_clock(kit)) {
+		struct clock_pair pair = { device_ticks, host_ticks, half_width_ticks };
+		kit_pair_add(kit, &pair);
+	}
+	kit_thread_leave(thread);
+}
+
+uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler)
+{
+	return profiler && profiler->state ? kit_host_ticks(profiler->state) : 0;
+}
+
+uint64_t epp_ep_host_ticks_per_second(epp_ep_profiler *profiler)
+{
+	return profiler && profiler->state ? ((struct kit *)profiler->state)->host_ticks_per_second : 0;
+}
+
+void epp_ep_ledger(const epp_ep_profiler *profiler, EpprofLedger *ledger)
+{
+	struct kit *kit = profiler ? profiler->state : NULL;
+	*ledger = (EpprofLedger){ 0 };
+	if (!kit)
+		return;
+	struct kit_sums sums = kit_sums_read(kit);
+	*ledger = kit_ledger(kit, &sums);
+	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = thread->next)
+		ledger->emitted += atomic_load_explicit(&thread->in_hand, memory_order_relaxed);
+}

@@ -1,0 +1,48 @@
+/* Handing over to an epprof host: events as they lie, clock and pairs, and the ledger with them.
+ *
+ * A ledger counts what was handed over with it or before, and what was lost so far: a trace cut off at any moment
+ * balances, but for what the EP still had in hand.
+ */
+#ifndef EPPROF_KIT_HANDOVER_H
+#define EPPROF_KIT_HANDOVER_H
+
+#include "kit.h"
+
+#define KIT_ARG_TEXT 3u /* EpprofArg.type */
+
+static void kit_push(const struct kit *kit, EpprofBatch *batch)
+{
+	struct kit_sums sums = kit_sums_read(kit);
+	EpprofLedger ledger = kit_ledger(kit, &sums);
+	batch->struct_size = sizeof(*batch);
+	batch->ledger = &ledger;
+	kit->push(&kit->profiler->impl, batch);
+}
+
+static void kit_push_events(const struct kit *kit, const EpprofEvent *events, size_t count)
+{
+	kit_push(kit, &(EpprofBatch){ .events = events, .events_count = count });
+}
+
+/* The kit has one clock, number 0. */
+static void kit_push_clock(const struct kit *kit)
+{
+	const EpprofClock clock = {
+		.kind = kit_has_clock(kit) ? 1 : 2,
+		.bits = kit->options.clock_bits,
+		.ticks_per_second = kit->options.ticks_per_second,
+	};
+	kit_push(kit, &(EpprofBatch){ .clocks = &clock, .clocks_count = 1 });
+}
+
+static void kit_push_pair(const struct kit *kit, const struct clock_pair *pair)
+{
+	const EpprofClockPair pushed = {
+		.device_ticks = pair->device,
+		.host_ticks = pair->host,
+		.half_width_ticks = pair->half_width,
+	};
+	kit_push(kit, &(EpprofBatch){ .pairs = &pushed, .pairs_count = 1 });
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* The threads of a kit and their stacks of open host events: who is this thread, what is open on it.
+ *
+ * ONNX Runtime interleaves events of several threads and of several profilers and gives two open events the same id, so
+ * there is a stack for each thread and profiler, and the innermost entry of an id is the one meant.
+ * There is no destructor for threads: ONNX Runtime unloads EP libraries, and a destructor would then be code that is
+ * gone.  A thread finds its kit_thread through a small cache in thread-local storage, keyed by the kit's generation; what
+ * a dead thread had is found when the list has doubled, by asking the kernel which threads live, and is used again.
+ */
+#ifndef EPPROF_KIT_STACK_H
+#define EPPROF_KIT_STACK_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+#define KIT_CACHE_ENTRIES 4u
+#define KIT_TID_BITS 22 /* the kernel's PID_MAX_LIMIT */
+#define KIT_SWEEP_COUNT 64u
+
+static struct {
+	_Atomic uint64_t generations;
+	_Atomic uint64_t serials;
+	_Atomic uint32_t token_serials;
+} kit_process;
+
+static __thread struct {
+	uint64_t owner; /* what this thread is called in kit_thread.owner */
+	struct {
+		uint64_t generation;
+		struct kit_thread *thread;
+	} cache[KIT_CACHE_ENTRIES];
+} kit_local;
+
+static bool kit_tid_lives(const struct kit *kit, uint64_t owner)
+{
+	pid_t tid = (pid_t)(owner & ((1u << KIT_TID_BITS) - 1));
+	return syscall(SYS_tgkill, kit->pid, tid, 0) == 0 || errno != ESRCH;
+}
+
+/* Takes what dead threads had away from them.  Returns how many live.  In a forked child all seem to: the parent's would
+ * look dead there, the one that forked among them. */
+static size_t kit_threads_sweep(struct kit *kit)
+{
+	bool child = getpid() != kit->pid;
+	size_t living = 0;
+	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = thread->next) {
+		uint64_t owner = atomic_load(&thread->owner);
+		if (owner != 0 && (child || atomic_load(&thread->busy) != 0 || kit_tid_lives(kit, owner)))
+			living++;
+		else if (owner != 0)
+			atomic_compare_exchange_strong(&thread->owner, &owner, 0);
+	}
+	return living;
+}
+
+static struct kit_thread *kit_thread_claim(struct kit *kit)
+{
+	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = thread->next) {
+		uint64_t nobody = 0;
+		if (atomic_load_explicit(&thread->owner, memory_order_relaxed) == 0 &&
+		    atomic_compare_exchange_strong(&thread->owner, &nobody, kit_local.owner)) {
+			/* Pairs with the dead owner's last store: the stack is ours now. */
+			(void)atomic_load_explicit(&thread->depth, memory_order_acquire);
+			thread->run = 0;
+			atomic_store_explicit(&thread->depth, 0, memory_order_release);
+			return thread;
+		}
+	}
+	return NULL;
+}
+
+static struct kit_thread *kit_thread_add(struct kit *kit)
+{
+	struct kit_thread *thread = aligned_alloc(64, (sizeof(*thread) + 63) / 64 * 64);
+	if (!thread)
+		return NULL;
+	memset(thread, 0, sizeof(*thread));
+	thread->chunk_bytes = KIT_CHUNK_FIRST_BYTES;
+	atomic_init(&thread->owner, kit_local.owner);
+	thread->next = atomic_load(&kit->threads);
+	/* Sequentially consistent, as is EndProfiling's walk: either it finds this thread, or this thread finds the run over. */
+	while (!atomic_compare_exchange_weak(&kit->threads, &thread->next, thread))
+		;
+	atomic_fetch_add_explicit(&kit->threads_count, 1, memory_order_relaxed);
+	return thread;
+}
+
+/* The slow way to this thread's kit_thread; NULL without memory. */
+static __attribute__((noinline)) struct kit_thread *kit_thread_find(struct kit *kit)
+{
+	int saved_errno = errno;
+	if (kit_local.owner == 0) {
+		uint64_t serial = atomic_fetch_add(&kit_process.serials, 1) + 1;
+		kit_local.owner = serial << KIT_TID_BITS | (uint64_t)syscall(SYS_gettid);
+	}
+	struct kit_thread *thread = atomic_load(&kit->threads);
+	while (thread && atomic_load_explicit(&thread->owner, memory_order_relaxed) != kit_local.owner)
+		thread = thread->next;
+	if (!thread)
+		thread = kit_thread_claim(kit);
+	size_t sweep_count = atomic_load(&kit->sweep_count);
+	size_t count = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
+	/* Twice as many as lived last time: one of the threads that see it looks for dead ones. */
+	if (!thread && count >= sweep_count && atomic_compare_exchange_strong(&kit->sweep_count, &sweep_count, SIZE_MAX)) {
+		size_t living = kit_threads_sweep(kit);
+		thread = kit_thread_claim(kit);
+		atomic_store(&kit->sweep_count, living < KIT_SWEEP_COUNT / 2 ? KIT_SWEEP_COUNT : 2 * living);
+	}
+	if (!thread)
+		thread = kit_thread_add(kit);
+	if (thread) {
+		kit_local.cache[kit->generation % KIT_CACHE_ENTRIES].generation = kit->generation;
+		kit_local.cache[kit->generation % KIT_CACHE_ENTRIES].thread = thread;
+	}
+	errno = saved_errno;
+	return thread;
+}
+
+static inline struct kit_thread *kit_thread_get(struct kit *kit)
+{
+	size_t entry = kit->generation % KIT_CACHE_ENTRIES;
+	if (kit_likely(kit_local.cache[entry].generation == kit->generation))
+		return kit_local.cache[entry].thread;
+	return kit_thread_find(kit);
+}
+
+/* Whether a run is on; its number otherwise serves comparison only.  Relaxed: the host orders its calls. */
+static inline bool kit_run_is_on(uint32_t run)
+{
+	return run & 1;
+}
+
+/* How deep the stack is in this run; what an earlier run left open is dropped. */
+static inline uint32_t kit_stack_depth(struct kit_thread *thread, uint32_t run)
+{
+	if (kit_likely(thread->run == run))
+		return atomic_load_explicit(&thread->depth, memory_order_relaxed);
+	thread->run = run;
+	atomic_store_explicit(&thread->beyond, 0, memory_order_relaxed);
+	atomic_store_explicit(&thread->depth, 0, memory_order_release);
+	return 0;
+}
+
+static inline void kit_stack_push(struct kit_thread *thread, uint32_t run, uint64_t id, uint64_t token)
+{
+	uint32_t depth = kit_stack_depth(thread, run);
+	if (depth == KIT_OPEN_MAX) {
+		uint32_t beyond = atomic_load_explicit(&thread->beyond, memory_order_relaxed);
+		atomic_store_explicit(&thread->beyond, beyond + 1, memory_order_relaxed);
+		return;
+	}
+	thread->open[depth] = (struct kit_open){ id, token };
+	atomic_store_explicit(&thread->depth, depth + 1, memory_order_release);
+}
+
+/* Closes the innermost event of this id and what is open inside of it.  Returns its token; 0: not taken, not found. */
+static inline uint64_t kit_stack_pop(struct kit_thread *thread, uint32_t run, uint64_t id)
+{
+	uint32_t at = kit_stack_depth(thread, run);
+	uint32_t beyond = atomic_load_explicit(&thread->beyond, memory_order_relaxed);
+	if (beyond > 0) {
+		atomic_store_explicit(&thread->beyond, beyond - 1, memory_order_relaxed);
+		return 0;
+	}
+	while (at > 0 && thread->open[at - 1].id != id)
+		at--;
+	if (at == 0)
+		return 0;
+	atomic_store_explicit(&thread->depth, at - 1, memory_order_release);
+	return thread->open[at - 1].token;
+}
+
+/* Takes `busy`; false: somebody else has it, so this is EndProfiling's or a signal handler's moment. */
+static inline bool kit_thread_enter(struct kit_thread *thread)
+{
+	return atomic_exchange_explicit(&thread->busy, 1, memory_order_seq_cst) == 0;
+}
+
+static inline void kit_thread_leave(struct kit_thread *thread)
+{
+	atomic_store_explicit(&thread->busy, 0, memory_order_release);
+}
+
+/* EndProfiling's way in: waits for an emit that is under way, but not for a thread that died in one or that a fork left
+ * behind. */
+static void kit_thread_wait(const struct kit *kit, struct kit_thread *thread)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+	for (unsigned tries = 0; !kit_thread_enter(thread); tries++) {
+		uint64_t owner = atomic_load(&thread->owner);
+		if (getpid() != kit->pid || (tries % 256 == 255 && !kit_tid_lives(kit, owner)))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+#endif

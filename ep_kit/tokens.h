@@ -1,0 +1,141 @@
+/* Tokens under ONNX Runtime: what the parent of an event was.
+ *
+ * ONNX Runtime's ids are not unique, so a token is a number of the kit's own: the run's serial and an index into a table
+ * that grows by blocks.  Only an event whose token was taken is remembered: its id at once, its name and op when it stops.
+ * In an epprof host ids are unique, a token is the id, and none of this is used.
+ * Writing: with the thread's `busy` held.  Reading: EndProfiling, when it has everything to itself.
+ */
+#ifndef EPPROF_KIT_TOKENS_H
+#define EPPROF_KIT_TOKENS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "kit.h"
+#include "stack.h"
+
+/* Block `k` holds 256 << k tokens. */
+static inline unsigned kit_token_block(uint32_t index)
+{
+	return 31 - (unsigned)__builtin_clz(index + KIT_TOKEN_BLOCK_FIRST) - 8;
+}
+
+static inline uint32_t kit_token_block_count(unsigned block)
+{
+	return KIT_TOKEN_BLOCK_FIRST << block;
+}
+
+static inline size_t kit_token_place(uint32_t index, unsigned block)
+{
+	return index + KIT_TOKEN_BLOCK_FIRST - kit_token_block_count(block);
+}
+
+/* The entry of a token of this run, or NULL. */
+static struct kit_token *kit_token_find(struct kit *kit, uint64_t token)
+{
+	uint32_t index = (uint32_t)token - 1;
+	if (token >> 32 != kit->token_serial || index >= atomic_load_explicit(&kit->tokens_count, memory_order_relaxed))
+		return NULL;
+	unsigned block = kit_token_block(index);
+	if (block >= KIT_TOKEN_BLOCKS)
+		return NULL;
+	struct kit_token *tokens = atomic_load_explicit(&kit->tokens[block], memory_order_acquire);
+	return tokens ? &tokens[kit_token_place(index, block)] : NULL;
+}
+
+/* Makes sure that a block is there; false: no memory for it. */
+static bool kit_token_block_make(struct kit *kit, unsigned block)
+{
+	if (block >= KIT_TOKEN_BLOCKS)
+		return false;
+	if (atomic_load_explicit(&kit->tokens[block], memory_order_acquire))
+		return true;
+	size_t bytes = kit_token_block_count(block) * sizeof(struct kit_token);
+	if (!kit_bytes_take(kit, bytes))
+		return false;
+	struct kit_token *made = calloc(1, bytes);
+	struct kit_token *none = NULL;
+	if (made && atomic_compare_exchange_strong(&kit->tokens[block], &none, made))
+		return true;
+	free(made);
+	kit_bytes_give(kit, bytes);
+	return none != NULL;
+}
+
+/* Gives the innermost open event a token. */
+static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct kit_thread *thread, struct kit_open *open)
+{
+	uint32_t index = atomic_fetch_add_explicit(&kit->tokens_count, 1, memory_order_relaxed);
+	if (index >= UINT32_MAX / 2 || !kit_token_block_make(kit, kit_token_block(index))) {
+		atomic_fetch_sub_explicit(&kit->tokens_count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&kit->contexts_lost, 1, memory_order_relaxed);
+		return 0;
+	}
+	uint64_t token = (uint64_t)kit->token_serial << 32 | (index + 1);
+	*kit_token_find(kit, token) = (struct kit_token){
+		.correlation_id = open->id,
+		.taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit),
+	};
+	open->token = token;
+	/* The next owner of this stack must see the token: the depth is stored last, as ever. */
+	atomic_store_explicit(&thread->depth, atomic_load_explicit(&thread->depth, memory_order_relaxed),
+	                      memory_order_release);
+	return token;
+}
+
+static const char *kit_token_text(const struct kit *kit, const OrtProfilingEvent *event, const char *key)
+{
+	const char *text = NULL;
+	kit_status_ignore(kit, kit->ep_api->ProfilingEvent_GetArgValue(event, key, &text));
+	return text;
+}
+
+/* The event of a token stops: what it is, is known now. */
+static __attribute__((noinline)) void kit_token_complete(struct kit *kit, struct kit_thread *thread, uint64_t token,
+                                                         const OrtProfilingEvent *event)
+{
+	struct kit_token *entry = kit_token_find(kit, token);
+	const char *texts[3] = { NULL, kit_token_text(kit, event, "op_name"), kit_token_text(kit, event, "node_index") };
+	int64_t start_us = 0;
+	kit_status_ignore(kit, kit->ep_api->ProfilingEvent_GetName(event, &texts[0]));
+	kit_status_ignore(kit, kit->ep_api->ProfilingEvent_GetTimestampUs(event, &start_us));
+	uint32_t texts_bytes[3] = { 0 };
+	size_t bytes = sizeof(struct kit_context);
+	for (int i = 0; i < 3; i++) {
+		if (texts[i])
+			bytes += (texts_bytes[i] = kit_string_bytes(texts[i])) + 1;
+	}
+	char *memory = entry ? kit_text_take(kit, thread, bytes) : NULL;
+	if (!memory) {
+		atomic_fetch_add_explicit(&kit->contexts_lost, 1, memory_order_relaxed);
+		return;
+	}
+	struct kit_context *context = (struct kit_context *)(void *)memory;
+	char *to = memory + sizeof(*context);
+	for (int i = 0; i < 3; i++) {
+		if (!texts[i])
+			continue;
+		char *copy = to;
+		to = kit_string_copy(kit, to, texts[i], texts_bytes[i]);
+		texts[i] = copy;
+	}
+	*context = (struct kit_context){ start_us, texts[0], texts[1], texts[2] };
+	entry->context = context;
+}
+
+/* Frees the table. */
+static void kit_tokens_clear(struct kit *kit)
+{
+	for (unsigned block = 0; block < KIT_TOKEN_BLOCKS; block++) {
+		struct kit_token *tokens = atomic_load_explicit(&kit->tokens[block], memory_order_relaxed);
+		if (tokens) {
+			free(tokens);
+			kit_bytes_give(kit, kit_token_block_count(block) * sizeof(*tokens));
+			atomic_store_explicit(&kit->tokens[block], NULL, memory_order_relaxed);
+		}
+	}
+	atomic_store_explicit(&kit->tokens_count, 0, memory_order_relaxed);
+}
+
+#endif

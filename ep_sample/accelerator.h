@@ -1,0 +1,128 @@
+/* A software accelerator: the device of the sample EP.  It has memory of its own, two compute streams and a copy engine
+ * that work at the same time, each in the order of its queue, and a clock of its own; it computes for real.
+ *
+ *   accelerator_create(NULL, &device);
+ *   accelerator_submit(device, ACCELERATOR_COPY_ENGINE, &(accelerator_command){ .op = ACCELERATOR_COPY_IN, .out = x,
+ *       .from_host = pixels, .bytes = sizeof(pixels), .tag = 7 }, &copied);
+ *   accelerator_stream_wait(device, ACCELERATOR_STREAM_0, copied);
+ *   accelerator_submit(device, ACCELERATOR_STREAM_0, &(accelerator_command){ .op = ACCELERATOR_RELU, .a = x, .out = x,
+ *       .m = 64, .n = 64, .tag = 7 }, &done);
+ *   accelerator_event_synchronise(device, done);
+ *
+ * Each command, when done, is reported to the `completed` callback with its times and its tag: what a profiler needs.
+ */
+#ifndef EP_SAMPLE_ACCELERATOR_H
+#define EP_SAMPLE_ACCELERATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "accelerator_clock.h"
+
+typedef struct accelerator accelerator;
+typedef struct accelerator_buffer accelerator_buffer;
+
+typedef enum accelerator_result {
+	ACCELERATOR_OK = 0,
+	ACCELERATOR_BAD_ARGUMENT = 1,
+	ACCELERATOR_OUT_OF_MEMORY = 2,
+	ACCELERATOR_NO_THREAD = 3
+} accelerator_result;
+
+/* Ownership: static. */
+const char *accelerator_result_text(accelerator_result result);
+
+typedef enum accelerator_stream {
+	ACCELERATOR_STREAM_0 = 0,
+	ACCELERATOR_STREAM_1 = 1,
+	ACCELERATOR_COPY_ENGINE = 2,
+	ACCELERATOR_STREAM_COUNT = 3
+} accelerator_stream;
+
+typedef enum accelerator_op {
+	ACCELERATOR_GEMM = 0,     /* out[m][n] = a[m][k] b[k][n]; out is neither a nor b */
+	ACCELERATOR_BIAS = 1,     /* out[m][n] = a[m][n] + b[n] */
+	ACCELERATOR_RELU = 2,     /* out[m][n] = max(a[m][n], 0) */
+	ACCELERATOR_SOFTMAX = 3,  /* of each row: out[m][n] */
+	ACCELERATOR_COPY_IN = 4,  /* out = from_host, the first `bytes` of both */
+	ACCELERATOR_COPY_OUT = 5, /* to_host = a, the first `bytes` of both */
+	ACCELERATOR_OP_COUNT = 6
+} accelerator_op;
+
+/* Work for a stream: matrices of float, rows one after another.  Copies run on the copy engine, all else on the compute
+ * streams.  The device keeps the buffers of queued commands alive; host memory must live until the command is done. */
+typedef struct accelerator_command {
+	accelerator_op op;
+	accelerator_buffer *a; /* only read */
+	accelerator_buffer *b;
+	accelerator_buffer *out;
+	const void *from_host;
+	void *to_host;
+	size_t bytes;
+	uint32_t m; /* each at most ACCELERATOR_MAX_SIDE */
+	uint32_t n;
+	uint32_t k;
+	uint64_t tag; /* the caller's, handed back in the completion */
+} accelerator_command;
+
+#define ACCELERATOR_MAX_SIDE 65536
+
+typedef struct accelerator_completion {
+	const char *name; /* "gemm", "bias", "relu", "softmax", "copy_in", "copy_out"; static */
+	accelerator_op op;
+	accelerator_stream stream;
+	uint64_t start_ticks; /* of the device's clock */
+	uint64_t end_ticks;
+	uint64_t flops; /* 0 for a copy */
+	uint64_t bytes; /* read and written by a kernel, moved by a copy */
+	uint32_t m;     /* 0 where the command has no such side */
+	uint32_t n;
+	uint32_t k;
+	uint64_t tag;
+} accelerator_completion;
+
+typedef struct accelerator_options {
+	accelerator_clock_options clock;
+	/* A command is done: called on its stream's thread, before anybody who waits for it goes on.  It may call
+	 * accelerator_now and accelerator_buffer_release, nothing else of this header.  May be NULL. */
+	void (*completed)(void *user, const accelerator_completion *completion);
+	void *user;
+} accelerator_options;
+
+/* Makes a device; `options` NULL: ACCELERATOR_CLOCK_DEFAULT, no callback.  `*device` is NULL on failure.
+ * Ownership: options are copied; the caller destroys the device. */
+accelerator_result accelerator_create(const accelerator_options *options, accelerator **device);
+
+/* Finishes what is queued, ends the threads and frees the device; NULL does nothing. */
+void accelerator_destroy(accelerator *device);
+
+/* The device's clock now.  Thread: [any-thread]. */
+uint64_t accelerator_now(const accelerator *device);
+
+/* Memory of a device, zeroed.  It may be released as soon as the last command that uses it is queued, and is freed when
+ * that is done; releasing NULL does nothing.  Thread: [any-thread]. */
+accelerator_result accelerator_buffer_create(size_t bytes, accelerator_buffer **buffer);
+void accelerator_buffer_release(accelerator_buffer *buffer);
+
+/* A point in a stream: everything that was queued there until then.  Zeroed, it is a point long past. */
+typedef struct accelerator_event {
+	accelerator_stream stream;
+	uint64_t commands_count;
+} accelerator_event;
+
+/* Queues a command; `done` (may be NULL) becomes the point behind it.  Blocks while the stream's queue is full.
+ * Errors: ACCELERATOR_BAD_ARGUMENT, also for a buffer that is too small or a stream that does not do this.
+ * Thread: [any-thread], here and below; the command is copied. */
+accelerator_result accelerator_submit(accelerator *device, accelerator_stream stream,
+                                      const accelerator_command *command, accelerator_event *done);
+
+/* What is queued on `stream` from now on starts after `event`.  A point not reached by the queue is a bad argument, so
+ * streams cannot wait for each other in a circle. */
+accelerator_result accelerator_stream_wait(accelerator *device, accelerator_stream stream, accelerator_event event);
+
+/* Block until the point, or all that is queued on one stream, or on the device, is done and reported. */
+accelerator_result accelerator_event_synchronise(accelerator *device, accelerator_event event);
+accelerator_result accelerator_stream_synchronise(accelerator *device, accelerator_stream stream);
+accelerator_result accelerator_synchronise(accelerator *device);
+
+#endif

@@ -1,0 +1,279 @@
+/* digits: an example for authors of host applications.  Two threads recognise 64 handwritten digits with a small model
+ * that the sample EP computes, node by node, and a session records both: the program's events, and beneath each node what
+ * the accelerator did for it.
+ *
+ *   digits [-o FILE] [-n PASSES] [--force] [--data DIRECTORY] [PLUGIN]
+ *
+ * Ctrl-C ends the session as the regular end does: the handler sets a flag, the threads see it, main goes on.  A second
+ * Ctrl-C kills the program; even then the file holds each event that was complete.
+ */
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "digits_model.h"
+#include "epprof/epprof.h"
+#include "sample_ep.h"
+
+enum { WORKERS = 2, BATCH = 16, RIGHT = 62 };
+
+static struct digits_weights weights;
+static struct digits_test test;
+
+/* The model: each node's y is the next one's x. */
+static struct node {
+	const char *op_type;
+	const float *weights;
+	uint32_t columns, outputs;
+	epp_name name;
+} nodes[] = {
+	{ "MatMul", weights.w1[0], PIXELS, HIDDEN, 0 },
+	{ "Add", weights.b1, HIDDEN, HIDDEN, 0 },
+	{ "Relu", NULL, HIDDEN, HIDDEN, 0 },
+	{ "MatMul", weights.w2[0], HIDDEN, ANSWERS, 0 },
+	{ "Add", weights.b2, ANSWERS, ANSWERS, 0 },
+	{ "Softmax", NULL, ANSWERS, ANSWERS, 0 },
+};
+enum { NODES = sizeof(nodes) / sizeof(nodes[0]) };
+
+static epp_session *session;
+static epp_name classify_name, worker_name, model_run_name, right_name, node_index_key, op_name_key, batch_key;
+static sample_ep_run_fn sample_run;
+static sample_ep_synchronise_fn sample_synchronise;
+static atomic_bool stopped;
+
+/* Names are interned once, not per event. */
+static void intern_names(void)
+{
+	for (size_t i = 0; i < NODES; i++)
+		nodes[i].name = epp_name_intern(nodes[i].op_type);
+	classify_name = epp_name_intern("classify");
+	worker_name = epp_name_intern("worker");
+	model_run_name = epp_name_intern("model_run");
+	right_name = epp_name_intern("digits right");
+	node_index_key = epp_name_intern("node_index");
+	op_name_key = epp_name_intern("op_name");
+	batch_key = epp_name_intern("batch");
+}
+
+static const char *node_run(uint32_t index, uint32_t stream, const float *x, float *y)
+{
+	const struct node *node = &nodes[index];
+	uint64_t id = epp_event_begin(session, EPP_NODE, node->name);
+	const char *error = sample_run(
+	    &(sample_ep_node){ node->op_type, x, node->weights, y, BATCH, node->columns, node->outputs, stream });
+	epp_arg args[] = {
+		{ .key = node_index_key, .type = EPP_ARG_I64, .value.i64 = index },
+		{ .key = op_name_key, .type = EPP_ARG_TEXT, .value.text = node->op_type },
+	};
+	args[1].text_bytes = strlen(node->op_type);
+	epp_event_end(session, id, args, 2);
+	return error;
+}
+
+/* One batch through the model. */
+static const char *model_run(uint32_t stream, const float *x, float *results)
+{
+	float values[2][BATCH * PIXELS];
+	const char *error = NULL;
+	uint64_t id = epp_event_begin(session, EPP_SESSION, model_run_name);
+	for (uint32_t i = 0; i < NODES && !error; i++) {
+		float *y = i + 1 < NODES ? values[i % 2] : results;
+		error = node_run(i, stream, x, y);
+		x = y;
+	}
+	sample_synchronise(); /* for an EP that leaves work running */
+	epp_arg batch = { .key = batch_key, .type = EPP_ARG_I64, .value.i64 = BATCH };
+	epp_event_end(session, id, &batch, 1);
+	return error;
+}
+
+struct worker {
+	pthread_t thread;
+	uint32_t number; /* also the stream that it uses */
+	unsigned passes_count;
+	uint64_t started_by; /* the event that started this thread */
+	unsigned right_count;
+	const char *error;
+};
+
+/* Each worker has its share of the digits and recognises them in each pass. */
+static void *worker_run(void *worker_pointer)
+{
+	struct worker *worker = worker_pointer;
+	char thread_name[16];
+	snprintf(thread_name, sizeof(thread_name), "worker %u", (unsigned)worker->number);
+	pthread_setname_np(pthread_self(), thread_name); /* what its row is called in the timeline */
+	size_t first = worker->number * DIGITS / WORKERS;
+	uint64_t id = epp_event_begin(session, EPP_SESSION, worker_name);
+	epp_flow(session, worker->started_by, id);
+	for (unsigned pass = 0; pass < worker->passes_count && !worker->error && !stopped; pass++) {
+		unsigned right = 0;
+		for (size_t i = first; i < first + DIGITS / WORKERS && !worker->error; i += BATCH) {
+			float results[BATCH][ANSWERS] = { 0 };
+			worker->error = model_run(worker->number, test.x[i], results[0]);
+			right += digits_count_right((const float(*)[ANSWERS])results, &test.y[i], BATCH);
+		}
+		epp_counter_i64(session, right_name, right);
+		if (pass > 0 && right != worker->right_count && !worker->error)
+			worker->error = "two passes over the same digits differ";
+		worker->right_count = right;
+	}
+	epp_event_end(session, id, NULL, 0);
+	return NULL;
+}
+
+/* All digits, `passes_count` times, on two threads.  Returns how many were right in each pass, or -1. */
+static int classify(unsigned passes_count)
+{
+	struct worker workers[WORKERS];
+	uint32_t count = 0;
+	int right_count = 0;
+	const char *error = NULL;
+	uint64_t id = epp_event_begin(session, EPP_SESSION, classify_name);
+	while (count < WORKERS && !error) {
+		workers[count] = (struct worker){ .number = count, .passes_count = passes_count, .started_by = id };
+		if (pthread_create(&workers[count].thread, NULL, worker_run, &workers[count]))
+			error = "no thread to be had";
+		else
+			count++;
+	}
+	while (count-- > 0) {
+		pthread_join(workers[count].thread, NULL);
+		right_count += (int)workers[count].right_count;
+		if (workers[count].error)
+			error = workers[count].error;
+	}
+	epp_event_end(session, id, NULL, 0);
+	if (error)
+		fprintf(stderr, "digits: %s\n", error);
+	return error ? -1 : right_count;
+}
+
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	stopped = true;
+}
+
+static void log_message(void *user, epp_blame blame, const char *text)
+{
+	(void)user;
+	fprintf(stderr, "digits: %s%s\n", blame == EPP_BLAME_PLUGIN ? "the plugin's fault: " : "", text);
+}
+
+/* True for an error, which is told and released. */
+static bool failed(epp_status *status)
+{
+	if (status)
+		fprintf(stderr, "digits: %s\n", epp_status_message(status));
+	epp_status_release(status);
+	return status != NULL;
+}
+
+/* Records `classify` into a file.  Returns what it returned, or -1 if the recording failed. */
+static int record(const char *plugin_path, const char *trace_path, bool overwrite, unsigned passes_count)
+{
+	int right_count = -1;
+	epp_plugin *plugin = NULL;
+	OrtEpProfilerImpl *profiler = NULL;
+	if (failed(epp_plugin_load(plugin_path, &plugin)))
+		return -1;
+	*(void **)&sample_run = epp_plugin_symbol(plugin, "sample_ep_run");
+	*(void **)&sample_synchronise = epp_plugin_symbol(plugin, "sample_ep_synchronise");
+	if (!sample_run || !sample_synchronise) {
+		fprintf(stderr, "digits: %s: not the sample EP: it cannot run a node\n", plugin_path);
+		goto out;
+	}
+	epp_session_options options = { .struct_size = sizeof(options), .path = trace_path, .overwrite = overwrite };
+	options.log = log_message;
+	if (failed(epp_session_create(&options, &session)))
+		goto out;
+	if (failed(epp_plugin_profiler_create(plugin, &profiler)))
+		goto out;
+	if (failed(epp_session_attach(session, profiler, epp_plugin_name(plugin)))) {
+		profiler->Release(profiler);
+		goto out;
+	}
+	if (failed(epp_session_start(session)))
+		goto out;
+	right_count = classify(passes_count);
+	if (failed(epp_session_end(session)) || failed(epp_session_wait(session, UINT64_MAX)))
+		right_count = -1;
+out:
+	epp_session_release(session);
+	if (failed(epp_plugin_unload(plugin)))
+		right_count = -1;
+	return right_count;
+}
+
+/* A path relative to the directory of this program. */
+static const char *beside_program(const char *name, char path[PATH_MAX])
+{
+	char program[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	program[length > 0 ? length : 0] = '\0';
+	snprintf(path, PATH_MAX, "%s/%s", dirname(program), name);
+	return path;
+}
+
+static int usage(void)
+{
+	fputs("usage: digits [-o FILE] [-n PASSES] [--force] [--data DIRECTORY] [PLUGIN]\n", stderr);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "passes", required_argument, NULL, 'n' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "data", required_argument, NULL, 'd' },
+		{ NULL, 0, NULL, 0 },
+	};
+	char data_beside[PATH_MAX], plugin_beside[PATH_MAX];
+	const char *trace_path = "digits.epp";
+	const char *data = beside_program("../ep_sample/data", data_beside);
+	bool overwrite = false;
+	unsigned long passes_count = 50;
+	char *end;
+	for (int option; (option = getopt_long(argc, argv, "o:n:fd:", long_options, NULL)) != -1;) {
+		if (option == 'o') {
+			trace_path = optarg;
+		} else if (option == 'd') {
+			data = optarg;
+		} else if (option == 'f') {
+			overwrite = true;
+		} else if (option == 'n') {
+			passes_count = strtoul(optarg, &end, 10);
+			if (*end != '\0' || passes_count < 1 || passes_count > 1000000)
+				return usage();
+		} else {
+			return usage();
+		}
+	}
+	if (optind < argc - 1)
+		return usage();
+	const char *plugin_path = optind < argc ? argv[optind] : beside_program("libsample_ort_ep.so", plugin_beside);
+
+	if (!digits_weights_load(data, &weights) || !digits_test_load(data, &test))
+		return 1;
+	intern_names();
+	sigaction(SIGINT, &(struct sigaction){ .sa_handler = stop, .sa_flags = SA_RESTART | SA_RESETHAND }, NULL);
+	int right_count = record(plugin_path, trace_path, overwrite, (unsigned)passes_count);
+	if (right_count >= 0)
+		printf("%d of %d right, recorded in %s\n", right_count, DIGITS, trace_path);
+	if (stopped) {
+		signal(SIGINT, SIG_DFL);
+		raise(SIGINT);
+	}
+	return right_count == RIGHT ? 0 : 1;
+}

@@ -1,0 +1,67 @@
+/* The files are little-endian and without padding, as the structs are on the machines that this runs on; a file of another
+ * byte order is found by its first numbers. */
+#include "digits_model.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool load(const char *directory, const char *name, void *data, size_t bytes)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	errno = 0;
+	FILE *file = fopen(path, "rb");
+	size_t got_bytes = file ? fread(data, 1, bytes, file) : 0;
+	bool longer = file && got_bytes == bytes && fgetc(file) != EOF;
+	if (!file || ferror(file))
+		fprintf(stderr, "digits: %s: %s\n", path, strerror(errno));
+	else if (got_bytes < bytes)
+		fprintf(stderr, "digits: %s: truncated: %zu of %zu bytes\n", path, got_bytes, bytes);
+	else if (longer)
+		fprintf(stderr, "digits: %s: longer than %zu bytes\n", path, bytes);
+	bool loaded = file && !ferror(file) && got_bytes == bytes && !longer;
+	if (file)
+		fclose(file);
+	return loaded;
+}
+
+static bool wrong_model(const char *directory, const char *name)
+{
+	fprintf(stderr, "digits: %s/%s: its first numbers are not those of this model\n", directory, name);
+	return false;
+}
+
+bool digits_weights_load(const char *directory, struct digits_weights *weights)
+{
+	const char *name = "digits_weights.bin";
+	if (!load(directory, name, weights, sizeof(*weights)))
+		return false;
+	if (weights->pixels != PIXELS || weights->hidden != HIDDEN || weights->answers != ANSWERS)
+		return wrong_model(directory, name);
+	return true;
+}
+
+bool digits_test_load(const char *directory, struct digits_test *test)
+{
+	const char *name = "digits_test.bin";
+	if (!load(directory, name, test, sizeof(*test)))
+		return false;
+	if (test->digits != DIGITS || test->pixels != PIXELS)
+		return wrong_model(directory, name);
+	return true;
+}
+
+unsigned digits_count_right(const float (*results)[ANSWERS], const int64_t *answers, size_t count)
+{
+	unsigned right = 0;
+	for (size_t i = 0; i < count; i++) {
+		int64_t answer = 0;
+		for (int64_t j = 1; j < ANSWERS; j++)
+			if (results[i][j] > results[i][answer])
+				answer = j;
+		right += answer == answers[i];
+	}
+	return right;
+}

@@ -1,0 +1,426 @@
+/* The sample execution provider: one library for ONNX Runtime and for every epprof host, around the software accelerator.
+ * This file has the library, the device and the profiling; ort_ep_graph.c and ort_ep_compute.c run models.  What an EP adds for profiling is marked [profiling]: a profiler made with the kit, a token taken where work is launched,
+ * and an event emitted where the device reports that work is done.
+ *
+ * The device is one per process, as hardware is: made with the first factory, destroyed with the last.  A launch is the
+ * work of one node: its commands carry it as their tag.  It lasts until the last of them, the copy out, is reported (without
+ * one, until whoever began it ends it), and a profiler until no launch belongs to it.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "accelerator_node.h"
+#include "epprof/ep.h"
+#include "ort_ep_graph.h"
+#include "ort_ep_launch.h"
+#include "sample_ep.h"
+
+EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base,
+                                        const OrtLogger *default_logger, OrtEpFactory **factories, size_t max_factories,
+                                        size_t *num_factories);
+EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
+
+struct sample_factory {
+	OrtEpFactory factory;
+	const OrtApiBase *ort_api_base;
+	struct sample_api api;
+};
+
+struct sample_ep {
+	OrtEp ep;
+	const struct sample_factory *factory;
+};
+
+struct sample_profiler {
+	struct epp_ep_profiler kit; /* first: this is the OrtEpProfilerImpl that hosts see */
+	LIST_ENTRY(sample_profiler) others;
+	size_t launches_count;
+};
+
+struct sample_launch {
+	const char *const *kernel_names; /* of the nodes, or NULL; kernels are reported in order, on one thread */
+	size_t kernels_done;
+	size_t parents_count;
+	struct {
+		struct sample_profiler *profiler;
+		uint64_t token;
+	} parents[];
+};
+
+static struct {
+	pthread_mutex_t lock; /* guards all below; device and options change with the first and last factory only */
+	pthread_cond_t launch_ended;
+	size_t factories_count;
+	accelerator *device;
+	accelerator_clock_options clock;
+	bool durations_only;
+	bool leave_running;
+	LIST_HEAD(, sample_profiler) profilers;
+} sample = { .lock = PTHREAD_MUTEX_INITIALIZER, .launch_ended = PTHREAD_COND_INITIALIZER };
+
+/* ---- running a node ---- */
+
+accelerator *sample_device(void)
+{
+	return sample.device;
+}
+
+/* [profiling] Takes the calling thread's tokens, in every session that has an event open on this thread. */
+struct sample_launch *sample_launch_begin(const char *const *kernel_names)
+{
+	pthread_mutex_lock(&sample.lock);
+	struct sample_profiler *profiler;
+	size_t profilers_count = 0;
+	LIST_FOREACH(profiler, &sample.profilers, others)
+		profilers_count++;
+	struct sample_launch *launch = calloc(1, sizeof(*launch) + profilers_count * sizeof(launch->parents[0]));
+	if (launch)
+		launch->kernel_names = kernel_names;
+	LIST_FOREACH(profiler, &sample.profilers, others) {
+		uint64_t token = launch ? epp_ep_current(&profiler->kit) : 0;
+		if (token == 0)
+			continue;
+		profiler->launches_count++;
+		launch->parents[launch->parents_count].profiler = profiler;
+		launch->parents[launch->parents_count++].token = token;
+	}
+	pthread_mutex_unlock(&sample.lock);
+	return launch;
+}
+
+void sample_launch_end(struct sample_launch *launch)
+{
+	pthread_mutex_lock(&sample.lock);
+	for (size_t i = 0; i < launch->parents_count; i++)
+		launch->parents[i].profiler->launches_count--;
+	pthread_cond_broadcast(&sample.launch_ended);
+	pthread_mutex_unlock(&sample.lock);
+	free(launch);
+}
+
+/* [profiling] The device reports a command done, on a thread of its own. */
+static void command_completed(void *user, const accelerator_completion *completion)
+{
+	(void)user;
+	struct sample_launch *launch = (struct sample_launch *)(uintptr_t)completion->tag;
+	const epp_ep_arg copy_args[] = { { .key = "bytes", .i64 = (int64_t)completion->bytes } };
+	epp_ep_arg kernel_args[4] = {
+		{ .key = "m", .i64 = completion->m },
+		{ .key = "n", .i64 = completion->n },
+	};
+	epp_ep_event event = {
+		.name = completion->name,
+		.start_ticks = completion->start_ticks,
+		.end_ticks = completion->end_ticks,
+		.stream = completion->stream,
+	};
+	if (completion->stream == ACCELERATOR_COPY_ENGINE) {
+		event.args = copy_args;
+		event.args_count = 1;
+	} else {
+		event.args = kernel_args;
+		event.args_count = 2;
+		if (completion->op == ACCELERATOR_GEMM)
+			kernel_args[event.args_count++] = (epp_ep_arg){ .key = "k", .i64 = completion->k };
+		if (launch->kernel_names)
+			kernel_args[event.args_count++] = (epp_ep_arg){
+				.key = "node", .text = launch->kernel_names[launch->kernels_done++]
+			};
+	}
+	for (size_t i = 0; i < launch->parents_count; i++) {
+		event.parent = launch->parents[i].token;
+		epp_ep_emit(&launch->parents[i].profiler->kit, &event);
+	}
+	if (completion->op == ACCELERATOR_COPY_OUT)
+		sample_launch_end(launch);
+}
+
+const char *sample_ep_run(const sample_ep_node *node)
+{
+	static const char *const op_types[] = {
+		[ACCELERATOR_GEMM] = "MatMul",
+		[ACCELERATOR_BIAS] = "Add",
+		[ACCELERATOR_RELU] = "Relu",
+		[ACCELERATOR_SOFTMAX] = "Softmax",
+	};
+	if (sample.device == NULL)
+		return "the sample EP has no factory";
+	if (node == NULL || node->op_type == NULL)
+		return accelerator_result_text(ACCELERATOR_BAD_ARGUMENT);
+	unsigned op = 0;
+	while (strcmp(node->op_type, op_types[op]) != 0) {
+		if (++op == sizeof(op_types) / sizeof(op_types[0]))
+			return "the sample EP has no such op";
+	}
+	struct sample_launch *launch = sample_launch_begin(NULL);
+	if (launch == NULL)
+		return accelerator_result_text(ACCELERATOR_OUT_OF_MEMORY);
+	accelerator_node work = {
+		.op = (accelerator_op)op,
+		.stream = (accelerator_stream)node->stream,
+		.x = node->x,
+		.weights = node->weights,
+		.y = node->y,
+		.rows = node->rows,
+		.columns = node->columns,
+		.outputs = node->outputs,
+		.tag = (uintptr_t)launch,
+	};
+	accelerator_event done;
+	accelerator_result result = accelerator_node_submit(sample.device, &work, &done);
+	if (result) {
+		sample_launch_end(launch);
+		return accelerator_result_text(result);
+	}
+	if (!sample.leave_running)
+		accelerator_event_synchronise(sample.device, done);
+	return NULL;
+}
+
+void sample_ep_synchronise(void)
+{
+	accelerator_synchronise(sample.device);
+}
+
+/* ---- [profiling] the profiler ---- */
+
+static uint64_t device_ticks(void *device)
+{
+	return accelerator_now(device);
+}
+
+static void device_finish(void *device)
+{
+	accelerator_synchronise(device);
+}
+
+static void profiler_release(epp_ep_profiler *kit, void *device)
+{
+	(void)device;
+	struct sample_profiler *profiler = (struct sample_profiler *)kit;
+	pthread_mutex_lock(&sample.lock);
+	LIST_REMOVE(profiler, others);
+	while (profiler->launches_count > 0)
+		pthread_cond_wait(&sample.launch_ended, &sample.lock);
+	pthread_mutex_unlock(&sample.lock);
+	free(profiler);
+}
+
+static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
+{
+	const struct sample_factory *factory = ((struct sample_ep *)ep)->factory;
+	*impl = NULL;
+	struct sample_profiler *profiler = calloc(1, sizeof(*profiler));
+	if (profiler == NULL)
+		return factory->api.ort->CreateStatus(ORT_FAIL, "sample EP: out of memory");
+	epp_ep_options options = {
+		.struct_size = sizeof(options),
+		.ort_api_base = factory->ort_api_base,
+		.ep_name = "SampleEP",
+		.now_ticks = sample.durations_only ? NULL : device_ticks,
+		.ticks_per_second = sample.clock.ticks_per_second,
+		.clock_bits = (uint32_t)sample.clock.bits,
+		.end_profiling = device_finish,
+		.release = profiler_release,
+		.user = sample.device,
+	};
+	OrtStatus *status = epp_ep_profiler_init(&profiler->kit, &options);
+	if (status) {
+		free(profiler);
+		return status;
+	}
+	pthread_mutex_lock(&sample.lock);
+	LIST_INSERT_HEAD(&sample.profilers, profiler, others);
+	pthread_mutex_unlock(&sample.lock);
+	*impl = &profiler->kit.impl;
+	return NULL;
+}
+
+/* ---- the EP ---- */
+
+static const char *ep_name(const OrtEp *ep)
+{
+	(void)ep;
+	return "SampleEP";
+}
+
+static OrtStatus *ep_get_capability(OrtEp *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *support)
+{
+	return sample_graph_claim(&((struct sample_ep *)ep)->factory->api, graph, support);
+}
+
+static void ep_release_node_compute_infos(OrtEp *ep, OrtNodeComputeInfo **infos, size_t count)
+{
+	(void)ep;
+	for (size_t i = 0; i < count; i++)
+		sample_graph_release(infos[i]);
+}
+
+static OrtStatus *ep_compile(OrtEp *ep, const OrtGraph **graphs, const OrtNode **fused_nodes, size_t count,
+                             OrtNodeComputeInfo **infos, OrtNode **ep_context_nodes)
+{
+	(void)ep_context_nodes;
+	const struct sample_api *api = &((struct sample_ep *)ep)->factory->api;
+	OrtStatus *status = NULL;
+	for (size_t i = 0; i < count; i++)
+		infos[i] = NULL;
+	for (size_t i = 0; i < count && status == NULL; i++)
+		status = sample_graph_compile(api, graphs[i], fused_nodes[i], &infos[i]);
+	return status;
+}
+
+/* The device takes work from any thread. */
+static OrtStatus *ep_is_concurrent_run_supported(OrtEp *ep, bool *is_supported)
+{
+	(void)ep;
+	*is_supported = true;
+	return NULL;
+}
+
+/* ---- the factory ---- */
+
+static const char *factory_name(const OrtEpFactory *factory)
+{
+	(void)factory;
+	return "SampleEP";
+}
+
+static const char *factory_vendor(const OrtEpFactory *factory)
+{
+	(void)factory;
+	return "epprof";
+}
+
+static const char *factory_version(const OrtEpFactory *factory)
+{
+	(void)factory;
+	return "1.0.0";
+}
+
+/* The accelerator is software: it is wherever there is a CPU. */
+static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
+                                            size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
+                                            size_t *count)
+{
+	struct sample_factory *factory = (struct sample_factory *)ort_factory;
+	*count = 0;
+	for (size_t i = 0; i < devices_count && *count < max_count; i++) {
+		if (factory->api.ort->HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU)
+			continue;
+		OrtStatus *status = factory->api.ep->CreateEpDevice(ort_factory, devices[i], NULL, NULL,
+		                                                    &ep_devices[*count]);
+		if (status)
+			return status;
+		++*count;
+	}
+	return NULL;
+}
+
+static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
+                                    const OrtKeyValuePairs *const *metadata, size_t devices_count,
+                                    const OrtSessionOptions *options, const OrtLogger *logger, OrtEp **ep)
+{
+	(void)devices, (void)metadata, (void)devices_count, (void)options, (void)logger;
+	struct sample_factory *factory = (struct sample_factory *)ort_factory;
+	*ep = NULL;
+	struct sample_ep *made = calloc(1, sizeof(*made));
+	if (made == NULL)
+		return factory->api.ort->CreateStatus(ORT_FAIL, "sample EP: out of memory");
+	made->factory = factory;
+	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
+	made->ep.GetName = ep_name;
+	made->ep.GetCapability = ep_get_capability;
+	made->ep.Compile = ep_compile;
+	made->ep.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
+	made->ep.IsConcurrentRunSupported = ep_is_concurrent_run_supported;
+	made->ep.CreateProfiler = ep_create_profiler;
+	*ep = &made->ep;
+	return NULL;
+}
+
+static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
+{
+	(void)factory;
+	free(ep);
+}
+
+/* None: the EP copies by itself.  ONNX Runtime wants the entry all the same. */
+static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTransferImpl **data_transfer)
+{
+	(void)factory;
+	*data_transfer = NULL;
+	return NULL;
+}
+
+/* ---- the library ---- */
+
+/* Makes the device, with the first factory.  Returns NULL, or what is wrong. */
+static const char *device_create(void)
+{
+	accelerator_options options = { .completed = command_completed };
+	if (!accelerator_clock_options_read(&options.clock))
+		return "sample EP: an ACCELERATOR_ variable of the environment is not a number";
+	sample.clock = options.clock;
+	sample.durations_only = getenv("SAMPLE_EP_DURATIONS_ONLY") != NULL;
+	sample.leave_running = getenv("SAMPLE_EP_LEAVE_RUNNING") != NULL;
+	accelerator_result result = accelerator_create(&options, &sample.device);
+	return result ? accelerator_result_text(result) : NULL;
+}
+
+OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,
+                             OrtEpFactory **factories, size_t max_factories, size_t *num_factories)
+{
+	(void)registered_name, (void)default_logger;
+	*num_factories = 0;
+	const OrtApi *ort_api = ort_api_base->GetApi(EPPROF_ORT_API_VERSION_MIN);
+	if (ort_api == NULL)
+		return ort_api_base->GetApi(1)->CreateStatus(ORT_FAIL, "sample EP: needs API version 25 or later");
+	if (max_factories < 1)
+		return ort_api->CreateStatus(ORT_INVALID_ARGUMENT, "sample EP: no room for a factory");
+	struct sample_factory *made = calloc(1, sizeof(*made));
+	if (made == NULL)
+		return ort_api->CreateStatus(ORT_FAIL, "sample EP: out of memory");
+
+	pthread_mutex_lock(&sample.lock);
+	const char *error = sample.factories_count ? NULL : device_create();
+	if (error == NULL)
+		sample.factories_count++;
+	pthread_mutex_unlock(&sample.lock);
+	if (error) {
+		free(made);
+		return ort_api->CreateStatus(ORT_FAIL, error);
+	}
+	made->ort_api_base = ort_api_base;
+	made->api = (struct sample_api){ ort_api, ort_api->GetEpApi() };
+	made->factory = (OrtEpFactory){
+		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		.GetName = factory_name,
+		.GetVendor = factory_vendor,
+		.GetVersion = factory_version,
+		.GetSupportedDevices = factory_supported_devices,
+		.CreateEp = factory_create_ep,
+		.ReleaseEp = factory_release_ep,
+		.CreateDataTransfer = factory_create_data_transfer,
+	};
+	factories[0] = &made->factory;
+	*num_factories = 1;
+	return NULL;
+}
+
+OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
+{
+	accelerator *last = NULL;
+	pthread_mutex_lock(&sample.lock);
+	if (--sample.factories_count == 0) {
+		last = sample.device;
+		sample.device = NULL;
+	}
+	pthread_mutex_unlock(&sample.lock);
+	/* Unlocked, because work that was left running is reported before the device is gone. */
+	accelerator_destroy(last);
+	free(factory);
+	return NULL;
+}

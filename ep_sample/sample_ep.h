@@ -1,0 +1,40 @@
+/* What the sample EP (libsample_ort_ep.so) exports besides CreateEpFactories and ReleaseEpFactory: a way to compute for
+ * hosts that have no graph.  A host finds the functions by name, with epp_plugin_symbol.
+ *
+ * Environment, read when the first factory is made:
+ *   ACCELERATOR_...              the device's clock, see accelerator_clock_options_read
+ *   SAMPLE_EP_DURATIONS_ONLY     set: the profiler is not given the device's clock, so there is no common one
+ *   SAMPLE_EP_LEAVE_RUNNING      set: sample_ep_run returns when the work is queued, not when it is done
+ */
+#ifndef EP_SAMPLE_SAMPLE_EP_H
+#define EP_SAMPLE_SAMPLE_EP_H
+
+#include <stdint.h>
+
+#include "epprof/status.h"
+
+/* One node of a model: what the Compute of an EP is called for.  Matrices of float, rows one after another. */
+typedef struct sample_ep_node {
+	const char *op_type;  /* "MatMul", "Add", "Relu" or "Softmax" */
+	const float *x;       /* [rows][columns] */
+	const float *weights; /* MatMul: [columns][outputs]; Add: [columns]; else unused */
+	float *y;             /* [rows][outputs]; may be x */
+	uint32_t rows;
+	uint32_t columns;
+	uint32_t outputs; /* MatMul; else it is `columns` */
+	uint32_t stream;  /* the compute stream to use: 0 or 1 */
+} sample_ep_node;
+
+/* Runs a node: copies in, computes, copies out, and waits for the result (but see SAMPLE_EP_LEAVE_RUNNING).  The work
+ * belongs to the host event that is open on the calling thread, in each session that profiles this EP and has one.
+ * Returns NULL, or a static text that says what is wrong.
+ * Thread: [any-thread], while the plugin is loaded.  Ownership: the arrays must live until the work is done. */
+EPP_EXPORT const char *sample_ep_run(const sample_ep_node *node);
+typedef const char *(*sample_ep_run_fn)(const sample_ep_node *node);
+
+/* Waits until all work queued so far is done.
+ * Thread: as sample_ep_run. */
+EPP_EXPORT void sample_ep_synchronise(void);
+typedef void (*sample_ep_synchronise_fn)(void);
+
+#endif

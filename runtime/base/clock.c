@@ -1,0 +1,167 @@
+/* The host's clock.  The choice falls once; the rate is measured between the library's load and the first question for
+ * it, so that it usually costs nothing to be known to a few ppm.  Traces do not rest on it: they carry clock pairs. */
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "epprof/session.h"
+
+#define NS_PER_SECOND 1000000000u
+#define CALIBRATION_NS 4000000
+#define PAIR_TRIES 5
+
+uint32_t clock_kind = EPF_CLOCK_MONOTONIC;
+
+static struct epf_host_pair load_pair;
+static _Atomic uint64_t measured_per_second;
+
+static uint64_t (*injected_ticks)(void);
+static uint64_t injected_per_second;
+static void (*injected_pair)(struct epf_host_pair *pair);
+
+static int64_t system_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec;
+}
+
+uint64_t clock_ticks_slow(void)
+{
+	if (clock_kind == CLOCK_INJECTED)
+		return injected_ticks();
+	return (uint64_t)system_ns(CLOCK_MONOTONIC);
+}
+
+#if defined(__x86_64__)
+/* The processor promises a TSC that neither stops nor changes its rate (which also implies constant), and the kernel,
+ * which watches it against other clocks, has not given it up. */
+static bool tsc_is_sound(void)
+{
+	unsigned a, b, c, d;
+	if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || !(d & 1u << 8))
+		return false;
+	char source[32] = "";
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t bytes = read(fd, source, sizeof(source) - 1);
+	close(fd);
+	source[bytes > 0 ? bytes : 0] = 0;
+	source[strcspn(source, "\n")] = 0;
+	return !strcmp(source, "tsc") || !strcmp(source, "kvm-clock") || !strncmp(source, "hyperv", 6);
+}
+#endif
+
+void clock_setup(void)
+{
+#if defined(__x86_64__)
+	clock_kind = tsc_is_sound() ? EPF_CLOCK_TSC : EPF_CLOCK_MONOTONIC;
+#elif defined(__aarch64__)
+	clock_kind = EPF_CLOCK_CNTVCT;
+#endif
+	clock_pair_read(&load_pair);
+}
+
+static uint64_t measure(void)
+{
+	if (clock_kind == CLOCK_INJECTED)
+		return injected_per_second;
+	if (clock_kind == EPF_CLOCK_MONOTONIC)
+		return NS_PER_SECOND;
+#if defined(__aarch64__)
+	uint64_t rate;
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(rate));
+	return rate;
+#endif
+	struct epf_host_pair now;
+	clock_pair_read(&now);
+	int64_t missing_ns = CALIBRATION_NS - (now.monotonic_ns - load_pair.monotonic_ns);
+	if (missing_ns > 0) {
+		nanosleep(&(struct timespec){ .tv_nsec = missing_ns }, NULL);
+		clock_pair_read(&now);
+	}
+	return (uint64_t)((__int128)(now.ticks - load_pair.ticks) * NS_PER_SECOND /
+	                  (now.monotonic_ns - load_pair.monotonic_ns));
+}
+
+uint64_t clock_ticks_per_second(void)
+{
+	uint64_t rate = atomic_load_explicit(&measured_per_second, memory_order_relaxed);
+	if (rate)
+		return rate;
+	/* Two threads may measure at once; the first answer stays, so that all of the process agrees. */
+	uint64_t mine = measure();
+	if (atomic_compare_exchange_strong(&measured_per_second, &rate, mine))
+		return mine;
+	return rate;
+}
+
+uint64_t clock_ticks_to_ns(uint64_t ticks)
+{
+	return (uint64_t)((unsigned __int128)ticks * NS_PER_SECOND / clock_ticks_per_second());
+}
+
+static void pair_try(struct epf_host_pair *pair)
+{
+	uint64_t before = clock_ticks();
+	int64_t first = system_ns(CLOCK_MONOTONIC);
+	int64_t realtime = system_ns(CLOCK_REALTIME);
+	int64_t second = system_ns(CLOCK_MONOTONIC);
+	uint64_t after = clock_ticks();
+	*pair = (struct epf_host_pair){
+		.ticks = before + (after - before) / 2,
+		.half_width_ticks = (after - before + 1) / 2,
+		.monotonic_ns = first + (second - first) / 2,
+		.realtime_ns = realtime,
+	};
+}
+
+void clock_pair_read(struct epf_host_pair *pair)
+{
+	if (clock_kind == CLOCK_INJECTED && injected_pair) {
+		injected_pair(pair);
+		return;
+	}
+	if (clock_kind == CLOCK_INJECTED) {
+		uint64_t ticks = injected_ticks();
+		int64_t ns = (int64_t)((unsigned __int128)ticks * NS_PER_SECOND / injected_per_second);
+		*pair = (struct epf_host_pair){ .ticks = ticks, .monotonic_ns = ns, .realtime_ns = ns };
+		return;
+	}
+	pair_try(pair);
+	for (int i = 1; i < PAIR_TRIES; i++) {
+		struct epf_host_pair again;
+		pair_try(&again);
+		if (again.half_width_ticks < pair->half_width_ticks)
+			*pair = again;
+	}
+}
+
+void clock_inject(uint64_t (*ticks)(void), uint64_t per_second, void (*pair)(struct epf_host_pair *pair))
+{
+	injected_ticks = ticks;
+	injected_per_second = per_second;
+	injected_pair = pair;
+	atomic_store(&measured_per_second, ticks ? per_second : 0);
+	if (ticks)
+		clock_kind = CLOCK_INJECTED;
+	else
+		clock_setup();
+}
+
+uint64_t epp_host_ticks(void)
+{
+	return clock_ticks();
+}
+
+uint64_t epp_host_ticks_per_second(void)
+{
+	return clock_ticks_per_second();
+}

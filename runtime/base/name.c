@@ -1,0 +1,240 @@
+/* The process's names.  Texts lie in blocks of 4,096 entries found through a fixed directory; a hash table of numbers (open
+ * addressing) leads to them.  A text that is known is found without the lock: a number is stored into the table, with
+ * release, after its text is in place, and a table that was outgrown stays for those who still look into it.  Begin and
+ * end never come here, since they deal in numbers; events handed over with texts do, each time. */
+#include "base/name.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/format.h"
+
+#define BLOCK_NAMES 4096u
+#define BLOCK_COUNT 256u /* 1 Mi names in all */
+#define TABLE_FIRST 1024u
+
+static struct name_text *blocks[BLOCK_COUNT];
+static atomic_uint names_end;
+
+#define TEXT_BYTES_MAX (256u << 20) /* of all names */
+
+struct table {
+	struct table *outgrown; /* the one before, for those who still look into it */
+	uint32_t size;          /* a power of two, at least twice the names */
+	uint32_t names[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table *_Atomic table;
+static size_t text_bytes;
+static LIST_HEAD(, name_listener) listeners = LIST_HEAD_INITIALIZER(listeners);
+
+static const char *const reserved[EPF_NAME_FIRST_FREE] = {
+	[EPF_NAME_NONE] = "",
+	[EPF_NAME_PENDING] = "(pending)",
+	[EPF_NAME_LOST] = "(name lost)",
+	[EPF_NAME_TRACK_SWITCH] = "(track switch)",
+	[EPF_NAME_PARENT] = "parent",
+	[EPF_NAME_CLOCK_PAIR] = "(clock pair)",
+	[EPF_NAME_ORPHAN_END] = "(end)",
+	[EPF_NAME_FLOW] = "flow",
+	[EPF_NAME_VALUE] = "value",
+};
+
+/* A reserved number means more than its text (an arg under EPF_NAME_PARENT is a parent), so a host's "parent" is a name of
+ * its own, and only "" is found by its text. */
+static bool has_place(epp_name name)
+{
+	return name == EPF_NAME_NONE || name >= EPF_NAME_FIRST_FREE;
+}
+
+static uint64_t hash(const char *text, size_t bytes)
+{
+	uint64_t value = 0x9e3779b97f4a7c15u ^ bytes;
+	for (; bytes >= 8; text += 8, bytes -= 8) {
+		uint64_t word;
+		memcpy(&word, text, 8);
+		value = (value ^ word) * 0xff51afd7ed558ccdu;
+		value ^= value >> 32;
+	}
+	uint64_t word = 0;
+	memcpy(&word, text, bytes);
+	value = (value ^ word) * 0xff51afd7ed558ccdu;
+	return value ^ value >> 29;
+}
+
+static struct name_text *entry(epp_name name)
+{
+	return &blocks[name / BLOCK_NAMES][name % BLOCK_NAMES];
+}
+
+struct name_text name_get(epp_name name)
+{
+	if (name == 0 || name >= atomic_load_explicit(&names_end, memory_order_acquire))
+		return (struct name_text){ "(unknown)", 9 };
+	return *entry(name);
+}
+
+const char *epp_name_text(epp_name name)
+{
+	return name_get(name).text;
+}
+
+epp_name name_end(void)
+{
+	return atomic_load_explicit(&names_end, memory_order_acquire);
+}
+
+/* Where `text` stands in the table, or the free place where it would. */
+static uint32_t *table_find(struct table *in, const char *text, size_t bytes)
+{
+	for (uint32_t at = (uint32_t)hash(text, bytes);; at++) {
+		uint32_t *place = &in->names[at & (in->size - 1)];
+		epp_name name = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		if (!name)
+			return place;
+		const struct name_text *known = entry(name);
+		if (known->bytes == bytes && memcmp(known->text, text, bytes) == 0)
+			return place;
+	}
+}
+
+/* Twice as large, or the first; the lock is held.  The old one is kept on purpose: all of them together are no larger
+ * than the last. */
+static bool table_grow(void)
+{
+	struct table *old = table;
+	uint32_t size = old ? old->size * 2 : TABLE_FIRST;
+	struct table *larger = calloc(1, sizeof(*larger) + size * sizeof(larger->names[0]));
+	if (!larger)
+		return false;
+	larger->outgrown = old;
+	larger->size = size;
+	for (epp_name name = 1; name < names_end; name++)
+		if (has_place(name))
+			*table_find(larger, entry(name)->text, entry(name)->bytes) = name;
+	atomic_store_explicit(&table, larger, memory_order_release);
+	return true;
+}
+
+/* Puts a text into the next entry; 0 without room.  The lock is held. */
+static epp_name append(const char *text, size_t bytes)
+{
+	epp_name name = names_end;
+	if (name / BLOCK_NAMES >= BLOCK_COUNT || text_bytes + bytes > TEXT_BYTES_MAX)
+		return 0;
+	if (!blocks[name / BLOCK_NAMES])
+		blocks[name / BLOCK_NAMES] = calloc(BLOCK_NAMES, sizeof(struct name_text));
+	char *copy = blocks[name / BLOCK_NAMES] ? malloc(bytes + 1) : NULL;
+	if (!copy)
+		return 0;
+	memcpy(copy, text, bytes);
+	copy[bytes] = 0;
+	text_bytes += bytes;
+	*entry(name) = (struct name_text){ copy, (uint32_t)bytes };
+	atomic_store_explicit(&names_end, name + 1, memory_order_release);
+	return name;
+}
+
+/* The reserved names come first; the lock is held. */
+static bool set_up(void)
+{
+	if (names_end)
+		return true;
+	if (!blocks[0])
+		blocks[0] = calloc(BLOCK_NAMES, sizeof(struct name_text));
+	if (!blocks[0] || !table_grow())
+		return false;
+	for (epp_name name = 0; name < EPF_NAME_FIRST_FREE; name++) {
+		const char *text = reserved[name] ? reserved[name] : "(reserved)";
+		*entry(name) = (struct name_text){ text, (uint32_t)strlen(text) };
+		if (has_place(name))
+			__atomic_store_n(table_find(table, text, strlen(text)), name, __ATOMIC_RELEASE);
+	}
+	atomic_store_explicit(&names_end, EPF_NAME_FIRST_FREE, memory_order_release);
+	return true;
+}
+
+static epp_name add(const char *text, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	epp_name name = 0;
+	if (set_up() && (names_end * 2 < table->size || table_grow())) {
+		uint32_t *place = table_find(table, text, bytes);
+		name = *place;
+		if (!name && (name = append(text, bytes))) {
+			/* In the logs first: who finds it in the table may use it at once, and be killed. */
+			struct name_listener *listener;
+			LIST_FOREACH(listener, &listeners, link)
+				listener->added(listener, name, *entry(name));
+			__atomic_store_n(place, name, __ATOMIC_RELEASE);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return name ? name : EPF_NAME_LOST;
+}
+
+static epp_name intern(const char *text, size_t bytes)
+{
+	struct table *known = atomic_load_explicit(&table, memory_order_acquire);
+	epp_name name = known ? __atomic_load_n(table_find(known, text, bytes), __ATOMIC_RELAXED) : 0;
+	return name ? name : add(text, bytes);
+}
+
+epp_name epp_name_intern_bytes(const char *text, size_t bytes)
+{
+	if (!text)
+		return EPF_NAME_NONE;
+	if (bytes <= EPF_NAME_BYTES_MAX)
+		return intern(text, bytes);
+	char *cut = malloc(EPF_NAME_BYTES_MAX);
+	if (!cut)
+		return EPF_NAME_LOST;
+	memcpy(cut, text, EPF_NAME_BYTES_MAX - 3);
+	memcpy(cut + EPF_NAME_BYTES_MAX - 3, "...", 3);
+	epp_name name = intern(cut, EPF_NAME_BYTES_MAX);
+	free(cut);
+	return name;
+}
+
+epp_name epp_name_intern(const char *text)
+{
+	return epp_name_intern_bytes(text, text ? strlen(text) : 0);
+}
+
+void name_listener_add(struct name_listener *listener)
+{
+	pthread_mutex_lock(&lock);
+	if (set_up())
+		for (epp_name name = 1; name < names_end; name++)
+			listener->added(listener, name, *entry(name));
+	LIST_INSERT_HEAD(&listeners, listener, link);
+	pthread_mutex_unlock(&lock);
+}
+
+void name_listener_remove(struct name_listener *listener)
+{
+	pthread_mutex_lock(&lock);
+	LIST_REMOVE(listener, link);
+	pthread_mutex_unlock(&lock);
+}
+
+void name_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void name_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The listeners are the parent's sessions. */
+void name_fork_child(void)
+{
+	LIST_INIT(&listeners);
+	pthread_mutex_unlock(&lock);
+}

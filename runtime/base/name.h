@@ -1,0 +1,42 @@
+/* The process's names: text interned once, numbers for ever.
+ *
+ * A table that only grows, in blocks that never move, so that reading a text needs no lock: a number is handed out after
+ * its text is in place.  Interning takes one lock, which a session's start shares: what was interned before is copied
+ * into the session's file by start, what comes after reaches its log through `name_listener`, and nothing falls between.
+ */
+#ifndef EPPROF_BASE_NAME_H
+#define EPPROF_BASE_NAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "epprof/session.h"
+
+struct name_text {
+	const char *text; /* NUL-terminated; may hold zeros */
+	uint32_t bytes;
+};
+
+/* Names 1 to EPF_NAME_FIRST_FREE - 1 are reserved (file/format.h); interning never gives one but "" and "(name lost)". */
+struct name_text name_get(epp_name name);
+
+/* One past the largest name there is. */
+epp_name name_end(void);
+
+/* Told of each new name, with the names' lock held. */
+struct name_listener {
+	LIST_ENTRY(name_listener) link;
+	void (*added)(struct name_listener *self, epp_name name, struct name_text text);
+};
+
+/* Calls `added` for every name there is, then for each new one until removed. */
+void name_listener_add(struct name_listener *listener);
+void name_listener_remove(struct name_listener *listener);
+
+/* Around fork: the lock is held across it, and the child's is made anew. */
+void name_fork_prepare(void);
+void name_fork_parent(void);
+void name_fork_child(void);
+
+#endif

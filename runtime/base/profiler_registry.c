@@ -1,0 +1,182 @@
+/* A small hash of profilers under one lock, which is never held while foreign code runs.  A push counts itself in, runs
+ * outside the lock, and counts itself out; who takes a profiler away first makes it unfindable, then waits until nobody
+ * is inside.  An entry exists while a session or a plugin has an interest in its profiler, and goes before Release is
+ * called, because from then on another object may stand at the same address.
+ */
+#include "base/profiler_registry.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#define BUCKETS 64
+
+struct entry {
+	LIST_ENTRY(entry) link;
+	OrtEpProfilerImpl *profiler;
+	profiler_push_fn push; /* NULL: no session has it */
+	void *user;
+	unsigned inside;  /* pushes that run now */
+	unsigned waiting; /* threads that wait for them to return */
+	atomic_int *live; /* its plugin's count, or NULL */
+};
+LIST_HEAD(bucket, entry);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t nobody_inside = PTHREAD_COND_INITIALIZER;
+static struct bucket buckets[BUCKETS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void fork_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	nobody_inside = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		struct entry *entry;
+		LIST_FOREACH(entry, &buckets[i], link) {
+			entry->push = NULL;
+			entry->inside = 0;
+			entry->waiting = 0;
+		}
+	}
+}
+
+static void set_up(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static struct bucket *bucket_of(const OrtEpProfilerImpl *profiler)
+{
+	return &buckets[(uintptr_t)profiler * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
+static struct entry *find(const OrtEpProfilerImpl *profiler)
+{
+	struct entry *entry;
+	LIST_FOREACH(entry, bucket_of(profiler), link) {
+		if (entry->profiler == profiler)
+			return entry;
+	}
+	return NULL;
+}
+
+static struct entry *find_or_make(OrtEpProfilerImpl *profiler)
+{
+	struct entry *entry = find(profiler);
+	if (entry)
+		return entry;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->profiler = profiler;
+	LIST_INSERT_HEAD(bucket_of(profiler), entry, link);
+	return entry;
+}
+
+static void drop_if_unused(struct entry *entry)
+{
+	if (entry->push || entry->live || entry->inside || entry->waiting)
+		return;
+	LIST_REMOVE(entry, link);
+	free(entry);
+}
+
+static void close_and_wait(struct entry *entry)
+{
+	entry->push = NULL;
+	entry->waiting++;
+	while (entry->inside)
+		pthread_cond_wait(&nobody_inside, &lock);
+	entry->waiting--;
+}
+
+bool profiler_registry_attach(OrtEpProfilerImpl *profiler, profiler_push_fn push, void *user)
+{
+	pthread_once(&once, set_up);
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find_or_make(profiler);
+	/* A detach that still waits has not given it back yet. */
+	bool free_to_take = entry && !entry->push && !entry->waiting;
+	if (free_to_take) {
+		entry->push = push;
+		entry->user = user;
+	}
+	pthread_mutex_unlock(&lock);
+	return free_to_take;
+}
+
+void profiler_registry_detach(OrtEpProfilerImpl *profiler)
+{
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find(profiler);
+	if (entry) {
+		close_and_wait(entry);
+		drop_if_unused(entry);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
+{
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find(profiler);
+	if (!entry || !entry->push) {
+		pthread_mutex_unlock(&lock);
+		return;
+	}
+	profiler_push_fn push = entry->push;
+	void *user = entry->user;
+	entry->inside++;
+	pthread_mutex_unlock(&lock);
+
+	push(user, batch);
+
+	pthread_mutex_lock(&lock);
+	if (!--entry->inside && entry->waiting)
+		pthread_cond_broadcast(&nobody_inside);
+	pthread_mutex_unlock(&lock);
+}
+
+bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live)
+{
+	pthread_once(&once, set_up);
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find_or_make(profiler);
+	bool owned = entry && !entry->live;
+	if (owned)
+		entry->live = live;
+	pthread_mutex_unlock(&lock);
+	return owned;
+}
+
+void profiler_release(OrtEpProfilerImpl *profiler)
+{
+	atomic_int *live = NULL;
+	if (!profiler)
+		return;
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find(profiler);
+	if (entry) {
+		live = entry->live;
+		close_and_wait(entry);
+		entry->live = NULL;
+		drop_if_unused(entry);
+	}
+	pthread_mutex_unlock(&lock);
+	profiler->Release(profiler);
+	/* Last: from here on the plugin, and the code that has just run, may be unloaded. */
+	if (live)
+		atomic_fetch_sub_explicit(live, 1, memory_order_release);
+}

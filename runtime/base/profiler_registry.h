@@ -1,0 +1,30 @@
+/* What the process knows of OrtEpProfilerImpl objects beyond their struct: where their pushed events go while a session
+ * has them, and which plugin they keep loaded.  The link between plugins/ (tables, loader) and record/ (sessions),
+ * which otherwise meet only in the struct.
+ *
+ * Thread: [any-thread] throughout. */
+#ifndef EPPROF_BASE_PROFILER_REGISTRY_H
+#define EPPROF_BASE_PROFILER_REGISTRY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "epprof/ep_push.h"
+
+typedef void (*profiler_push_fn)(void *user, const EpprofBatch *batch);
+
+/* In a forked child no session has any profiler: the pushing threads and the sessions are the parent's. */
+
+/* A session takes the profiler: pushes go to `push`.  False: some session has it already, or no memory. */
+bool profiler_registry_attach(OrtEpProfilerImpl *profiler, profiler_push_fn push, void *user);
+/* It gives it back: returns when no push is inside `push` any more. */
+void profiler_registry_detach(OrtEpProfilerImpl *profiler);
+/* EpprofApi_PushEvents_SinceV1: to the session that has it; without one, nothing. */
+void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
+
+/* A plugin made the profiler: `*live` was counted up by the caller and is counted down by profiler_release. */
+bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live);
+/* Calls Release, then counts down its plugin, if it has one.  NULL does nothing. */
+void profiler_release(OrtEpProfilerImpl *profiler);
+
+#endif

@@ -1,0 +1,15 @@
+/* Statuses as the library itself makes them; the public half is epprof/status.h. */
+#ifndef EPPROF_BASE_STATUS_H
+#define EPPROF_BASE_STATUS_H
+
+#include "epprof/status.h"
+
+/* Returns the status of `expr` if it is an error. */
+#define EPP_TRY(expr) \
+	do { \
+		epp_status *try_ = (expr); \
+		if (try_) \
+			return try_; \
+	} while (0)
+
+#endif

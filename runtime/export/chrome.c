@@ -1,0 +1,290 @@
+/* Chrome's trace event format, for Perfetto and chrome://tracing: strict JSON whatever a name or an arg holds.
+ *
+ * Times are microseconds with three decimals, so no nanosecond is lost.  Each lane of each track has a row of its own, on
+ * which slices nest and never overlap in part.  An arrow leads from a host event to each device event that it caused,
+ * with an id of its own and both its ends; one that would lead back in time is left out and counted.  Clock, counts and
+ * the ledger stand in otherData, behind the events. */
+#include <inttypes.h>
+#include <math.h>
+#include <search.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "epprof/epprof.h"
+#include "export/chrome.h"
+#include "export/ledger.h"
+#include "wire/json.h"
+
+/* A host event that others refer to and that does not stand on its track's first lane; there are few. */
+struct moved {
+	uint64_t id;
+	uint32_t source;
+	uint32_t lane;
+};
+
+/* ---- flows ---- */
+
+static int compare_moved(const void *a, const void *b)
+{
+	const struct moved *left = a, *right = b;
+
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static epp_status *remember_moved(struct chrome *chrome, const epp_event *event)
+{
+	struct moved *moved = malloc(sizeof *moved);
+	void *found;
+
+	if (!moved)
+		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	*moved = (struct moved){ event->id, event->track->source, event->lane };
+	found = tsearch(moved, &chrome->moved, compare_moved);
+	if (!found || *(struct moved **)found != moved)
+		free(moved);
+	return found ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+}
+
+static uint32_t lane_of_parent(struct chrome *chrome, const epp_event *event)
+{
+	const struct moved key = { .id = event->parent, .source = event->parent_track->source };
+	void *found = tfind(&key, &chrome->moved, compare_moved);
+
+	return found ? (*(struct moved **)found)->lane : 0;
+}
+
+/* One end of an arrow: `head` up to its number. */
+static char *put_flow_end(char *at, const char *head, uint64_t flow, const struct row *row, int64_t time_ns)
+{
+	static const char name[] = ",\"name\":\"launch\",\"cat\":\"flow\",";
+
+	at = mempcpy(at, head, strlen(head));
+	at = json_u64(at, flow);
+	at = mempcpy(at, name, sizeof name - 1);
+	memcpy(at, row->text, sizeof row->text);
+	at = json_us(at + row->text_bytes, time_ns);
+	*at++ = '}';
+	return at;
+}
+
+static void write_flow(struct export_run *run, const struct row *from, int64_t from_ns, const struct row *to, int64_t to_ns)
+{
+	struct chrome *chrome = run->state;
+
+	if (from_ns > to_ns) {
+		chrome->flows_back_in_time++;
+		return;
+	}
+	chrome->next_flow++;
+	char *at = sink_reserve(run->sink, 2 * CHROME_HEAD_BYTES);
+	at = put_flow_end(at, ",\n{\"ph\":\"s\",\"id\":", chrome->next_flow, from, from_ns);
+	at = put_flow_end(at, ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":", chrome->next_flow, to, to_ns);
+	sink_commit(run->sink, at);
+}
+
+/* The arrow from a host event to the device event that it caused, which was just written on a row. */
+static epp_status *write_launch(struct export_run *run, const epp_event *event, uint32_t row_index)
+{
+	struct chrome *chrome = run->state;
+	struct row *from;
+
+	if (!event->parent_track || event->parent_start_ns == INT64_MIN || event->parent_end_ns <= run->from_ns ||
+	    event->parent_start_ns >= run->to_ns) {
+		chrome->flows_without_end++;
+		return NULL;
+	}
+	EPP_TRY(chrome_row(run, event->parent_track, lane_of_parent(chrome, event), &from));
+	write_flow(run, from, event->parent_start_ns, &chrome->rows.rows[row_index], event->start_ns);
+	return NULL;
+}
+
+static void write_drawn(struct export_run *run)
+{
+	struct chrome *chrome = run->state;
+	const struct flows *drawn = &chrome->drawn;
+
+	for (size_t i = 0; i < drawn->flows_count; i++) {
+		const struct flow *flow = &drawn->flows[i];
+		const struct flow_end *from = flows_end(drawn, flow->source, flow->from);
+		const struct flow_end *to = flows_end(drawn, flow->source, flow->to);
+		if (from && to)
+			write_flow(run, &chrome->rows.rows[from->row], from->start_ns, &chrome->rows.rows[to->row],
+			           to->start_ns);
+		else
+			chrome->flows_without_end++;
+	}
+}
+
+/* ---- events ---- */
+
+static void write_slice(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	char *at = chrome_head(run, event, row, 'X', event->start_ns);
+
+	memcpy(at, ",\"dur\":", 7);
+	at = json_us(at + 7, event->duration_ns);
+	if (chrome_is_plain(event)) {
+		*at++ = '}';
+		sink_commit(run->sink, at);
+		return;
+	}
+	sink_commit(run->sink, at);
+	chrome_args(run, event);
+	sink_bytes(run->sink, "}", 1);
+}
+
+static void write_instant(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	sink_commit(run->sink, chrome_head(run, event, row, 'i', event->start_ns));
+	sink_text(run->sink, ",\"s\":\"t\"");
+	chrome_args(run, event);
+	sink_bytes(run->sink, "}", 1);
+}
+
+static void write_counter(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	struct chrome *chrome = run->state;
+	const epp_trace_arg *arg = export_args(event);
+
+	if (!event->args_count || arg->type == EPP_ARG_TEXT || (arg->type == EPP_ARG_F64 && !isfinite(arg->value.f64))) {
+		chrome->counters_without_number++;
+		return;
+	}
+	char *at = chrome_head(run, event, row, 'C', event->start_ns);
+	at = mempcpy(at, ",\"args\":{\"value\":", strlen(",\"args\":{\"value\":"));
+	/* A viewer's counter is a double: a number in quotes would be none. */
+	if (arg->type == EPP_ARG_F64)
+		at = json_f64(at, arg->value.f64);
+	else if (arg->type == EPP_ARG_U64)
+		at = json_u64(at, arg->value.u64);
+	else
+		at = json_i64(at, arg->value.i64);
+	at = mempcpy(at, "}}", 2);
+	sink_commit(run->sink, at);
+}
+
+static void write_async(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	sink_commit(run->sink, chrome_head(run, event, row, 'b', event->start_ns));
+	sink_format(run->sink, ",\"id\":\"0x%" PRIx64 "\"", event->id);
+	chrome_args(run, event);
+	sink_bytes(run->sink, "}", 1);
+	sink_commit(run->sink, chrome_head(run, event, row, 'e', event->start_ns + event->duration_ns));
+	sink_format(run->sink, ",\"id\":\"0x%" PRIx64 "\"}", event->id);
+}
+
+/* The second pass, if the program drew arrows: where their ends are. */
+static epp_status *meet_ends(struct export_run *run, const epp_event *event)
+{
+	struct chrome *chrome = run->state;
+	struct row *row;
+
+	if (!chrome->drawn.ends)
+		EPP_TRY(flows_prepare(&chrome->drawn));
+	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_REFERRED))
+		return NULL;
+	EPP_TRY(chrome_row(run, event->track, event->lane, &row));
+	flows_meet(&chrome->drawn, event, (uint32_t)(row - chrome->rows.rows));
+	return NULL;
+}
+
+static epp_status *chrome_event(struct export_run *run, const epp_event *event)
+{
+	struct chrome *chrome = run->state;
+	struct row *row;
+
+	if (run->pass)
+		return meet_ends(run, event);
+	if (event->kind == EPP_EVENT_FLOW) {
+		run->again = true;
+		return flows_add(&chrome->drawn, event);
+	}
+	EPP_TRY(chrome_row(run, event->track, event->lane, &row));
+	uint32_t row_index = (uint32_t)(row - chrome->rows.rows);
+	chrome->before_zero += event->start_ns < 0;
+	switch (event->kind) {
+	case EPP_EVENT_SLICE:
+		write_slice(run, event, row);
+		if (chrome_on_device(event) && event->parent)
+			return write_launch(run, event, row_index);
+		if (event->flags & EPP_FLAG_REFERRED && event->lane)
+			return remember_moved(chrome, event);
+		break;
+	case EPP_EVENT_INSTANT:
+		write_instant(run, event, row);
+		break;
+	case EPP_EVENT_COUNTER:
+		write_counter(run, event, row);
+		break;
+	case EPP_EVENT_ASYNC:
+		write_async(run, event, row);
+		break;
+	}
+	return NULL;
+}
+
+/* ---- the document ---- */
+
+static epp_status *chrome_begin(struct export_run *run)
+{
+	/* One record is always there, so that every other can begin with a comma. */
+	sink_text(run->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	sink_format(run->sink,
+	            "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%u,\"args\":{\"labels\":", run->info->pid);
+	sink_json_string(run->sink, run->info->label ? run->info->label : "");
+	sink_text(run->sink, "}}");
+	return NULL;
+}
+
+static epp_status *chrome_end(struct export_run *run)
+{
+	static const char *const states[] = { "unknown", "finished", "recording", "cut off" };
+	struct chrome *chrome = run->state;
+	const epp_trace_info *info = run->info;
+	const epp_timeline_counts *counts = epp_timeline_get_counts(run->timeline);
+	struct sink *sink = run->sink;
+
+	write_drawn(run);
+	sink_format(sink, "\n],\"otherData\":{\"writer\":\"epprof %s\",\"program\":", EPPROF_VERSION);
+	sink_json_string(sink, info->program ? info->program : "");
+	sink_text(sink, ",\"hostname\":");
+	sink_json_string(sink, info->hostname ? info->hostname : "");
+	sink_format(sink, ",\"pid\":%u,\"state\":\"%s\",\"file_id\":\"%s\",\"clock\":\"%s\",", info->pid,
+	            states[info->state < 4 ? info->state : 0], info->file_id, info->clock);
+	sink_format(sink, "\"ticks_per_second\":%" PRIu64 ",\"epoch_unix_ns\":\"%" PRId64 "\",", info->ticks_per_second,
+	            info->epoch_unix_ns);
+	sink_format(sink,
+	            "\"events\":%" PRIu64 ",\"correlated\":%" PRIu64 ",\"inferred\":%" PRIu64 ",\"uncorrelated\":%" PRIu64
+	            ",\"outside_parent\":%" PRIu64 ",\"largest_error_ns\":%" PRId64 ",\"ledger\":",
+	            counts->events, counts->correlated, counts->inferred, counts->uncorrelated, counts->outside_parent,
+	            counts->largest_error_ns);
+	EPP_TRY(ledger_write(run));
+	sink_text(sink, "}}\n");
+
+	export_receipt(run, chrome->flows_without_end + chrome->drawn.left_out,
+	               "%s arrows left out: one of their ends is not part of this");
+	export_receipt(run, chrome->flows_back_in_time, "%s arrows left out: they would lead back in time");
+	export_receipt(run, chrome->counters_without_number, "%s counter values left out: they are not numbers");
+	export_receipt(run, chrome->before_zero, "%s events start before the trace's time 0; some viewers drop them");
+	return NULL;
+}
+
+static void chrome_deinit(struct export_run *run)
+{
+	struct chrome *chrome = run->state;
+
+	rows_deinit(&chrome->rows);
+	flows_deinit(&chrome->drawn);
+	tdestroy(chrome->moved, free);
+}
+
+const struct export_writer export_chrome = {
+	.format = { "chrome", ".json", "Chrome trace events: JSON for Perfetto (ui.perfetto.dev) and chrome://tracing" },
+	.state_bytes = sizeof(struct chrome),
+	.begin = chrome_begin,
+	.event = chrome_event,
+	.end = chrome_end,
+	.deinit = chrome_deinit,
+};

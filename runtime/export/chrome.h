@@ -1,0 +1,46 @@
+/* What the parts of the Chrome writer share: its state, the head of a record (chrome_head.c), its args (chrome_args.c). */
+#ifndef EPPROF_EXPORT_CHROME_H
+#define EPPROF_EXPORT_CHROME_H
+
+#include "export/flows.h"
+#include "export/members.h"
+#include "export/rows.h"
+#include "export/writer.h"
+
+#define CHROME_PIECES_COUNT 1024u
+/* Room for a name's piece, a row's numbers, two times and what stands between them. */
+#define CHROME_HEAD_BYTES 512u
+
+/* A record's beginning up to its category, kept by name; its phase is put in each time. */
+struct chrome_piece {
+	uint32_t name; /* 0: free */
+	uint8_t category;
+	uint8_t bytes;
+	char text[122]; /* longer ones are written anew each time */
+};
+
+struct chrome {
+	struct rows rows;
+	void *moved;        /* tsearch tree of struct moved */
+	struct flows drawn; /* by the program */
+	uint64_t next_flow;
+	uint64_t flows_without_end, flows_back_in_time, counters_without_number, before_zero;
+	struct members members;
+	struct chrome_piece pieces[CHROME_PIECES_COUNT];
+};
+
+/* The row of a lane, made known to the viewer.  Ownership: valid until the next call. */
+epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+    EPP_MUST_CHECK;
+
+/* A record's beginning, up to and with its time.  Returns where it goes on, in room for a duration and some words; the
+ * caller commits. */
+char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns);
+
+/* Whether an event has anything for chrome_args to write; most host events have not. */
+bool chrome_is_plain(const epp_event *event);
+bool chrome_on_device(const epp_event *event);
+/* What epprof knows of an event, then the event's own args; the record is left open. */
+void chrome_args(struct export_run *run, const epp_event *event);
+
+#endif

@@ -1,0 +1,147 @@
+/* The args of a Chrome trace event: first what epprof knows of it (id, parent, placement, error bounds, stream, flags), then
+ * its own.  A key that was there before gets a number, integers that a double cannot hold are quoted.
+ *
+ * What epprof knows is short and written in one go; the event's own args may be of any length. */
+#include "export/chrome.h"
+#include "wire/json.h"
+
+/* Room for all that epprof knows: less than 12 keys, none longer than 20, each with a number or a word. */
+#define KNOWN_BYTES 1024u
+
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+static inline char *put(char *at, const char *text, size_t bytes)
+{
+	memcpy(at, text, bytes);
+	return at + bytes;
+}
+
+bool chrome_on_device(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE;
+}
+
+bool chrome_is_plain(const epp_event *event)
+{
+	return !event->flags && !event->args_count && event->placement == EPP_PLACED_MEASURED && !chrome_on_device(event);
+}
+
+/* ---- what epprof knows ---- */
+
+struct known {
+	char *start, *at;
+	struct members *members; /* NULL: nothing else will follow */
+};
+
+static inline void begin_known(struct known *known, const char *key, size_t bytes)
+{
+	if (known->at == known->start)
+		known->at = PUT(known->at, ",\"args\":{\"");
+	else
+		known->at = PUT(known->at, ",\"");
+	known->at = put(known->at, key, bytes);
+	known->at = PUT(known->at, "\":");
+	if (known->members)
+		members_note(known->members, key, bytes);
+}
+#define BEGIN_KNOWN(known, literal) begin_known(known, literal, sizeof(literal) - 1)
+
+static void put_flags(struct known *known, unsigned flags)
+{
+	static const struct {
+		unsigned flag;
+		const char *name;
+	} names[] = {
+		{ EPP_FLAG_UNENDED, "unended" },           { EPP_FLAG_OPEN, "open" },
+		{ EPP_FLAG_ARGS_CUT, "args_cut" },         { EPP_FLAG_ENDED_ELSEWHERE, "ended_elsewhere" },
+		{ EPP_FLAG_UNCORRELATED, "uncorrelated" }, { EPP_FLAG_OUTSIDE_PARENT, "outside_parent" },
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (!(flags & names[i].flag))
+			continue;
+		begin_known(known, names[i].name, strlen(names[i].name));
+		known->at = PUT(known->at, "true");
+	}
+}
+
+static void put_known(struct known *known, const epp_event *event)
+{
+	bool device = chrome_on_device(event);
+
+	if (event->flags & EPP_FLAG_REFERRED) {
+		BEGIN_KNOWN(known, "id");
+		known->at = json_u64_exact(known->at, event->id);
+	}
+	if (device || event->placement != EPP_PLACED_MEASURED) {
+		const char *placement = export_placement(event->placement);
+		if (event->parent) {
+			BEGIN_KNOWN(known, "parent");
+			known->at = json_u64_exact(known->at, event->parent);
+		}
+		BEGIN_KNOWN(known, "placement");
+		*known->at++ = '"';
+		known->at = put(known->at, placement, strlen(placement));
+		*known->at++ = '"';
+		BEGIN_KNOWN(known, "start_error_ns");
+		known->at = json_i64_exact(known->at, event->start_error_ns);
+		BEGIN_KNOWN(known, "end_error_ns");
+		known->at = json_i64_exact(known->at, event->end_error_ns);
+	}
+	if (device && event->track->device >= 0) {
+		BEGIN_KNOWN(known, "device");
+		known->at = json_i64(known->at, event->track->device);
+	}
+	if (device) {
+		BEGIN_KNOWN(known, "stream");
+		known->at = json_i64_exact(known->at, event->track->stream);
+	}
+	if (event->flags & ~(unsigned)EPP_FLAG_REFERRED)
+		put_flags(known, event->flags);
+}
+
+/* ---- the event's own ---- */
+
+static char *put_number(char *at, const epp_trace_arg *arg)
+{
+	if (arg->type == EPP_ARG_F64)
+		return json_f64(at, arg->value.f64);
+	if (arg->type == EPP_ARG_U64)
+		return json_u64_exact(at, arg->value.u64);
+	return json_i64_exact(at, arg->value.i64);
+}
+
+static void write_arg(struct members *members, const epp_trace_arg *arg)
+{
+	struct sink *sink = members->sink;
+
+	sink_text(sink, members->count ? "," : ",\"args\":{");
+	members_key(members, arg->key, arg->key_bytes);
+	if (arg->type != EPP_ARG_TEXT) {
+		char *at = PUT(sink_reserve(sink, 1 + JSON_NUMBER_BYTES), ":");
+		sink_commit(sink, put_number(at, arg));
+		return;
+	}
+	sink_bytes(sink, ":\"", 2);
+	sink_json_text(sink, arg->value.text, arg->text_bytes);
+	sink_bytes(sink, "\"", 1);
+}
+
+void chrome_args(struct export_run *run, const epp_event *event)
+{
+	struct members *members = &((struct chrome *)run->state)->members;
+	const epp_trace_arg *args = export_args(event);
+	struct known known;
+
+	members->sink = run->sink;
+	members->count = 0;
+	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
+	known.members = event->args_count ? members : NULL;
+	put_known(&known, event);
+	bool any = known.at != known.start || event->args_count;
+	sink_commit(run->sink, known.at);
+	for (uint32_t i = 0; i < event->args_count; i++)
+		write_arg(members, &args[i]);
+	if (any)
+		sink_bytes(run->sink, "}", 1);
+}

@@ -1,0 +1,178 @@
+/* The table of formats and the loop that drives every one of them over a timeline. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "export/pipeline.h"
+#include "export/sink_file.h"
+#include "export/writer.h"
+#include "wire/json.h"
+
+static const struct export_writer *const writers[] = { &export_chrome, &export_ort, &export_svg };
+#define WRITERS_COUNT (sizeof writers / sizeof *writers)
+
+const epp_export_format *epp_export_format_at(size_t index)
+{
+	return index < WRITERS_COUNT ? &writers[index]->format : NULL;
+}
+
+const char *export_category(unsigned category)
+{
+	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
+
+	return category < sizeof names / sizeof *names ? names[category] : "Other";
+}
+
+const char *export_placement(unsigned placement)
+{
+	static const char *const names[] = { "measured", "fitted", "formula", "inferred", "duration only", "clamped" };
+
+	return placement < sizeof names / sizeof *names ? names[placement] : "unknown";
+}
+
+void export_receipt(const struct export_run *run, uint64_t count, const char *format)
+{
+	char number[JSON_NUMBER_BYTES], text[256];
+
+	if (!run->receipt || !count)
+		return;
+	*json_u64(number, count) = '\0';
+	snprintf(text, sizeof text, format, number);
+	run->receipt(run->receipt_user, text);
+}
+
+static epp_status *find_writer(const char *format, const struct export_writer **writer)
+{
+	for (size_t i = 0; i < WRITERS_COUNT; i++) {
+		if (strcmp(writers[i]->format.name, format) == 0) {
+			*writer = writers[i];
+			return NULL;
+		}
+	}
+	return epp_status_create(EPP_NOT_FOUND, "%s: no such format", format);
+}
+
+/* What a caller built against an older header does not know is 0; what a newer one asks for must not be ignored. */
+static epp_status *take_options(const epp_export_options *given, epp_export_options *options)
+{
+	memset(options, 0, sizeof *options);
+	if (!given)
+		return NULL;
+	size_t known = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
+	for (size_t i = known; i < given->struct_size; i++) {
+		if (((const char *)given)[i])
+			return epp_status_create(EPP_INVALID_ARGUMENT,
+			                         "epp_export_options: an option this version does not know");
+	}
+	memcpy(options, given, known);
+	return NULL;
+}
+
+static epp_status *write_batch(const struct export_writer *writer, struct export_run *run, const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		EPP_TRY(writer->event(run, &batch->events[i]));
+		if (run->sink->failed)
+			return sink_flush(run->sink);
+	}
+	return NULL;
+}
+
+static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, epp_timeline *timeline,
+                            const volatile int *cancel)
+{
+	epp_status *status = NULL;
+	struct pipeline *pipeline;
+	const struct batch *batch;
+
+	/* For a short trace a thread is not worth its making. */
+	EPP_TRY(pipeline_start(&pipeline, timeline, run->info->records_count > 8 * BATCH_EVENTS));
+	while (!status && (batch = pipeline_next(pipeline)) != NULL) {
+		if (cancel && *cancel)
+			status = epp_status_create(EPP_UNAVAILABLE, "cancelled");
+		else
+			status = write_batch(writer, run, batch);
+	}
+	epp_status *read = pipeline_end(pipeline);
+	if (!status)
+		return read;
+	epp_status_release(read);
+	return status;
+}
+
+static epp_status *all_passes(const struct export_writer *writer, struct export_run *run, const epp_export_options *options)
+{
+	epp_status *status = NULL;
+
+	do {
+		epp_timeline *timeline;
+		EPP_TRY(epp_timeline_create(run->trace, options->timeline, &timeline));
+		run->timeline = timeline;
+		run->again = false;
+		if (!run->pass)
+			status = writer->begin(run);
+		if (!status)
+			status = one_pass(writer, run, timeline, options->cancel);
+		if (!status && !run->again)
+			status = writer->end(run);
+		epp_timeline_release(timeline);
+		run->pass++;
+	} while (!status && run->again);
+	return status ? status : sink_flush(run->sink);
+}
+
+epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_options *given, epp_sink_fn write,
+                       void *write_user, epp_receipt_fn receipt, void *receipt_user)
+{
+	const struct export_writer *writer = NULL;
+	epp_export_options options;
+	struct sink sink;
+	struct export_run run = { .trace = trace,
+		                  .sink = &sink,
+		                  .from_ns = INT64_MIN,
+		                  .to_ns = INT64_MAX,
+		                  .receipt = receipt,
+		                  .receipt_user = receipt_user };
+
+	if (!trace || !format || !write)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_export: trace, format or sink is NULL");
+	EPP_TRY(find_writer(format, &writer));
+	EPP_TRY(take_options(given, &options));
+	EPP_TRY(sink_init(&sink, write, write_user));
+	run.info = epp_trace_get_info(trace);
+	if (options.timeline && (options.timeline->from_ns || options.timeline->to_ns)) {
+		run.from_ns = options.timeline->from_ns;
+		run.to_ns = options.timeline->to_ns;
+	}
+
+	epp_status *status = NULL;
+	run.state = calloc(1, writer->state_bytes);
+	if (run.state) {
+		status = all_passes(writer, &run, &options);
+		writer->deinit(&run);
+	} else {
+		status = epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	}
+	free(run.state);
+	sink_deinit(&sink);
+	return status;
+}
+
+epp_status *epp_export_file(epp_trace *trace, const char *format, const epp_export_options *options, const char *path,
+                            int overwrite, epp_receipt_fn receipt, void *receipt_user)
+{
+	const struct export_writer *writer = NULL;
+	struct sink_file file;
+
+	if (!trace || !format || !path)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_export_file: trace, format or path is NULL");
+	EPP_TRY(find_writer(format, &writer));
+	EPP_TRY(sink_file_open(&file, path, overwrite));
+	epp_status *status = epp_export(trace, format, options, sink_file_write, &file, receipt, receipt_user);
+	if (!status)
+		return sink_file_commit(&file);
+	status = epp_status_prefix(status, "%s", file.path);
+	sink_file_discard(&file);
+	return status;
+}

@@ -1,0 +1,57 @@
+/* Reads the accounts from the trace and writes them as JSON; losses that are 0 are left out. */
+#include "export/ledger.h"
+
+#include <inttypes.h>
+
+#include "base/status.h"
+
+epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
+{
+	size_t count = epp_trace_accounts_count(run->trace);
+
+	memset(total, 0, sizeof *total);
+	total->balanced = true;
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_account account;
+		EPP_TRY(epp_trace_account_at(run->trace, i, &account));
+		total->lost += account.lost_total;
+		if (account.is_plugin)
+			total->lost -= account.lost[EPP_LOSS_DISK] + account.lost[EPP_LOSS_POLICY];
+		total->balanced = total->balanced && account.balanced;
+	}
+	return NULL;
+}
+
+static void write_account(struct sink *sink, const epp_trace_account *account)
+{
+	bool any = false;
+
+	sink_text(sink, "{\"producer\":");
+	sink_json_string(sink, account->producer);
+	sink_format(sink, ",\"emitted\":%" PRIu64 ",\"written\":%" PRIu64 ",\"open\":%" PRIu64 ",\"lost\":{",
+	            account->emitted, account->written, account->open);
+	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++) {
+		if (!account->lost[reason])
+			continue;
+		sink_format(sink, "%s\"%s\":%" PRIu64, any ? "," : "", epp_loss_name(reason), account->lost[reason]);
+		any = true;
+	}
+	sink_format(sink, "},\"errors\":%" PRIu64 ",\"balanced\":%s}", account->errors,
+	            account->balanced ? "true" : "false");
+}
+
+epp_status *ledger_write(struct export_run *run)
+{
+	size_t count = epp_trace_accounts_count(run->trace);
+
+	sink_text(run->sink, "[");
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_account account;
+		EPP_TRY(epp_trace_account_at(run->trace, i, &account));
+		if (i)
+			sink_text(run->sink, ",");
+		write_account(run->sink, &account);
+	}
+	sink_text(run->sink, "]");
+	return NULL;
+}

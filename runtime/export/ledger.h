@@ -1,0 +1,18 @@
+/* The account of every producer, as the exporters write it: what was emitted, written, open and lost, and why. */
+#ifndef EPPROF_EXPORT_LEDGER_H
+#define EPPROF_EXPORT_LEDGER_H
+
+#include "export/writer.h"
+
+/* What all producers lost together.  An event of a profiler that could not be stored stands in two accounts, the
+ * profiler's and that of the thread which stored it: here it counts once. */
+struct ledger_total {
+	uint64_t lost;
+	bool balanced;
+};
+epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total) EPP_MUST_CHECK;
+
+/* A JSON array with an object for each producer. */
+epp_status *ledger_write(struct export_run *run) EPP_MUST_CHECK;
+
+#endif

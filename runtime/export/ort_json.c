@@ -1,0 +1,270 @@
+/* The JSON that ONNX Runtime's own profiler writes, key for key and space for space, but valid: what must be escaped is.
+ *
+ * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
+ * no event can end before it: what waits is what is open.  Events of execution providers follow, in a second pass over the
+ * timeline.  An arg that is a JSON array or object stands as it is, every other is a string, numbers too.  The last record,
+ * of no duration, is the ledger.  Instants, counters and arrows have no place in this format and are counted. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "epprof/epprof.h"
+#include "export/ledger.h"
+#include "export/members.h"
+#include "export/pending.h"
+#include "export/rows.h"
+#include "export/writer.h"
+#include "wire/json.h"
+
+struct ort {
+	struct rows rows;
+	struct pending pending;
+	struct sink_memory memory; /* one record, before it waits */
+	struct sink record;
+	struct members members;
+	int64_t last_end_ns;
+	uint64_t instants, counters, flows;
+	bool any;
+};
+
+static bool of_provider(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->track->producer >= 0;
+}
+
+static int64_t microseconds(int64_t ns)
+{
+	int64_t us = ns / 1000;
+
+	return us * 1000 > ns ? us - 1 : us;
+}
+
+/* ---- args ---- */
+
+static void begin_arg(struct members *members, const char *key, size_t bytes)
+{
+	if (members->count)
+		sink_bytes(members->sink, ",", 1);
+	members_key(members, key, bytes);
+	sink_text(members->sink, " : ");
+}
+
+static void arg_i64(struct members *members, const char *key, int64_t value)
+{
+	begin_arg(members, key, strlen(key));
+	sink_format(members->sink, "\"%" PRId64 "\"", value);
+}
+
+static void arg_text(struct members *members, const char *key, const char *text)
+{
+	begin_arg(members, key, strlen(key));
+	sink_json_string(members->sink, text);
+}
+
+static void write_value(struct sink *sink, const epp_trace_arg *arg)
+{
+	char number[JSON_NUMBER_BYTES], *end = number;
+	const char *text = arg->value.text;
+
+	switch (arg->type) {
+	case EPP_ARG_TEXT:
+		if (arg->text_bytes && (text[0] == '{' || text[0] == '[') && json_valid(text, arg->text_bytes)) {
+			sink_bytes(sink, text, arg->text_bytes);
+			return;
+		}
+		sink_bytes(sink, "\"", 1);
+		sink_json_text(sink, text, arg->text_bytes);
+		sink_bytes(sink, "\"", 1);
+		return;
+	case EPP_ARG_F64:
+		end = json_f64(number, arg->value.f64);
+		break;
+	case EPP_ARG_U64:
+		end = json_u64(number, arg->value.u64);
+		break;
+	default:
+		end = json_i64(number, arg->value.i64);
+	}
+	/* Words for what is no number come in quotes already. */
+	if (number[0] != '"')
+		sink_bytes(sink, "\"", 1);
+	sink_bytes(sink, number, (size_t)(end - number));
+	if (number[0] != '"')
+		sink_bytes(sink, "\"", 1);
+}
+
+/* The event's own args, then what epprof knows of it. */
+static void write_args(struct export_run *run, struct sink *sink, const epp_event *event)
+{
+	struct members *members = &((struct ort *)run->state)->members;
+	const epp_trace_arg *args = export_args(event);
+
+	members->sink = sink;
+	members->count = 0;
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		begin_arg(members, args[i].key, args[i].key_bytes);
+		write_value(sink, &args[i]);
+	}
+	if (event->flags & EPP_FLAG_UNENDED)
+		arg_text(members, "unended", "true");
+	if (event->flags & EPP_FLAG_OPEN)
+		arg_text(members, "open", "true");
+	if (!of_provider(event))
+		return;
+	/* ONNX Runtime's id of a host event is the microsecond of its start. */
+	if (event->parent && event->parent_start_ns != INT64_MIN && !members_has(members, "ort_correlation_id"))
+		arg_i64(members, "ort_correlation_id", microseconds(run->info->epoch_unix_ns + event->parent_start_ns));
+	if (!members_has(members, "stream"))
+		arg_i64(members, "stream", event->track->stream);
+	arg_text(members, "placement", export_placement(event->placement));
+	arg_i64(members, "start_error_ns", event->start_error_ns);
+	arg_i64(members, "end_error_ns", event->end_error_ns);
+}
+
+/* ---- records ---- */
+
+static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event)
+{
+	struct ort *ort = run->state;
+	struct row *row;
+
+	EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
+	sink_format(sink, "{\"cat\" : \"%s\",\"pid\" :%u,\"tid\" :%u,\"dur\" :%" PRId64 ",\"ts\" :%" PRId64,
+	            export_category(event->category), row->pid, row->tid, microseconds(event->duration_ns),
+	            microseconds(event->start_ns));
+	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
+	sink_json_text(sink, event->name, event->name_bytes);
+	sink_text(sink, "\",\"args\" : {");
+	write_args(run, sink, event);
+	sink_text(sink, "}}");
+	return NULL;
+}
+
+static void begin_record(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	sink_text(run->sink, ort->any ? ",\n" : "\n");
+	ort->any = true;
+}
+
+/* Writes the records of events that ended before `before_ns`. */
+static void write_ended(struct export_run *run, int64_t before_ns)
+{
+	struct ort *ort = run->state;
+	struct pending_text text;
+
+	while (pending_pop(&ort->pending, before_ns, &text)) {
+		begin_record(run);
+		sink_bytes(run->sink, text.text, text.bytes);
+		free(text.text);
+	}
+}
+
+static epp_status *host_event(struct export_run *run, const epp_event *event)
+{
+	struct ort *ort = run->state;
+
+	write_ended(run, event->start_ns);
+	ort->memory.count = 0;
+	EPP_TRY(write_record(run, &ort->record, event));
+	EPP_TRY(sink_flush(&ort->record));
+	return pending_push(&ort->pending, event->start_ns + event->duration_ns, ort->memory.bytes, ort->memory.count);
+}
+
+static epp_status *ort_event(struct export_run *run, const epp_event *event)
+{
+	struct ort *ort = run->state;
+	int64_t end_ns = event->start_ns + event->duration_ns;
+
+	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_ASYNC) {
+		if (!run->pass) {
+			ort->instants += event->kind == EPP_EVENT_INSTANT;
+			ort->counters += event->kind == EPP_EVENT_COUNTER;
+			ort->flows += event->kind == EPP_EVENT_FLOW;
+		}
+		return NULL;
+	}
+	if (end_ns > ort->last_end_ns)
+		ort->last_end_ns = end_ns;
+	if (!of_provider(event))
+		return run->pass ? NULL : host_event(run, event);
+	if (!run->pass) {
+		run->again = true;
+		return NULL;
+	}
+	write_ended(run, INT64_MAX);
+	begin_record(run);
+	return write_record(run, run->sink, event);
+}
+
+/* ---- the document ---- */
+
+static epp_status *ort_begin(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	sink_text(run->sink, "[");
+	return sink_init(&ort->record, sink_memory_write, &ort->memory);
+}
+
+static epp_status *write_ledger(struct export_run *run)
+{
+	struct ort *ort = run->state;
+	const epp_timeline_counts *counts = epp_timeline_get_counts(run->timeline);
+	struct ledger_total total;
+
+	EPP_TRY(ledger_add_up(run, &total));
+	begin_record(run);
+	sink_format(run->sink, "{\"cat\" : \"Session\",\"pid\" :%u,\"tid\" :%u,\"dur\" :0,\"ts\" :%" PRId64,
+	            run->info->pid, run->info->pid, microseconds(ort->last_end_ns));
+	sink_text(run->sink, ",\"ph\" : \"X\",\"name\" :\"epprof.ledger\",\"args\" : {");
+	ort->members.sink = run->sink;
+	ort->members.count = 0;
+	arg_text(&ort->members, "writer", "epprof " EPPROF_VERSION);
+	arg_text(&ort->members, "program", run->info->program ? run->info->program : "");
+	arg_text(&ort->members, "clock", run->info->clock);
+	arg_i64(&ort->members, "epoch_unix_ns", run->info->epoch_unix_ns);
+	arg_i64(&ort->members, "lost", (int64_t)total.lost);
+	arg_text(&ort->members, "balanced", total.balanced ? "true" : "false");
+	arg_i64(&ort->members, "correlated", (int64_t)counts->correlated);
+	arg_i64(&ort->members, "inferred", (int64_t)counts->inferred);
+	arg_i64(&ort->members, "uncorrelated", (int64_t)counts->uncorrelated);
+	arg_i64(&ort->members, "largest_error_ns", counts->largest_error_ns);
+	begin_arg(&ort->members, "ledger", strlen("ledger"));
+	EPP_TRY(ledger_write(run));
+	sink_text(run->sink, "}}");
+	return NULL;
+}
+
+static epp_status *ort_end(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	write_ended(run, INT64_MAX);
+	EPP_TRY(write_ledger(run));
+	sink_text(run->sink, "\n]\n");
+	export_receipt(run, ort->instants, "%s instants left out: the format has none");
+	export_receipt(run, ort->counters, "%s counter values left out: the format has none");
+	export_receipt(run, ort->flows, "%s arrows left out: the format has none");
+	return NULL;
+}
+
+static void ort_deinit(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	rows_deinit(&ort->rows);
+	pending_deinit(&ort->pending);
+	sink_deinit(&ort->record);
+	free(ort->memory.bytes);
+}
+
+const struct export_writer export_ort = {
+	.format = { "ort", ".json", "ONNX Runtime's profile JSON: integer microseconds, for tools made for it" },
+	.state_bytes = sizeof(struct ort),
+	.begin = ort_begin,
+	.event = ort_event,
+	.end = ort_end,
+	.deinit = ort_deinit,
+};

@@ -1,0 +1,236 @@
+/* A ring of batches between two threads, under one lock.  `filled` and `taken` count batches: those from `taken` to
+ * `filled` are ready, the one the caller has is not given back before it asks for the next.  Who waits is woken when half
+ * the ring is ready for it: waking for each batch costs more than the batch. */
+#include "export/pipeline.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_BATCHES 16u
+#define WAKE_BATCHES (RING_BATCHES / 2)
+/* A batch is closed early when its texts are longer than this. */
+#define BATCH_TEXTS_BYTES (1u << 20)
+
+struct pipeline {
+	epp_timeline *timeline;
+	struct batch *batches; /* RING_BATCHES of them */
+	pthread_t thread;
+	bool threaded;
+	pthread_mutex_t lock;
+	pthread_cond_t ready, room; /* for the caller, for the thread */
+	uint64_t filled, taken;
+	bool caller_has_one, caller_waits, thread_waits, ended, stop;
+	epp_status *status; /* why it ended */
+};
+
+static epp_status *no_memory(void)
+{
+	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+}
+
+/* ---- filling ---- */
+
+static bool grow(void **items, size_t *room, size_t count, size_t wanted, size_t item_bytes)
+{
+	if (count + wanted <= *room)
+		return true;
+	size_t larger_room = (count + wanted) * 2;
+	void *larger = reallocarray(*items, larger_room, item_bytes);
+	if (!larger)
+		return false;
+	*items = larger;
+	*room = larger_room;
+	return true;
+}
+
+/* Texts lie one behind the other; pointers to them are set when the batch is complete and nothing moves any more. */
+static bool copy_args(struct batch *batch, const epp_timeline *timeline, epp_event *event)
+{
+	size_t first = batch->args_count, cursor = 0;
+	epp_trace_arg arg;
+
+	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		if (!grow((void **)&batch->args, &batch->args_room, batch->args_count, 1, sizeof *batch->args))
+			return false;
+		batch->args[batch->args_count++] = arg;
+		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
+			continue;
+		if (!grow((void **)&batch->texts, &batch->texts_room, batch->texts_bytes, arg.text_bytes, 1))
+			return false;
+		memcpy(batch->texts + batch->texts_bytes, arg.value.text, arg.text_bytes);
+		batch->texts_bytes += arg.text_bytes;
+	}
+	event->args_count = (uint32_t)(batch->args_count - first);
+	return true;
+}
+
+static void set_pointers(struct batch *batch)
+{
+	const epp_trace_arg *args = batch->args;
+	const char *text = batch->texts;
+
+	for (size_t i = 0; i < batch->args_count; i++) {
+		if (batch->args[i].type != EPP_ARG_TEXT)
+			continue;
+		batch->args[i].value.text = text;
+		text += batch->args[i].text_bytes;
+	}
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->events[i].args = args;
+		args += batch->events[i].args_count;
+	}
+}
+
+/* Sets *ended behind the last event. */
+static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended)
+{
+	const epp_event *event;
+
+	batch->count = 0;
+	batch->args_count = 0;
+	batch->texts_bytes = 0;
+	while (batch->count < BATCH_EVENTS && batch->texts_bytes < BATCH_TEXTS_BYTES) {
+		if (!epp_timeline_next(timeline, &event)) {
+			*ended = true;
+			break;
+		}
+		epp_event *copy = &batch->events[batch->count++];
+		*copy = *event;
+		if (event->args_count && !copy_args(batch, timeline, copy))
+			return no_memory();
+	}
+	set_pointers(batch);
+	return *ended ? epp_timeline_status(timeline) : NULL;
+}
+
+/* ---- the thread ---- */
+
+/* Batches that cannot be filled: those that are ready, and the caller's. */
+static uint64_t in_use(const struct pipeline *pipeline)
+{
+	return pipeline->filled - pipeline->taken + pipeline->caller_has_one;
+}
+
+static bool enough_ready(const struct pipeline *pipeline)
+{
+	return pipeline->ended || pipeline->filled - pipeline->taken >= WAKE_BATCHES;
+}
+
+static void *fill_batches(void *user)
+{
+	struct pipeline *pipeline = user;
+
+	pthread_mutex_lock(&pipeline->lock);
+	while (!pipeline->ended) {
+		if (in_use(pipeline) == RING_BATCHES) {
+			pipeline->thread_waits = true;
+			while (!pipeline->stop && in_use(pipeline) > RING_BATCHES - WAKE_BATCHES)
+				pthread_cond_wait(&pipeline->room, &pipeline->lock);
+			pipeline->thread_waits = false;
+		}
+		if (pipeline->stop)
+			break;
+		struct batch *batch = &pipeline->batches[pipeline->filled % RING_BATCHES];
+		bool ended = false;
+		pthread_mutex_unlock(&pipeline->lock);
+		epp_status *status = fill(batch, pipeline->timeline, &ended);
+		pthread_mutex_lock(&pipeline->lock);
+		pipeline->status = status;
+		pipeline->ended = ended || status;
+		pipeline->filled++;
+		if (pipeline->caller_waits && enough_ready(pipeline))
+			pthread_cond_signal(&pipeline->ready);
+	}
+	pthread_mutex_unlock(&pipeline->lock);
+	return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static bool start_thread(struct pipeline *pipeline)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before))
+		return false;
+	bool started = pthread_create(&pipeline->thread, NULL, fill_batches, pipeline) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+epp_status *pipeline_start(struct pipeline **started, epp_timeline *timeline, bool threaded)
+{
+	struct pipeline *pipeline = calloc(1, sizeof *pipeline);
+
+	*started = NULL;
+	if (pipeline)
+		pipeline->batches = reallocarray(NULL, RING_BATCHES, sizeof *pipeline->batches);
+	if (!pipeline || !pipeline->batches) {
+		free(pipeline);
+		return no_memory();
+	}
+	/* Not all of it: events are written before they are read. */
+	for (size_t i = 0; i < RING_BATCHES; i++)
+		memset(&pipeline->batches[i].count, 0, sizeof(struct batch) - offsetof(struct batch, count));
+	pipeline->timeline = timeline;
+	pthread_mutex_init(&pipeline->lock, NULL);
+	pthread_cond_init(&pipeline->ready, NULL);
+	pthread_cond_init(&pipeline->room, NULL);
+	pipeline->threaded = threaded && start_thread(pipeline);
+	*started = pipeline;
+	return NULL;
+}
+
+const struct batch *pipeline_next(struct pipeline *pipeline)
+{
+	const struct batch *batch = NULL;
+
+	pthread_mutex_lock(&pipeline->lock);
+	pipeline->caller_has_one = false;
+	if (!pipeline->threaded && !pipeline->ended) {
+		pipeline->status = fill(&pipeline->batches[pipeline->filled++ % RING_BATCHES], pipeline->timeline,
+		                        &pipeline->ended);
+		pipeline->ended = pipeline->ended || pipeline->status;
+	}
+	if (pipeline->taken == pipeline->filled && !pipeline->ended) {
+		pipeline->caller_waits = true;
+		while (!enough_ready(pipeline))
+			pthread_cond_wait(&pipeline->ready, &pipeline->lock);
+		pipeline->caller_waits = false;
+	}
+	if (pipeline->taken < pipeline->filled) {
+		batch = &pipeline->batches[pipeline->taken++ % RING_BATCHES];
+		pipeline->caller_has_one = true;
+	}
+	if (pipeline->thread_waits && in_use(pipeline) <= RING_BATCHES - WAKE_BATCHES)
+		pthread_cond_signal(&pipeline->room);
+	pthread_mutex_unlock(&pipeline->lock);
+	return batch;
+}
+
+epp_status *pipeline_end(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return NULL;
+	pthread_mutex_lock(&pipeline->lock);
+	pipeline->stop = true;
+	pthread_cond_signal(&pipeline->room);
+	pthread_mutex_unlock(&pipeline->lock);
+	if (pipeline->threaded)
+		pthread_join(pipeline->thread, NULL);
+
+	epp_status *status = pipeline->status;
+	for (size_t i = 0; i < RING_BATCHES; i++) {
+		free(pipeline->batches[i].args);
+		free(pipeline->batches[i].texts);
+	}
+	pthread_mutex_destroy(&pipeline->lock);
+	pthread_cond_destroy(&pipeline->ready);
+	pthread_cond_destroy(&pipeline->room);
+	free(pipeline->batches);
+	free(pipeline);
+	return status;
+}

@@ -1,0 +1,55 @@
+/* What one format is: a struct of callbacks.  export.c has the table of them and the one loop that drives them all.
+ *
+ * A writer writes into run->sink and need not look for failed writes; it returns a status only for what the sink cannot
+ * know (out of memory).  What its format cannot hold it counts, and says so through export_receipt. */
+#ifndef EPPROF_EXPORT_WRITER_H
+#define EPPROF_EXPORT_WRITER_H
+
+#include "epprof/export.h"
+#include "export/sink.h"
+
+struct export_run {
+	epp_trace *trace;
+	const epp_trace_info *info;
+	const epp_timeline *timeline; /* of this pass; for its counts, in `end` */
+	struct sink *sink;
+	void *state;            /* the writer's own, zero at first */
+	unsigned pass;          /* 0, 1, ... */
+	bool again;             /* a writer sets it to see all events once more, after this pass */
+	int64_t from_ns, to_ns; /* the window; INT64_MIN and INT64_MAX: everything */
+	epp_receipt_fn receipt;
+	void *receipt_user;
+};
+
+struct export_writer {
+	epp_export_format format;
+	size_t state_bytes;
+	/* Before the first event. */
+	epp_status *(*begin)(struct export_run *run);
+	/* Each event, in order of its start. */
+	epp_status *(*event)(struct export_run *run, const epp_event *event);
+	/* After the last event of the last pass. */
+	epp_status *(*end)(struct export_run *run);
+	/* Frees the parts of the state, after a failure too. */
+	void (*deinit)(struct export_run *run);
+};
+
+extern const struct export_writer export_chrome;
+extern const struct export_writer export_ort;
+extern const struct export_writer export_svg;
+
+/* The args of an event that a writer is given: args_count of them. */
+static inline const epp_trace_arg *export_args(const epp_event *event)
+{
+	return event->args;
+}
+
+/* A line for the receipt; nothing if `count` is 0.  `format` has one %s, for the number. */
+void export_receipt(const struct export_run *run, uint64_t count, const char *format) EPP_FORMAT(3, 0);
+
+/* "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */
+const char *export_category(unsigned category);
+/* "measured", "fitted", ... */
+const char *export_placement(unsigned placement);
+
+#endif

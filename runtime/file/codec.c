@@ -1,0 +1,486 @@
+/* Encodes records into a block's payload and decodes them again, as file/codec.h lays them down.
+ *
+ * Encoding: a varint of up to 28 bits is spread over 4 bytes without a branch and stored whole; what lies behind its end
+ * is overwritten by the next field.  CODEC_BOUND has room for that.  The args of a region are not trusted (a reader
+ * encodes what a killed process left): a text never reaches beyond the record's slots.
+ * Decoding: while 64 bytes remain no field can run out, so only the varints' own lengths are checked; the end and the
+ * duration, which follow the shape in every record, are taken from one 8-byte word.  Behind that and for args every byte
+ * is checked.  Both paths accept the same payloads.
+ * Called by record/ (the helper) and by file/reader*.c.
+ */
+#include "file/codec.h"
+
+#include <string.h>
+
+#include "epprof/session.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "varints are put together in little-endian words");
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+#define KIND_BIT(kind) (1u << (kind))
+/* Kinds whose start is in the host's ticks. */
+#define HOST_KINDS \
+	(KIND_BIT(EPF_EVENT) | KIND_BIT(EPF_INSTANT) | KIND_BIT(EPF_COUNTER) | KIND_BIT(EPF_FLOW) | \
+	 KIND_BIT(EPF_ASYNC_BEGIN) | KIND_BIT(EPF_ASYNC_END) | KIND_BIT(EPF_ORPHAN_END))
+
+#define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID)
+/* The most that a record without args takes: shape, three varints of 10 bytes, one of 5, bits.  Rounded up. */
+#define PLAIN_BYTES_MAX 64
+
+static inline uint64_t zigzag(uint64_t difference)
+{
+	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
+}
+
+static inline uint64_t unzigzag(uint64_t value)
+{
+	return value >> 1 ^ (0 - (value & 1));
+}
+
+/* ---- encoding ---- */
+
+__attribute__((noinline, cold)) static uint8_t *put_long(uint8_t *at, uint64_t value)
+{
+	for (; value >= 128; value >>= 7)
+		*at++ = (uint8_t)(value | 128);
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+/* Two 28-bit values in the halves of a word: their 7-bit groups apart, a byte each. */
+static inline uint64_t spread(uint64_t halves)
+{
+	halves = (halves & 0x00003fff00003fff) | (halves & 0x0fffc0000fffc000) << 2;
+	return (halves & 0x007f007f007f007f) | (halves & 0x3f803f803f803f80) << 1;
+}
+
+/* Stores the groups of a value below 2^28, with bit 7 in all but the last; writes 4 bytes. */
+static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
+{
+	unsigned empty_bits = (unsigned)__builtin_clz(groups | 1);
+
+	groups |= 0x808080u >> (empty_bits & 24);
+	memcpy(at, &groups, 4);
+	return at + (4 - (empty_bits >> 3));
+}
+
+/* A value below 2^14. */
+static inline uint8_t *put_short(uint8_t *at, uint32_t value)
+{
+	uint32_t two = value >= 128;
+	uint16_t groups = (uint16_t)((value & 127) | two << 7 | (value << 1 & 0x7f00));
+
+	memcpy(at, &groups, 2);
+	return at + 1 + two;
+}
+
+static inline uint8_t *put(uint8_t *at, uint64_t value)
+{
+	if (unlikely(value >> 28))
+		return put_long(at, value);
+	return put_groups(at, (uint32_t)spread(value));
+}
+
+/* The args behind a record: at first assumed to fit into 127 bytes, moved up if they do not. */
+static uint8_t *put_args(uint8_t *at, const struct epf_arg *args, uint32_t slots)
+{
+	uint8_t *count_at = at, *start = at + 2;
+	uint32_t count = 0;
+
+	/* Each text may end in a slot that it fills only in part. */
+	if (slots > 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
+		slots = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
+	at = start;
+	for (uint32_t slot = 0; slot < slots && count < EPF_ARG_SLOTS_MAX; count++) {
+		const struct epf_arg *arg = &args[slot++];
+		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
+
+		if (type > EPP_ARG_TEXT)
+			break;
+		at = put(at, arg->key);
+		*at++ = (uint8_t)type;
+		if (type == EPP_ARG_I64) {
+			at = put(at, zigzag(arg->value));
+		} else if (type == EPP_ARG_U64) {
+			at = put(at, arg->value);
+		} else if (type == EPP_ARG_F64) {
+			memcpy(at, &arg->value, 8);
+			at += 8;
+		} else {
+			if (bytes > (slots - slot) * 16)
+				bytes = (slots - slot) * 16;
+			at = put(at, bytes);
+			memcpy(at, &args[slot], bytes);
+			at += bytes;
+			slot += (bytes + 15) / 16;
+		}
+	}
+
+	size_t bytes = (size_t)(at - start);
+	uint32_t head = (count >= 128 ? 2 : 1) + (bytes >= 128 ? 2 : 1) + (bytes >= 16384 ? 1 : 0) +
+	                (bytes >= 1 << 21 ? 1 : 0);
+	uint8_t prefix[12]; /* put stores 4 bytes at a time */
+	put(put(prefix, count), bytes);
+	if (head > 2)
+		memmove(count_at + head, start, bytes);
+	memcpy(count_at, prefix, head);
+	return count_at + head + bytes;
+}
+
+void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count)
+{
+	uint64_t previous = 0, largest = 0;
+
+	*writer = (struct codec_writer){ .start = payload,
+		                         .at = payload,
+		                         .first_ticks = UINT64_MAX,
+		                         .own_first_ticks = UINT64_MAX,
+		                         .open_count = open_count,
+		                         .open_ids = open_ids };
+	for (uint32_t i = 0; i < open_count; i++) {
+		writer->at = put(writer->at, i ? zigzag(open_ids[i] - previous) : open_ids[i]);
+		previous = open_ids[i];
+		if (previous > largest)
+			largest = previous;
+	}
+	writer->first_id = open_count ? largest + 1 : 0;
+}
+
+/* The times that the block's header says. */
+static inline void note_times(struct codec_writer *writer, const struct epf_record *record, uint64_t end)
+{
+	uint64_t start = record->start_ticks;
+	unsigned kind = EPF_BITS_KIND(record->bits);
+
+	if (unlikely(!(HOST_KINDS >> kind & 1)))
+		return;
+	if (start < writer->first_ticks)
+		writer->first_ticks = start;
+	if (end > writer->last_ticks)
+		writer->last_ticks = end;
+	/* Threads count their ids up: what is below the largest id open at the beginning was open itself. */
+	if (start < writer->own_first_ticks && !(record->id < writer->first_id && kind == EPF_EVENT))
+		writer->own_first_ticks = start;
+}
+
+__attribute__((noinline)) static void append_any(struct codec_writer *writer, const struct epf_record *record,
+                                                 const struct epf_arg *args)
+{
+	uint64_t end = record->start_ticks + record->duration_ticks;
+	uint64_t step = zigzag(record->id - writer->previous_id - 1);
+	uint8_t *shape_at = writer->at, *at = shape_at + 1;
+	unsigned shape = 0;
+
+	at = put(at, zigzag(end - writer->previous_end));
+	at = put(at, record->duration_ticks);
+	if (step == 0)
+		shape |= CODEC_NEXT_ID;
+	else
+		at = put(at, step);
+	if (record->name == writer->previous_name)
+		shape |= CODEC_SAME_NAME;
+	else
+		at = put(at, record->name);
+	if (record->bits != writer->previous_bits) {
+		shape |= CODEC_NEW_BITS;
+		memcpy(at, &record->bits, 2);
+		at += 2;
+	}
+	if (record->arg_slots) {
+		uint8_t *args_at = at;
+		at = put_args(at, args, record->arg_slots);
+		if (*args_at)
+			shape |= CODEC_ARGS;
+		else
+			at = args_at;
+	}
+	*shape_at = (uint8_t)shape;
+	writer->at = at;
+	writer->previous_end = end;
+	writer->previous_id = record->id;
+	writer->previous_name = record->name;
+	writer->previous_bits = record->bits;
+	writer->record_count++;
+	writer->kinds |= (uint16_t)KIND_BIT(EPF_BITS_KIND(record->bits));
+	note_times(writer, record, end);
+}
+
+void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
+{
+	uint64_t duration = record->duration_ticks, end = record->start_ticks + duration;
+	uint64_t end_step = zigzag(end - writer->previous_end), step = zigzag(record->id - writer->previous_id - 1);
+	uint8_t *shape_at = writer->at, *at = shape_at + 1;
+	unsigned shape = 0;
+
+	if (unlikely((end_step | duration | step | record->name) >> 14 || record->arg_slots ||
+	             record->bits != writer->previous_bits)) {
+		append_any(writer, record, args);
+		return;
+	}
+	writer->previous_end = end;
+	writer->previous_id = record->id;
+	writer->record_count++;
+	note_times(writer, record, end);
+	at = put_short(at, (uint32_t)end_step);
+	at = put_short(at, (uint32_t)duration);
+	if (step == 0)
+		shape |= CODEC_NEXT_ID;
+	else
+		at = put_short(at, (uint32_t)step);
+	if (record->name == writer->previous_name)
+		shape |= CODEC_SAME_NAME;
+	else
+		at = put_short(at, writer->previous_name = record->name);
+	*shape_at = (uint8_t)shape;
+	writer->at = at;
+}
+
+void codec_finish(const struct codec_writer *writer, struct epf_block *block)
+{
+	block->payload_bytes = (uint32_t)(writer->at - writer->start);
+	block->kinds = writer->kinds;
+	block->record_count = writer->record_count;
+	block->open_count = writer->open_count;
+	block->first_ticks = writer->first_ticks;
+	block->last_ticks = writer->last_ticks;
+	block->own_first_ticks = writer->own_first_ticks;
+}
+
+/* ---- decoding ---- */
+
+/* Every byte checked.  Returns the position behind the varint, or NULL. */
+__attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+	uint64_t result = 0;
+
+	for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
+		uint64_t byte = *at++;
+		if (shift == 63 && byte > 1)
+			return NULL;
+		result |= (byte & 127) << shift;
+		if (byte < 128) {
+			*value = result;
+			return at;
+		}
+	}
+	*value = 0;
+	return NULL;
+}
+
+/* The 7-bit groups of each half of a word, put together within the half. */
+static inline uint64_t gather(uint64_t halves)
+{
+	halves = (halves & 0x007f007f007f007f) | (halves & 0x7f007f007f007f00) >> 1;
+	return (halves & 0x00003fff00003fff) | (halves & 0x3fff00003fff0000) >> 2;
+}
+
+/* With 10 readable bytes at `at`. */
+static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
+{
+	uint64_t first = at[0];
+	if (likely(first < 128)) {
+		*value = first;
+		return at + 1;
+	}
+	uint64_t second = at[1];
+	if (likely(second < 128)) {
+		*value = (first & 127) | second << 7;
+		return at + 2;
+	}
+	uint64_t checked; /* so that `value` need not live in memory */
+	at = get_checked(at, at + 10, &checked);
+	*value = checked;
+	return at;
+}
+
+uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t position, struct codec_arg *arg)
+{
+	const uint8_t *at = payload + position, *end = payload + payload_bytes;
+	uint64_t value;
+
+	*arg = (struct codec_arg){ 0 };
+	if (position >= payload_bytes)
+		return 0;
+	at = get_checked(at, end, &value);
+	if (!at || value > UINT32_MAX || at == end)
+		return 0;
+	arg->key = (uint32_t)value;
+	arg->type = *at++;
+	switch (arg->type) {
+	case EPP_ARG_I64:
+	case EPP_ARG_U64:
+		at = get_checked(at, end, &value);
+		if (!at)
+			return 0;
+		arg->value = arg->type == EPP_ARG_I64 ? unzigzag(value) : value;
+		break;
+	case EPP_ARG_F64:
+		if (end - at < 8)
+			return 0;
+		memcpy(&arg->value, at, 8);
+		at += 8;
+		break;
+	case EPP_ARG_TEXT:
+		at = get_checked(at, end, &value);
+		if (!at || value > (uint64_t)(end - at))
+			return 0;
+		arg->text = at;
+		arg->text_bytes = (uint32_t)value;
+		at += value;
+		break;
+	default:
+		return 0;
+	}
+	return (uint32_t)(at - payload);
+}
+
+__attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
+                                                         struct codec_record *record)
+{
+	uint64_t count, bytes;
+	struct codec_arg arg;
+
+	at = get_checked(at, end, &count);
+	if (!at || count > EPF_ARG_SLOTS_MAX)
+		return NULL;
+	at = get_checked(at, end, &bytes);
+	if (!at || bytes > (uint64_t)(end - at))
+		return NULL;
+
+	uint32_t position = (uint32_t)(at - payload), last = position + (uint32_t)bytes;
+	record->args_count = (uint16_t)count;
+	record->args_offset = count ? position : 0;
+	for (uint64_t i = 0; i < count; i++) {
+		position = codec_arg(payload, last, position, &arg);
+		if (!position)
+			return NULL;
+	}
+	return position == last ? payload + last : NULL;
+}
+
+bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
+                  struct codec_record *records, uint32_t *decoded)
+{
+	const uint8_t *at = payload, *end = payload + block->payload_bytes;
+	uint64_t previous_end = 0, previous_id = 0, value;
+	uint32_t previous_name = 0, n = 0;
+	uint16_t previous_bits = 0;
+
+	*decoded = 0;
+	if (block->record_count > CODEC_RECORDS_MAX || block->open_count > EPF_OPEN_MAX)
+		return false;
+	for (uint32_t i = 0; i < block->open_count; i++) {
+		at = get_checked(at, end, &value);
+		if (!at)
+			return false;
+		open_ids[i] = i ? open_ids[i - 1] + unzigzag(value) : value;
+	}
+
+	for (; n < block->record_count && end - at >= PLAIN_BYTES_MAX; n++) {
+		struct codec_record *record = &records[n];
+		unsigned shape = *at++;
+		uint64_t word, end_step, duration;
+
+		if (unlikely(shape & ~(unsigned)SHAPE_BITS))
+			goto out;
+		memcpy(&word, at, 8);
+		uint64_t stops = ~word & 0x8080808080808080, second = stops & (stops - 1);
+		unsigned end_bits = (unsigned)__builtin_ctzll(stops | 1ull << 63) + 1;
+		uint64_t rest = (second ^ (second - 1)) & word & ~(stops ^ (stops - 1));
+		if (likely(second && end_bits <= 32 && rest >> end_bits <= UINT32_MAX)) {
+			uint64_t halves = gather((word & (stops ^ (stops - 1))) | rest >> end_bits << 32);
+			end_step = halves & 0x0fffffff;
+			duration = halves >> 32;
+			at += ((unsigned)__builtin_ctzll(second) + 1) / 8;
+		} else {
+			uint64_t checked[2];
+			at = get_checked(at, end, &checked[0]);
+			if (at)
+				at = get_checked(at, end, &checked[1]);
+			if (!at)
+				goto out;
+			end_step = checked[0];
+			duration = checked[1];
+		}
+		previous_end += unzigzag(end_step);
+		previous_id += 1;
+		if (!(shape & CODEC_NEXT_ID)) {
+			at = get(at, &value);
+			if (unlikely(!at))
+				goto out;
+			previous_id += unzigzag(value);
+		}
+		if (!(shape & CODEC_SAME_NAME)) {
+			at = get(at, &value);
+			if (unlikely(!at || value > UINT32_MAX))
+				goto out;
+			previous_name = (uint32_t)value;
+		}
+		if (unlikely(shape & CODEC_NEW_BITS)) {
+			memcpy(&previous_bits, at, 2);
+			at += 2;
+		}
+		if (unlikely(!previous_name))
+			goto out;
+		*record = (struct codec_record){
+			previous_end - duration, duration, previous_id, previous_name, previous_bits, 0, 0
+		};
+		if (unlikely(shape & CODEC_ARGS)) {
+			at = get_args(payload, at, end, record);
+			if (!at)
+				goto out;
+		}
+	}
+
+	for (; n < block->record_count; n++) {
+		struct codec_record *record = &records[n];
+		uint64_t duration;
+
+		if (at == end || *at & ~(unsigned)SHAPE_BITS)
+			goto out;
+		unsigned shape = *at++;
+		at = get_checked(at, end, &value);
+		if (at)
+			at = get_checked(at, end, &duration);
+		if (!at)
+			goto out;
+		previous_end += unzigzag(value);
+		previous_id += 1;
+		if (!(shape & CODEC_NEXT_ID)) {
+			at = get_checked(at, end, &value);
+			if (!at)
+				goto out;
+			previous_id += unzigzag(value);
+		}
+		if (!(shape & CODEC_SAME_NAME)) {
+			at = get_checked(at, end, &value);
+			if (!at || value > UINT32_MAX)
+				goto out;
+			previous_name = (uint32_t)value;
+		}
+		if (shape & CODEC_NEW_BITS) {
+			if (end - at < 2)
+				goto out;
+			memcpy(&previous_bits, at, 2);
+			at += 2;
+		}
+		if (!previous_name)
+			goto out;
+		*record = (struct codec_record){
+			previous_end - duration, duration, previous_id, previous_name, previous_bits, 0, 0
+		};
+		if (shape & CODEC_ARGS) {
+			at = get_args(payload, at, end, record);
+			if (!at)
+				goto out;
+		}
+	}
+
+	*decoded = n;
+	return at == end;
+out:
+	*decoded = n;
+	return false;
+}

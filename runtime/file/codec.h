@@ -1,0 +1,78 @@
+/* Records as they lie in blocks (EPF_BLOCK_RECORDS): row-wise, delta and varint, 5 to 8 bytes a plain event.
+ *
+ * A payload: open_count ids (varint: the first as it is, then zigzag deltas), then record_count records:
+ *   shape      1 byte    CODEC_* bits, others 0
+ *   end        zigzag varint of end - previous end (the first: from 0), end = start + duration, modulo 2^64
+ *   duration   varint
+ *   id         zigzag varint of id - previous id - 1, unless CODEC_NEXT_ID (then it is 0)
+ *   name       varint, unless CODEC_SAME_NAME
+ *   bits       2 bytes, little-endian, if CODEC_NEW_BITS
+ *   args       if CODEC_ARGS: varint count, varint bytes, then per arg: varint key, type byte, then zigzag varint (i64),
+ *              varint (u64), 8 bytes little-endian (f64) or varint length and the bytes (text)
+ * `previous` begins as all zero in each block, so blocks stand alone.  The writer is the helper; readers never trust a
+ * length.  Used by record/ (encode) and file/reader.c (decode; the window's regions are encoded first and then decoded).
+ */
+#ifndef EPPROF_FILE_CODEC_H
+#define EPPROF_FILE_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "file/format.h"
+
+enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 8 };
+
+/* The most a region of `bytes` can become, block header left out. */
+#define CODEC_BOUND(bytes) ((bytes)*2 + 1024)
+
+/* Appends records one by one to a payload and keeps the block header's statistics. */
+struct codec_writer {
+	uint8_t *start, *at;
+	uint64_t previous_end, previous_id;
+	uint32_t previous_name;
+	uint16_t previous_bits;
+	uint32_t record_count;
+	uint16_t kinds;
+	uint64_t first_ticks, last_ticks, own_first_ticks;
+	uint64_t first_id; /* ids below were open at the beginning, if `open_count` */
+	uint32_t open_count;
+	const uint64_t *open_ids;
+};
+
+/* `payload` has CODEC_BOUND(region bytes) of room. */
+void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count);
+/* `args`: record->arg_slots slots of 16 bytes as they lie in a region. */
+void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args);
+/* Fills the fields of `block` that the records decide (payload_bytes, kinds, counts, ticks); the rest is the caller's. */
+void codec_finish(const struct codec_writer *writer, struct epf_block *block);
+
+/* A decoded record: `args` points into the payload. */
+struct codec_record {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint64_t id;
+	uint32_t name;
+	uint16_t bits;
+	uint16_t args_count;
+	uint32_t args_offset; /* from the payload's beginning; 0: no args */
+};
+
+/* Decodes a payload.  `open_ids` has room for EPF_OPEN_MAX, `records` for block->record_count (at most
+ * CODEC_RECORDS_MAX is accepted).  False: not what the header promises; `*decoded` records before that are good. */
+#define CODEC_RECORDS_MAX 65536u
+bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
+                  struct codec_record *records, uint32_t *decoded);
+
+/* One arg of a decoded record; `at` is a position in the payload, at first record.args_offset.  Returns the next
+ * position, or 0 if the bytes are not an arg (never for a payload that codec_decode accepted, while args_count lasts). */
+struct codec_arg {
+	uint32_t key;
+	uint32_t type;
+	uint64_t value;      /* i64, u64 and f64 by their bits */
+	const uint8_t *text; /* type text */
+	uint32_t text_bytes;
+};
+uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t at, struct codec_arg *arg);
+
+#endif

@@ -1,0 +1,305 @@
+/* Opening a .epp: the header is judged, the segments are scanned, the window of an unfinished file is taken in, and what
+ * the trace says about itself is put in order.
+ *
+ * The header page must be whole and of this version; all else may be cut or damaged, and is then left out with a finding.
+ * A short read that sets errno is an error of the system and ends the opening.
+ */
+#include "file/reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "file/reader_private.h"
+#include "file/reader_process.h"
+
+#define TEXTS_BYTES (1u << 16)
+
+epp_status *reader_no_memory(void)
+{
+	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+}
+
+epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes, size_t *got)
+{
+	const struct reader_source *source = &impl->reader.source;
+
+	errno = 0;
+	*got = source->read(source->user, offset, buffer, bytes);
+	if (*got < bytes && errno)
+		return epp_status_create(EPP_IO, "reading at %llu: %s", (unsigned long long)offset, strerror(errno));
+	if (*got && offset + *got > impl->reader.file_bytes)
+		impl->reader.file_bytes = offset + *got;
+	return NULL;
+}
+
+bool reader_grow(void *array_pointer, size_t *capacity, size_t count, size_t size)
+{
+	void **array = array_pointer;
+
+	if (count <= *capacity)
+		return true;
+	size_t larger = *capacity * 2 > count ? *capacity * 2 : count < 8 ? 8 : count;
+	void *moved = reallocarray(*array, larger, size);
+	if (!moved)
+		return false;
+	memset((uint8_t *)moved + *capacity * size, 0, (larger - *capacity) * size);
+	*array = moved;
+	*capacity = larger;
+	return true;
+}
+
+char *reader_text(struct reader_impl *impl, const char *text, size_t bytes)
+{
+	struct reader_texts *texts = impl->texts;
+
+	if (!texts || texts->room - texts->used <= bytes) {
+		size_t room = bytes < TEXTS_BYTES ? TEXTS_BYTES : bytes + 1;
+		texts = malloc(sizeof(*texts) + room);
+		if (!texts)
+			return NULL;
+		texts->next = impl->texts;
+		texts->used = 0;
+		texts->room = room;
+		impl->texts = texts;
+	}
+	char *copy = texts->bytes + texts->used;
+	if (bytes)
+		memcpy(copy, text, bytes);
+	copy[bytes] = 0;
+	texts->used += bytes + 1;
+	return copy;
+}
+
+void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offset, const char *format, ...)
+{
+	struct reader *reader = &impl->reader;
+	va_list args;
+	char *text;
+
+	if (reader->findings_count >= READER_FINDINGS_MAX ||
+	    !reader_grow(&reader->findings, &impl->findings_capacity, reader->findings_count + 1,
+	                 sizeof(*reader->findings)))
+		return;
+	va_start(args, format);
+	int length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length >= 0)
+		reader->findings[reader->findings_count++] = (struct reader_finding){ severity, offset, text };
+}
+
+/* ---- the header ---- */
+
+static bool lies_before(uint64_t offset, uint64_t bytes, uint64_t end)
+{
+	return offset >= EPF_PAGE_BYTES && offset % EPF_PAGE_BYTES == 0 && offset <= end && bytes <= end - offset;
+}
+
+static bool geometry_is_sound(const struct epf_header *header)
+{
+	uint64_t end = header->segments_offset;
+
+	return header->header_bytes == EPF_PAGE_BYTES && header->slot_bytes == EPF_SLOT_BYTES &&
+	       header->slot_count <= READER_SLOTS_MAX && header->chunk_bytes >= EPF_PAGE_BYTES &&
+	       header->chunk_bytes % EPF_PAGE_BYTES == 0 && header->chunk_bytes <= READER_CHUNK_BYTES_MAX &&
+	       header->chunk_count <= READER_CHUNKS_MAX && header->log_bytes <= READER_LOG_BYTES_MAX &&
+	       header->segment_bytes >= EPF_PAGE_BYTES && header->segment_bytes % EPF_PAGE_BYTES == 0 &&
+	       header->segment_bytes <= READER_SEGMENT_BYTES_MAX && end % EPF_PAGE_BYTES == 0 && end < UINT64_MAX / 4 &&
+	       lies_before(header->live_offset, EPF_PAGE_BYTES + EPF_PRODUCERS_BYTES, end) &&
+	       lies_before(header->slots_offset, (uint64_t)header->slot_count * header->slot_bytes, end) &&
+	       lies_before(header->log_offset, header->log_bytes, end) &&
+	       lies_before(header->chunks_offset, (uint64_t)header->chunk_count * header->chunk_bytes, end);
+}
+
+static epp_status *take_header(struct reader_impl *impl)
+{
+	struct epf_header *header = &impl->reader.header, zeroed;
+	uint8_t page[EPF_PAGE_BYTES] = { 0 };
+	size_t got;
+
+	EPP_TRY(reader_read(impl, 0, page, sizeof(page), &got));
+	memcpy(header, page, sizeof(*header));
+	if (!got)
+		return epp_status_create(EPP_CORRUPT, "the file is empty");
+	if (got < sizeof(header->magic) || memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)))
+		return epp_status_create(EPP_CORRUPT, "not an .epp file");
+	if (got >= offsetof(struct epf_header, header_bytes)) {
+		if (header->byte_order == __builtin_bswap32(EPF_BYTE_ORDER))
+			return epp_status_create(
+			    EPP_INCOMPATIBLE,
+			    "version %u, written in the other byte order (%08x; this machine reads %08x)",
+			    __builtin_bswap32(header->version), header->byte_order, EPF_BYTE_ORDER);
+		if (header->byte_order != EPF_BYTE_ORDER)
+			return epp_status_create(EPP_CORRUPT, "the header's byte order is %08x", header->byte_order);
+		if (header->version != EPF_VERSION)
+			return epp_status_create(EPP_INCOMPATIBLE, "version %u of the format; version %u can be read",
+			                         header->version, EPF_VERSION);
+	}
+	if (got < sizeof(page))
+		return epp_status_create(EPP_CORRUPT, "the file ends inside its header, after %zu bytes", got);
+	zeroed = *header;
+	zeroed.state = 0;
+	zeroed.checksum = 0;
+	if (checksum_crc32c(0, &zeroed, offsetof(struct epf_header, checksum)) != header->checksum)
+		return epp_status_create(EPP_CORRUPT, "the header's checksum is wrong");
+	uint64_t unknown = header->features & UINT32_MAX &
+	                   ~(EPF_FEATURE_RING | EPF_FEATURE_WINDOW_ELSEWHERE | EPF_FEATURE_MERGED);
+	if (unknown)
+		return epp_status_create(EPP_INCOMPATIBLE, "it needs features %llx, which cannot be read",
+		                         (unsigned long long)unknown);
+	if (!geometry_is_sound(header))
+		return epp_status_create(EPP_CORRUPT, "the header's offsets and sizes contradict each other");
+	if (header->state != EPF_RECORDING && header->state != EPF_FINISHED)
+		reader_find(impl, EPP_ERROR, offsetof(struct epf_header, state), "the header's state is %u", header->state);
+	header->window_path[sizeof(header->window_path) - 1] = 0;
+	return NULL;
+}
+
+/* ---- what the trace says of itself ---- */
+
+static void end_strings(struct epf_source *source)
+{
+	source->hostname[sizeof(source->hostname) - 1] = 0;
+	source->program[sizeof(source->program) - 1] = 0;
+	source->label[sizeof(source->label) - 1] = 0;
+}
+
+static int64_t epoch_of(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->runs_count; i++)
+		if (reader->runs[i].start.ticks)
+			return reader->runs[i].start.realtime_ns;
+	if (reader->pairs_count)
+		return reader->pairs[0].realtime_ns;
+	return (int64_t)reader->header.created_unix_ns;
+}
+
+static epp_status *fill_info(struct reader_impl *impl, const char *path)
+{
+	static const char *const clocks[] = { "unknown", "tsc", "monotonic", "cntvct" };
+	struct reader *reader = &impl->reader;
+	const struct epf_source *source = &reader->sources[0];
+	epp_trace_info *info = &reader->info;
+
+	if (path && !(info->path = reader_text(impl, path, strlen(path))))
+		return reader_no_memory();
+	info->label = source->label;
+	info->program = source->program;
+	info->hostname = source->hostname;
+	for (size_t i = 0; i < sizeof(reader->header.file_id); i++)
+		snprintf(info->file_id + 2 * i, 3, "%02x", reader->header.file_id[i]);
+	info->version = reader->header.version;
+	info->pid = source->pid;
+	info->policy = reader->header.policy;
+	info->runs_count = (uint32_t)reader->runs_count;
+	info->sources_count = (uint32_t)reader->sources_count;
+	info->tracks_count = (uint32_t)reader->tracks_count;
+	for (size_t i = 0; i < reader->producers_count; i++)
+		info->producers_count += reader->producers[i].label[0] != 0;
+	info->clock = clocks[source->clock <= EPF_CLOCK_CNTVCT ? source->clock : 0];
+	info->ticks_per_second = source->ticks_per_second;
+	info->epoch_unix_ns = epoch_of(reader);
+	info->file_bytes = reader->file_bytes;
+	for (size_t i = 0; i < reader->blocks_count; i++)
+		info->records_count += reader->blocks[i].record_count;
+	info->open_count = reader->open_count;
+	for (size_t i = 0; i < reader->names_count; i++)
+		info->names_count += reader->names[i].text != NULL;
+	info->survives = !(reader->header.features & EPF_FEATURE_NO_SURVIVAL);
+	return NULL;
+}
+
+static epp_status *open_parts(struct reader_impl *impl, const char *path)
+{
+	struct reader *reader = &impl->reader;
+	bool finished;
+
+	EPP_TRY(take_header(impl));
+	finished = reader->header.state == EPF_FINISHED;
+	end_strings(&reader->header.source);
+	reader->sources = calloc(1, sizeof(*reader->sources));
+	reader->producers = calloc(EPF_PRODUCER_COUNT, sizeof(*reader->producers));
+	impl->segment = malloc(reader->header.segment_bytes);
+	if (!reader->sources || !reader->producers || !impl->segment)
+		return reader_no_memory();
+	reader->sources[0] = reader->header.source;
+	reader->sources_count = 1;
+	reader->info.state = finished                                   ? EPP_TRACE_FINISHED
+	                     : reader_process_is_alive(&reader->header) ? EPP_TRACE_RECORDING
+	                                                                : EPP_TRACE_CUT_OFF;
+	EPP_TRY(reader_scan(impl));
+	if (!finished)
+		EPP_TRY(reader_window(impl));
+	if (impl->stop.text)
+		reader_find(impl, finished ? EPP_ERROR : EPP_NOTE, impl->stop.offset, "%s%s", impl->stop.text,
+		            finished ? "" : ": where the writer was cut off");
+	if (reader->file_bytes < reader->header.segments_offset && (finished || !reader->blocks_count))
+		reader_find(impl, finished ? EPP_ERROR : EPP_WARNING, reader->file_bytes,
+		            "the file ends inside its window, before any segment");
+	for (size_t i = 1; i < reader->sources_count; i++)
+		end_strings(&reader->sources[i]);
+	EPP_TRY(reader_define_end(impl));
+	EPP_TRY(reader_open_events(impl));
+	free(impl->segment);
+	impl->segment = NULL;
+	return fill_info(impl, path);
+}
+
+epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader)
+{
+	*reader = NULL;
+	struct reader_impl *impl = calloc(1, sizeof(*impl));
+	if (!impl) {
+		if (source->close)
+			source->close(source->user);
+		return reader_no_memory();
+	}
+	impl->reader.source = *source;
+	epp_status *status = open_parts(impl, path);
+	if (status) {
+		reader_close(&impl->reader);
+		return path ? epp_status_prefix(status, "%s", path) : status;
+	}
+	*reader = &impl->reader;
+	return NULL;
+}
+
+void reader_close(struct reader *reader)
+{
+	if (!reader)
+		return;
+	struct reader_impl *impl = reader_impl(reader);
+	if (reader->source.close)
+		reader->source.close(reader->source.user);
+	while (impl->texts) {
+		struct reader_texts *next = impl->texts->next;
+		free(impl->texts);
+		impl->texts = next;
+	}
+	for (size_t i = 0; i < reader->findings_count; i++)
+		free(reader->findings[i].text);
+	for (size_t i = 0; i < impl->accounts_count; i++)
+		free(impl->accounts[i].producer);
+	free(impl->accounts);
+	free(impl->stop.text);
+	free(impl->segment);
+	free(impl->slots);
+	free(impl->origins);
+	reader_set_deinit(&impl->sequences);
+	free(reader->sources);
+	free(reader->runs);
+	free(reader->tracks);
+	free(reader->track_definitions);
+	free(reader->names);
+	free(reader->pairs);
+	free(reader->ledger);
+	free(reader->producers);
+	free(reader->open);
+	free(reader->blocks);
+	free(reader->window_blocks);
+	free(reader->findings);
+	free(impl);
+}

@@ -1,0 +1,267 @@
+/* The ledger's lines: for each thread, for the session, for each profiler, what it emitted and what became of it.
+ *
+ * A thread's word is the ids it took and the losses it counted; what was written is counted from the records of its own
+ * regions, whatever track they are on.  A profiler's word is its producer; what was written is counted from the complete
+ * events on its tracks.  Blocks whose header already says enough are not decoded.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/reader_private.h"
+
+#define COMPLETE (1u << EPF_COMPLETE)
+
+/* ---- the lines ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Tracks that have regions or a ledger entry of their own, 0 (the session) first.  Devices have neither, unless their
+ * events were stored without a thread's doing; then the profiler's line is theirs. */
+static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, size_t *count)
+{
+	size_t most = reader->ledger_count + reader->blocks_count + reader->open_count + 1, kept = 0;
+	uint32_t *list = reallocarray(NULL, most, sizeof(*list)), last = 0;
+
+	if (!list)
+		return reader_no_memory();
+	*count = 0;
+	list[(*count)++] = 0;
+	for (size_t i = 0; i < reader->ledger_count; i++)
+		list[(*count)++] = reader->ledger[i].track;
+	for (size_t i = 0; i < reader->open_count; i++)
+		list[(*count)++] = reader->open[i].track;
+	for (size_t i = 0; i < reader->blocks_count; i++) {
+		uint32_t track = reader->blocks[i].track;
+		if (track == last)
+			continue;
+		last = track;
+		const epp_trace_track *known = reader_track(reader, track);
+		if (!known || known->kind == EPP_TRACK_THREAD)
+			list[(*count)++] = track;
+	}
+	qsort(list, *count, sizeof(*list), by_number);
+	for (size_t i = 0; i < *count; i++)
+		if (!kept || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+	*count = kept;
+	*tracks = list;
+	return NULL;
+}
+
+static char *label_of(const struct reader *reader, uint32_t number)
+{
+	const epp_trace_track *track = reader_track(reader, number);
+	char *label = NULL;
+	int length;
+
+	if (!number)
+		length = asprintf(&label, "session");
+	else if (track && track->kind == EPP_TRACK_THREAD)
+		length = asprintf(&label, "thread %s (%u)", track->name, track->thread_id);
+	else if (track)
+		length = asprintf(&label, "track %s", track->name);
+	else
+		length = asprintf(&label, "track %u", number);
+	return length < 0 ? NULL : label;
+}
+
+epp_status *reader_account_lines(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	uint32_t *tracks = NULL;
+	size_t count = 0;
+
+	if (impl->accounts)
+		return NULL;
+	EPP_TRY(list_tracks(reader, &tracks, &count));
+	impl->accounts = calloc(count + reader->producers_count, sizeof(*impl->accounts));
+	bool memory = impl->accounts != NULL;
+	for (size_t i = 0; i < count && memory; i++) {
+		struct reader_account *line = &impl->accounts[impl->accounts_count++];
+		line->account.track = tracks[i];
+		line->producer = label_of(reader, tracks[i]);
+		memory = line->producer != NULL;
+	}
+	impl->accounts_threads = impl->accounts_count;
+	for (size_t i = 0; i < reader->producers_count && memory; i++) {
+		if (!reader->producers[i].label[0])
+			continue;
+		struct reader_account *line = &impl->accounts[impl->accounts_count++];
+		line->account.is_plugin = 1;
+		line->producer_index = (int32_t)i;
+		line->producer = strdup(reader->producers[i].label);
+		memory = line->producer != NULL;
+	}
+	free(tracks);
+	for (size_t i = 0; i < impl->accounts_count && memory; i++)
+		impl->accounts[i].account.producer = impl->accounts[i].producer;
+	if (memory)
+		return NULL;
+	for (size_t i = 0; i < impl->accounts_count; i++)
+		free(impl->accounts[i].producer);
+	free(impl->accounts);
+	impl->accounts = NULL;
+	impl->accounts_count = 0;
+	return reader_no_memory();
+}
+
+/* The line of a thread's track or of the session; NULL: none. */
+static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
+{
+	size_t low = 0, high = impl->accounts_threads;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (impl->accounts[middle].account.track < track)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < impl->accounts_threads && impl->accounts[low].account.track == track ? &impl->accounts[low].account
+	                                                                                  : NULL;
+}
+
+/* The line of the profiler whose track it is; NULL: nobody's. */
+static epp_trace_account *line_of_producer(struct reader_impl *impl, uint32_t track)
+{
+	const epp_trace_track *known = reader_track(&impl->reader, track);
+
+	if (!known || known->producer < 0)
+		return NULL;
+	for (size_t i = impl->accounts_threads; i < impl->accounts_count; i++)
+		if (impl->accounts[i].producer_index == known->producer)
+			return &impl->accounts[i].account;
+	return NULL;
+}
+
+/* ---- counting ---- */
+
+void reader_account_count(struct reader_impl *impl, const struct reader_block *block,
+                          const struct codec_record *records, uint32_t count)
+{
+	epp_trace_account *thread = line_of(impl, block->track);
+	epp_trace_account *producer = line_of_producer(impl, block->track);
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned kind = EPF_BITS_KIND(records[i].bits);
+		if (kind == EPF_TRACK_SWITCH)
+			producer = line_of_producer(impl, records[i].id ? (uint32_t)records[i].id : block->track);
+		if (thread && (READER_OWN_ID_KINDS >> kind & 1))
+			thread->written++;
+		if (producer && kind == EPF_COMPLETE)
+			producer->written++;
+	}
+}
+
+/* Counts without decoding, where the header says enough. */
+static bool count_by_header(struct reader_impl *impl, const struct reader_block *block)
+{
+	bool all_own = !(block->kinds & ~READER_OWN_ID_KINDS), no_complete = !(block->kinds & COMPLETE);
+	epp_trace_account *thread = line_of(impl, block->track);
+
+	if (!all_own || !(no_complete || block->kinds == COMPLETE))
+		return false;
+	epp_trace_account *producer = no_complete ? NULL : line_of_producer(impl, block->track);
+	if (thread)
+		thread->written += block->record_count;
+	if (producer)
+		producer->written += block->record_count;
+	return true;
+}
+
+/* Whether the account is a slot's, as its thread left it. */
+static bool slot_of(const struct reader_impl *impl, uint32_t track)
+{
+	for (size_t i = 0; i < impl->slots_count && track; i++)
+		if (impl->slots[i].slot.track == track)
+			return true;
+	return false;
+}
+
+static uint64_t lost_events(const uint64_t *lost)
+{
+	uint64_t total = 0;
+
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		total += reason == EPP_LOSS_TOO_LARGE ? 0 : lost[reason];
+	return total;
+}
+
+void reader_account_begin(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+
+	impl->accounts_counted = false;
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		line->written = line->emitted = line->open = line->lost_total = line->errors = 0;
+		memset(line->lost, 0, sizeof(line->lost));
+	}
+	for (size_t i = 0; i < reader->ledger_count; i++) {
+		const struct epf_ledger_entry *entry = &reader->ledger[i];
+		epp_trace_account *line = line_of(impl, entry->track);
+		if (!line)
+			continue;
+		line->emitted += entry->ids_taken + entry->lost_idless;
+		for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+			line->lost[reason] += entry->lost[reason];
+	}
+	for (size_t i = 0; i < reader->open_count; i++) {
+		epp_trace_account *line = line_of(impl, reader->open[i].track);
+		if (line)
+			line->open++;
+	}
+	for (size_t i = impl->accounts_threads; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		const struct epf_producer *producer = &reader->producers[impl->accounts[i].producer_index];
+		line->emitted = producer->emitted;
+		line->errors = producer->errors;
+		memcpy(line->lost, producer->lost, sizeof(line->lost));
+	}
+}
+
+void reader_account_end(struct reader_impl *impl)
+{
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		line->lost_total = lost_events(line->lost);
+		if (!line->track && !line->is_plugin)
+			line->emitted = line->lost_total;
+		uint64_t known = line->written + line->lost_total + line->open;
+		/* A kill between taking an id and storing what it is for: that event was never begun.  A kill between counting a
+		 * loss and closing the event: it is lost and open.  A thread does one of these at a time. */
+		if (impl->reader.info.state == EPP_TRACE_CUT_OFF && slot_of(impl, line->track) &&
+		    (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total)))
+			line->emitted = known;
+		line->balanced = line->emitted == known;
+	}
+	impl->accounts_counted = true;
+}
+
+epp_status *reader_accounts(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	struct reader_records records = { 0 };
+	epp_status *status = reader_account_lines(impl);
+
+	if (status || impl->accounts_counted)
+		return status;
+	reader_account_begin(impl);
+	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
+		const struct reader_block *block = &reader->blocks[i];
+		if (count_by_header(impl, block))
+			continue;
+		status = reader_records_read(&records, reader, block);
+		if (!status)
+			reader_account_count(impl, block, records.records, records.count);
+	}
+	reader_records_deinit(&records);
+	if (!status)
+		reader_account_end(impl);
+	return status;
+}

@@ -1,0 +1,163 @@
+/* What the parts of the reader share; whoever uses a reader includes file/reader.h.
+ *
+ *   reader.c              opening: the header, the order of things, what epp_trace_info says
+ *   reader_scan.c         the segments and their blocks
+ *   reader_definitions.c  names, tracks, runs, pairs, ledger entries and producers, from blocks and from the log
+ *   reader_window.c       what the window still holds: regions, made into blocks
+ *   reader_elsewhere.c    a window that is a file of its own
+ *   reader_open.c         events that are open
+ *   reader_records.c      blocks and tracks of an opened trace
+ *   reader_accounts.c     the ledger
+ *   reader_process.c      whether the writer is alive
+ *   reader_set.c          sets of 64-bit numbers
+ */
+#ifndef EPPROF_FILE_READER_PRIVATE_H
+#define EPPROF_FILE_READER_PRIVATE_H
+
+#include "base/status.h"
+#include "file/reader.h"
+#include "file/reader_set.h"
+
+/* Geometry that a header may claim at most; far beyond what is written. */
+#define READER_SLOTS_MAX (1u << 16)
+#define READER_CHUNKS_MAX (1u << 16)
+#define READER_CHUNK_BYTES_MAX (1u << 24)
+#define READER_LOG_BYTES_MAX (1u << 28)
+#define READER_SEGMENT_BYTES_MAX (1u << 28)
+#define READER_NAMES_MAX (1u << 21)
+#define READER_FINDINGS_MAX 1000u
+#define READER_EXTENTS_MAX 16u
+
+/* Strings that live as long as the reader. */
+struct reader_texts {
+	struct reader_texts *next;
+	size_t used, room;
+	char bytes[];
+};
+
+/* What of a slot is kept: all but its region. */
+struct reader_slot {
+	uint32_t index;
+	struct epf_slot slot; /* `region` is not filled in */
+};
+
+/* A line of the ledger. */
+struct reader_account {
+	epp_trace_account account;
+	char *producer;
+	int32_t producer_index; /* of plugins */
+};
+
+struct reader_impl {
+	struct reader reader; /* first: a struct reader * is one of these */
+
+	struct reader_texts *texts;
+	size_t blocks_capacity, names_capacity, tracks_capacity, definitions_capacity, runs_capacity, pairs_capacity;
+	size_t ledger_capacity, findings_capacity, open_capacity, window_blocks_capacity;
+	uint64_t *origins; /* of reader.blocks: where each lies in the file, those of the window's regions too */
+	size_t origins_capacity;
+	struct reader_set sequences; /* of the blocks */
+
+	/* Where the scan of the segments stands. */
+	uint8_t *segment;
+	uint64_t segment_index;
+	size_t segment_at;          /* the next block's place in it; 0: the segment was not there yet */
+	struct reader_finding stop; /* why the last segment ends there; text NULL: cleanly */
+	bool records_closed;
+	struct epf_window_extent extents[READER_EXTENTS_MAX];
+	size_t extents_count;
+
+	size_t blocks_before_slots; /* how many blocks there were when the slots were copied */
+	struct reader_slot *slots;  /* those in use */
+	size_t slots_count, slots_capacity;
+
+	struct reader_account *accounts; /* the session, threads by track, plugins; NULL: not listed yet */
+	size_t accounts_count, accounts_threads;
+	bool accounts_counted;
+};
+
+static inline struct reader_impl *reader_impl(struct reader *reader)
+{
+	return (struct reader_impl *)(void *)reader;
+}
+
+epp_status *reader_no_memory(void) EPP_MUST_CHECK;
+
+/* Reads; `*got` is less than `bytes` only at the end of the file. */
+epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes, size_t *got) EPP_MUST_CHECK;
+
+/* Room for `count` elements of `size` bytes in `*array`; new ones are zero.  False: no memory, and nothing has changed. */
+bool reader_grow(void *array, size_t *capacity, size_t count, size_t size);
+
+/* A copy with a NUL behind it; NULL: no memory. */
+char *reader_text(struct reader_impl *impl, const char *text, size_t bytes);
+
+/* Keeps a finding for validate; beyond READER_FINDINGS_MAX, or without memory, it is dropped. */
+void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offset, const char *format, ...)
+    EPP_FORMAT(4, 5);
+
+/* Takes in the blocks from where the last scan stopped; called again to see what a live file has got since.  Blocks of
+ * records are passed over once impl->records_closed. */
+epp_status *reader_scan(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Takes in a block that is not of records. */
+epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
+                                uint64_t offset) EPP_MUST_CHECK;
+/* Takes in definitions up to the first that is not whole. */
+epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, size_t bytes, uint64_t offset)
+    EPP_MUST_CHECK;
+/* A track that nothing defined. */
+epp_status *reader_define_thread(struct reader_impl *impl, const struct epf_slot *slot) EPP_MUST_CHECK;
+/* Sorts and joins what was taken in. */
+epp_status *reader_define_end(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Adds a records block to the index: one at `offset` in the file, or one made of the region at `origin`. */
+epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
+                             uint64_t origin) EPP_MUST_CHECK;
+
+/* Has the window read from the file that the header names.  False: it is not there or another trace's (a finding). */
+bool reader_elsewhere(struct reader_impl *impl);
+
+/* The window of a file that is not finished: live page, log, slots, regions; rescans the segments behind it. */
+epp_status *reader_window(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* A block in reader->window_blocks, with room for records of so many bytes, and its keeping; NULL: no memory.  One at a
+ * time. */
+struct epf_block *reader_block_room(struct reader_impl *impl, size_t records_bytes);
+epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block, const struct codec_writer *writer,
+                              uint64_t origin) EPP_MUST_CHECK;
+
+/* Which entries of the open stacks count, as open events or as events that ended elsewhere. */
+epp_status *reader_open_events(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Decodes one block after the other; zero-initialised. */
+struct reader_records {
+	uint8_t *buffer;
+	size_t buffer_bytes;
+	struct codec_record *records;
+	size_t records_capacity;
+	uint64_t open_ids[EPF_OPEN_MAX];
+	const struct epf_block *block; /* in `buffer`; its payload follows */
+	uint32_t count;
+	bool whole; /* false: the payload is not what its header says; `count` records before that are good */
+};
+epp_status *reader_records_read(struct reader_records *records, struct reader *reader, const struct reader_block *block)
+    EPP_MUST_CHECK;
+void reader_records_deinit(struct reader_records *records);
+
+/* Kinds whose records took an id of their own from their thread. */
+#define READER_OWN_ID_KINDS \
+	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
+	 1u << EPF_ASYNC_BEGIN)
+
+/* The ledger's lines without what was written, which takes reading the whole trace. */
+epp_status *reader_account_lines(struct reader_impl *impl) EPP_MUST_CHECK;
+/* All of them: the whole trace is read once. */
+epp_status *reader_accounts(struct reader_impl *impl) EPP_MUST_CHECK;
+/* The same in steps, for who reads all records anyway: begin, count for each block, end. */
+void reader_account_begin(struct reader_impl *impl);
+void reader_account_count(struct reader_impl *impl, const struct reader_block *block,
+                          const struct codec_record *records, uint32_t count);
+void reader_account_end(struct reader_impl *impl);
+
+#endif

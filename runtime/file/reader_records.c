@@ -1,0 +1,82 @@
+/* Access to an opened trace: blocks by their index entry, tracks by their number. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "file/reader_private.h"
+
+epp_status *reader_block_read(struct reader *reader, const struct reader_block *block, uint8_t **buffer,
+                              size_t *buffer_bytes)
+{
+	struct reader_impl *impl = reader_impl(reader);
+	size_t bytes = sizeof(struct epf_block) + block->payload_bytes, got;
+	struct epf_block header;
+
+	if (!reader_grow(buffer, buffer_bytes, bytes, 1))
+		return reader_no_memory();
+	if (block->in_window) {
+		memcpy(*buffer, reader->window_blocks + block->offset, bytes);
+		return NULL;
+	}
+	EPP_TRY(reader_read(impl, block->offset, *buffer, bytes, &got));
+	if (got == bytes) {
+		memcpy(&header, *buffer, sizeof(header));
+		uint32_t checksum = header.checksum;
+		header.checksum = 0;
+		if (header.magic == EPF_BLOCK_MAGIC && header.payload_bytes == block->payload_bytes &&
+		    header.record_count == block->record_count && header.open_count == block->open_count &&
+		    checksum_crc32c(checksum_crc32c(0, &header, sizeof(header)), *buffer + sizeof(header),
+		                    block->payload_bytes) == checksum)
+			return NULL;
+	}
+	return epp_status_create(EPP_CORRUPT, "the block at %llu has changed since the file was opened",
+	                         (unsigned long long)block->offset);
+}
+
+epp_status *reader_records_read(struct reader_records *records, struct reader *reader, const struct reader_block *block)
+{
+	records->count = 0;
+	EPP_TRY(reader_block_read(reader, block, &records->buffer, &records->buffer_bytes));
+	if (!reader_grow(&records->records, &records->records_capacity, block->record_count, sizeof(*records->records)))
+		return reader_no_memory();
+	records->block = (const struct epf_block *)(const void *)records->buffer;
+	records->whole = codec_decode(records->block, records->buffer + sizeof(*records->block), records->open_ids,
+	                              records->records, &records->count);
+	return NULL;
+}
+
+void reader_records_deinit(struct reader_records *records)
+{
+	free(records->buffer);
+	free(records->records);
+	*records = (struct reader_records){ 0 };
+}
+
+/* The tracks are sorted; most files number them 1, 2, ..., so that is tried first. */
+static size_t track_index(const struct reader *reader, uint32_t track)
+{
+	size_t low = 0, high = reader->tracks_count;
+
+	if (track && track <= high && reader->tracks[track - 1].track == track)
+		return track - 1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (reader->tracks[middle].track < track)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < reader->tracks_count && reader->tracks[low].track == track ? low : SIZE_MAX;
+}
+
+const epp_trace_track *reader_track(const struct reader *reader, uint32_t track)
+{
+	size_t index = track_index(reader, track);
+	return index == SIZE_MAX ? NULL : &reader->tracks[index];
+}
+
+const struct epf_track *reader_track_definition(const struct reader *reader, uint32_t track)
+{
+	size_t index = track_index(reader, track);
+	return index == SIZE_MAX ? NULL : &reader->track_definitions[index];
+}

@@ -1,0 +1,190 @@
+/* The segments, one after the other: each is read whole, its blocks are checked and taken in.
+ *
+ * The scan stops where a segment's last valid block ends and can be taken up there, since a live file grows: the reader
+ * scans once, looks at the window, and scans again what came meanwhile.  A block that is not valid ends its segment; in
+ * the last segment of a file that was never finished that is what a killed writer leaves, elsewhere it is damage.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "file/reader_private.h"
+
+epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
+                             uint64_t origin)
+{
+	struct reader *reader = &impl->reader;
+	bool added = true;
+
+	if (block->sequence && !reader_set_add(&impl->sequences, block->sequence, &added))
+		return reader_no_memory();
+	if (!added) {
+		reader_find(impl, EPP_ERROR, origin, "region %llu stands in two blocks: the second one is left out",
+		            (unsigned long long)block->sequence);
+		return NULL;
+	}
+	if (!reader_grow(&reader->blocks, &impl->blocks_capacity, reader->blocks_count + 1, sizeof(*reader->blocks)) ||
+	    !reader_grow(&impl->origins, &impl->origins_capacity, reader->blocks_count + 1, sizeof(*impl->origins)))
+		return reader_no_memory();
+	impl->origins[reader->blocks_count] = origin;
+	reader->blocks[reader->blocks_count++] = (struct reader_block){
+		.offset = offset,
+		.first_ticks = block->first_ticks,
+		.own_first_ticks = block->own_first_ticks,
+		.last_ticks = block->last_ticks,
+		.payload_bytes = block->payload_bytes,
+		.record_count = block->record_count,
+		.track = block->track,
+		.run = block->run,
+		.kinds = block->kinds,
+		.open_count = (uint16_t)block->open_count,
+		.source = (uint16_t)block->source,
+		.in_window = in_window,
+	};
+	return NULL;
+}
+
+static epp_status *take_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
+                              uint64_t offset)
+{
+	if (block->type != EPF_BLOCK_RECORDS)
+		return reader_define_block(impl, block, payload, offset);
+	if (impl->records_closed)
+		return NULL;
+	if (block->record_count > CODEC_RECORDS_MAX || block->open_count > EPF_OPEN_MAX || block->source > UINT16_MAX) {
+		reader_find(impl, EPP_ERROR, offset, "a block of %u records, %u open, source %u: left out",
+		            block->record_count, block->open_count, block->source);
+		return NULL;
+	}
+	return reader_add_block(impl, block, offset, false, offset);
+}
+
+/* Why there is no block at `at`; NULL if nothing was ever written there. */
+static const char *not_a_block(const uint8_t *segment, size_t at, size_t bytes, size_t segment_bytes)
+{
+	struct epf_block block;
+
+	if (at + sizeof(block.magic) > bytes)
+		return NULL;
+	memcpy(&block.magic, segment + at, sizeof(block.magic));
+	if (!block.magic)
+		return NULL;
+	if (block.magic != EPF_BLOCK_MAGIC)
+		return "no block begins here";
+	if (at + sizeof(block) > bytes)
+		return "the file ends inside a block's header";
+	memcpy(&block, segment + at, sizeof(block));
+	if (block.payload_bytes > segment_bytes - at - sizeof(block))
+		return "a block reaches beyond its segment";
+	if (block.payload_bytes > bytes - at - sizeof(block))
+		return "the file ends inside a block";
+	uint32_t checksum = block.checksum;
+	block.checksum = 0;
+	if (checksum_crc32c(checksum_crc32c(0, &block, sizeof(block)), segment + at + sizeof(block),
+	                    block.payload_bytes) != checksum)
+		return "a block's checksum is wrong";
+	return "";
+}
+
+static void stop_is(struct reader_impl *impl, uint64_t offset, const char *why)
+{
+	free(impl->stop.text);
+	impl->stop = (struct reader_finding){ EPP_WARNING, offset, why ? strdup(why) : NULL };
+}
+
+/* The blocks from impl->segment_at on. */
+static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
+{
+	uint32_t segment_bytes = impl->reader.header.segment_bytes;
+	uint64_t base = impl->reader.header.segments_offset + impl->segment_index * segment_bytes;
+	const char *why = NULL;
+	size_t at = impl->segment_at;
+
+	while (at <= segment_bytes - sizeof(struct epf_block)) {
+		why = not_a_block(impl->segment, at, bytes, segment_bytes);
+		if (!why || *why)
+			break;
+		struct epf_block block;
+		memcpy(&block, impl->segment + at, sizeof(block));
+		EPP_TRY(take_block(impl, &block, impl->segment + at + sizeof(block), base + at));
+		why = NULL;
+		at = (at + sizeof(block) + block.payload_bytes + 7) & ~(size_t)7;
+	}
+	impl->segment_at = at;
+	stop_is(impl, base + at, why);
+	return NULL;
+}
+
+static bool in_extent(const struct reader_impl *impl, uint64_t offset)
+{
+	for (size_t i = 0; i < impl->extents_count; i++) {
+		const struct epf_window_extent *extent = &impl->extents[i];
+		if (offset >= extent->chunks_offset &&
+		    offset - extent->chunks_offset < (uint64_t)extent->chunk_count * impl->reader.header.chunk_bytes)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a segment's blocks are to be read at all. */
+static bool begin_segment(struct reader_impl *impl, size_t bytes)
+{
+	const struct epf_header *header = &impl->reader.header;
+	uint64_t offset = header->segments_offset + impl->segment_index * header->segment_bytes;
+	struct epf_segment segment;
+
+	if (in_extent(impl, offset))
+		return false;
+	if (bytes < sizeof(segment))
+		return false;
+	memcpy(&segment, impl->segment, sizeof(segment));
+	uint32_t checksum = segment.checksum;
+	segment.checksum = 0;
+	if (!segment.magic && !segment.number && !checksum)
+		return true; /* room made ahead; a block that stands there all the same is worth having */
+	if (segment.magic != EPF_SEGMENT_MAGIC || checksum_crc32c(0, &segment, sizeof(segment)) != checksum)
+		reader_find(impl, EPP_WARNING, offset, "segment %llu: its header is damaged",
+		            (unsigned long long)impl->segment_index + 1);
+	else if (!segment.number)
+		return false; /* being reused: its events are counted as lost */
+	else if (segment.number != impl->segment_index + 1 && !(header->features & EPF_FEATURE_RING))
+		reader_find(impl, EPP_ERROR, offset, "segment %llu calls itself %llu",
+		            (unsigned long long)impl->segment_index + 1, (unsigned long long)segment.number);
+	return true;
+}
+
+epp_status *reader_scan(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	uint32_t segment_bytes = reader->header.segment_bytes;
+	size_t got;
+
+	for (uint64_t index = impl->segment_index;; index++) {
+		if (index > (UINT64_MAX - reader->header.segments_offset) / segment_bytes - 1)
+			break;
+		EPP_TRY(reader_read(impl, reader->header.segments_offset + index * segment_bytes, impl->segment,
+		                    segment_bytes, &got));
+		if (!got)
+			break;
+		if (index != impl->segment_index && impl->stop.text) {
+			/* Not the last segment, so nobody was writing there. */
+			reader_find(impl, EPP_ERROR, impl->stop.offset, "%s: the rest of its segment is not read",
+			            impl->stop.text);
+			stop_is(impl, 0, NULL);
+		}
+		if (index != impl->segment_index || !impl->segment_at) {
+			impl->segment_index = index;
+			impl->segment_at = begin_segment(impl, got) ? EPF_SEGMENT_HEADER_BYTES : segment_bytes;
+		}
+		if (got < sizeof(struct epf_segment)) {
+			impl->segment_at = 0; /* looked at again when there is more of it */
+			stop_is(impl, reader->header.segments_offset + index * segment_bytes,
+			        "the file ends inside a segment's header");
+		} else {
+			EPP_TRY(take_segment(impl, got));
+		}
+		if (got < segment_bytes)
+			break;
+	}
+	return NULL;
+}

@@ -1,0 +1,106 @@
+/* What the parts of the trace writer share.
+ *
+ *   trace_writer.c          create, sources, tracks, producers, finish
+ *   trace_writer_names.c    the names
+ *   trace_writer_records.c  records: collected, sorted, encoded
+ *   trace_writer_blocks.c   the file: blocks into segments, the header, the name at last
+ */
+#ifndef EPPROF_FILE_TRACE_WRITER_PRIVATE_H
+#define EPPROF_FILE_TRACE_WRITER_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "epprof/trace_writer.h"
+#include "file/format.h"
+
+/* No window is ever needed, so it has no slots, no log and no chunks. */
+#define TRACE_WRITER_SEGMENTS_OFFSET EPF_SLOTS_OFFSET
+
+#define TRACE_WRITER_NAMES_MAX 65536u
+#define TRACE_WRITER_TEXT_BYTES_MAX (3u << 20)
+
+struct trace_writer_name {
+	uint64_t hash;
+	uint32_t offset; /* in `text` */
+	uint32_t bytes;
+};
+
+struct trace_writer_names {
+	struct trace_writer_name *names; /* numbers from EPF_NAME_FIRST_FREE on */
+	uint32_t count, room;
+	uint32_t *buckets; /* 0: empty, else index + 1 */
+	uint32_t buckets_count;
+	char *text;
+	size_t text_bytes, text_room;
+};
+
+/* A record on its way into a block. */
+struct trace_writer_entry {
+	struct epf_record record;
+	uint32_t track;
+	uint32_t args; /* first slot */
+};
+
+#define TRACE_WRITER_ENTRIES 16384u
+#define TRACE_WRITER_SLOTS 65536u /* of args */
+
+struct trace_writer_track {
+	struct epf_track definition;
+	char *name, *group;
+	uint64_t ids_taken;
+	uint64_t lost[EPP_LOSS_ENTRY_COUNT]; /* these took no id */
+};
+
+struct epp_trace_writer {
+	/* The file. */
+	char *path, *temporary;
+	int fd;
+	bool overwrite, failed, finished;
+	uint8_t *segment; /* the one that is being filled */
+	size_t segment_at;
+	uint64_t segment_number; /* 0: none yet */
+	uint64_t segment_first, segment_last;
+
+	struct epf_header header;
+	struct epf_source *sources;
+	uint32_t sources_count;
+	struct trace_writer_track *tracks; /* number - 1 */
+	uint32_t tracks_count, tracks_room;
+	struct epf_producer producers[EPF_PRODUCER_COUNT];
+	uint32_t producers_count;
+	uint64_t lost[EPP_LOSS_ENTRY_COUNT]; /* of the session */
+	struct trace_writer_names names;
+
+	struct trace_writer_entry *entries;
+	uint32_t *order;
+	uint32_t entries_count, slots_count;
+	struct epf_arg *slots;
+	uint8_t *block;                   /* header and payload being encoded */
+	uint64_t first_ticks, last_ticks; /* UINT64_MAX, 0: nothing in host ticks yet */
+	uint64_t first_id;
+};
+
+/* trace_writer_names.c */
+void trace_writer_names_deinit(struct trace_writer_names *names);
+/* Writes them as definitions. */
+epp_status *trace_writer_names_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
+
+/* trace_writer_records.c */
+epp_status *trace_writer_flush(struct epp_trace_writer *writer) EPP_MUST_CHECK;
+
+/* trace_writer_blocks.c */
+epp_status *trace_writer_open(struct epp_trace_writer *writer) EPP_MUST_CHECK;
+/* `block` is a header with the payload right behind it. */
+epp_status *trace_writer_append(struct epp_trace_writer *writer, struct epf_block *block) EPP_MUST_CHECK;
+/* The same for a payload that lies elsewhere; it may be larger than a block, of elements of `element_bytes`. */
+epp_status *trace_writer_append_payload(struct epp_trace_writer *writer, unsigned type, const void *payload,
+                                        size_t bytes, size_t element_bytes) EPP_MUST_CHECK;
+/* The last segment, the header, the name. */
+epp_status *trace_writer_commit(struct epp_trace_writer *writer) EPP_MUST_CHECK;
+void trace_writer_discard(struct epp_trace_writer *writer);
+
+/* The most that a block's payload may have here. */
+#define TRACE_WRITER_PAYLOAD_MAX (512u << 10)
+
+#endif

@@ -1,0 +1,355 @@
+/* Mapping and unmapping windows.  The only place that changes a file's size: fallocate is called directly (glibc's
+ * posix_fallocate would write, and so raise SIGBUS nowhere but fill the disk slowly where it is not supported), and the
+ * signal of a file-size limit is kept from the process. */
+#include "file/window.h"
+
+#include <bsd/string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define POOL_MAX 16
+#define POPULATE_BYTES ((size_t)512 << 10)
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *pool[POOL_MAX];
+static unsigned pool_count;
+
+static void locate(struct window *window)
+{
+	window->header = (struct epf_header *)window->base;
+	window->live = (struct epf_live *)(window->base + EPF_LIVE_OFFSET);
+	window->producers = (struct epf_producer *)(window->base + EPF_PRODUCERS_OFFSET);
+	window->slots = (struct epf_slot *)(window->base + EPF_SLOTS_OFFSET);
+	window->log = window->base + EPF_LOG_OFFSET;
+	window->chunks = window->base + EPF_CHUNKS_OFFSET;
+}
+
+/* The checksum leaves the state out, which changes alone when a trace is finished. */
+static void seal_header(struct epf_header *header, uint64_t features, enum epf_state state)
+{
+	header->features = features;
+	header->state = 0;
+	header->checksum = 0;
+	header->checksum = checksum_crc32c(0, header, offsetof(struct epf_header, checksum));
+	header->state = state;
+}
+
+static void fill_header(const struct window *window, const struct epf_header *header)
+{
+	struct epf_header full = *header;
+	memcpy(full.magic, EPF_MAGIC, sizeof(full.magic));
+	full.version = EPF_VERSION;
+	full.byte_order = EPF_BYTE_ORDER;
+	full.header_bytes = EPF_PAGE_BYTES;
+	full.live_offset = EPF_LIVE_OFFSET;
+	full.slots_offset = EPF_SLOTS_OFFSET;
+	full.log_offset = EPF_LOG_OFFSET;
+	full.chunks_offset = EPF_CHUNKS_OFFSET;
+	full.segments_offset = EPF_SEGMENTS_OFFSET;
+	full.slot_bytes = EPF_SLOT_BYTES;
+	full.slot_count = EPF_SLOT_COUNT;
+	full.chunk_bytes = EPF_CHUNK_BYTES;
+	full.chunk_count = EPF_CHUNK_COUNT;
+	full.log_bytes = EPF_LOG_BYTES;
+	full.segment_bytes = EPF_SEGMENT_BYTES;
+	if (window->fd >= 0 && !window->shared)
+		full.features |= EPF_FEATURE_NO_SURVIVAL;
+	if (window->elsewhere)
+		strlcpy(full.window_path, window->elsewhere, sizeof(full.window_path));
+	seal_header(&full, full.features | (window->elsewhere ? EPF_FEATURE_WINDOW_ELSEWHERE : 0), EPF_RECORDING);
+	memcpy(window->header, &full, sizeof(full));
+}
+
+static bool populate(uint8_t *at, size_t bytes)
+{
+	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
+		return true;
+	return errno == EINVAL; /* an older kernel: the first touch pays */
+}
+
+static void limit_signal(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGXFSZ);
+}
+
+void window_hold_signal(sigset_t *before)
+{
+	sigset_t limit;
+	limit_signal(&limit);
+	pthread_sigmask(SIG_BLOCK, &limit, before);
+}
+
+void window_let_go_signal(const sigset_t *before, int error)
+{
+	sigset_t limit;
+	limit_signal(&limit);
+	if (error == EFBIG)
+		sigtimedwait(&limit, NULL, &(struct timespec){ 0 });
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* Allocates the file's first `bytes`.  Returns 0 or errno. */
+static int reserve(int fd, off_t bytes)
+{
+	sigset_t before;
+	window_hold_signal(&before);
+	int error;
+	do
+		error = syscall(SYS_fallocate, fd, 0, (off_t)0, bytes) ? errno : 0;
+	while (error == EINTR);
+	window_let_go_signal(&before, error);
+	return error;
+}
+
+static epp_status *open_locked(const char *path, bool overwrite, int *fd)
+{
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
+	if (*fd < 0)
+		return epp_status_errno(errno, "%s", path);
+	if (flock(*fd, LOCK_EX | LOCK_NB)) {
+		int error = errno;
+		close(*fd);
+		if (error != EWOULDBLOCK)
+			return epp_status_errno(error, "%s: locking it", path);
+		return epp_status_create(EPP_BUSY, "%s: another session is writing it", path);
+	}
+	if (ftruncate(*fd, 0)) {
+		epp_status *status = epp_status_errno(errno, "%s", path);
+		close(*fd);
+		return status;
+	}
+	return NULL;
+}
+
+static uint8_t *map_anonymous(void)
+{
+	void *base = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return base == MAP_FAILED ? NULL : base;
+}
+
+/* Maps the beginning of `fd`, allocated and touched; NULL with *error 0: it will not be mapped. */
+static uint8_t *map_shared(int fd, int *error)
+{
+	*error = reserve(fd, WINDOW_BYTES);
+	if (*error == EOPNOTSUPP || *error == ENODEV) {
+		*error = 0;
+		return NULL;
+	}
+	void *base = *error ? MAP_FAILED : mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return NULL;
+	if (populate(base, WINDOW_BYTES))
+		return base;
+	munmap(base, WINDOW_BYTES);
+	return NULL;
+}
+
+/* The window as a file of its own: DIRECTORY/FILE-ID.epw. */
+static epp_status *map_elsewhere(const char *directory, const struct epf_header *header, struct window *window)
+{
+	char id[2 * sizeof(header->file_id) + 1];
+	for (size_t i = 0; i < sizeof(header->file_id); i++)
+		snprintf(id + 2 * i, 3, "%02x", header->file_id[i]);
+	if (directory[0] != '/')
+		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: '%s' is not an absolute path",
+		                         directory);
+	if (asprintf(&window->elsewhere, "%s/%s.epw", directory, id) < 0) {
+		window->elsewhere = NULL;
+		return epp_status_no_memory();
+	}
+	if (strlen(window->elsewhere) >= sizeof(header->window_path))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
+	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return epp_status_errno(errno, "%s", window->elsewhere);
+	int error;
+	window->base = map_shared(fd, &error);
+	close(fd);
+	if (window->base)
+		return NULL;
+	unlink(window->elsewhere);
+	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
+}
+
+/* The header page in the trace itself, where that is not the mapping. */
+static int write_header(const struct window *window)
+{
+	if (window->fd < 0 || (window->shared && !window->elsewhere))
+		return 0;
+	sigset_t before;
+	window_hold_signal(&before);
+	ssize_t bytes = pwrite(window->fd, window->base, EPF_PAGE_BYTES, 0);
+	int error = bytes < 0 ? errno : bytes < (ssize_t)EPF_PAGE_BYTES ? ENOSPC : 0;
+	window_let_go_signal(&before, error);
+	return error;
+}
+
+static void unmap(struct window *window)
+{
+	if (window->base)
+		munmap(window->base, WINDOW_BYTES);
+	if (window->fd >= 0)
+		close(window->fd);
+	free(window->elsewhere);
+	*window = (struct window){ .fd = -1 };
+}
+
+epp_status *window_open_file(const char *path, bool overwrite, const struct epf_header *header, struct window *window)
+{
+	*window = (struct window){ .fd = -1 };
+	int fd;
+	EPP_TRY(open_locked(path, overwrite, &fd));
+	window->fd = fd;
+	const char *directory = secure_getenv("EPPROF_WINDOW_DIR");
+	epp_status *status = NULL;
+	int error = 0;
+	if (directory && *directory)
+		status = map_elsewhere(directory, header, window);
+	else
+		window->base = map_shared(window->fd, &error);
+	window->shared = window->base != NULL;
+	if (error)
+		status = epp_status_errno(error, "%s: making room for %zu MiB", path, WINDOW_BYTES >> 20);
+	if (!status && !window->base && !(window->base = map_anonymous()))
+		status = epp_status_no_memory();
+	if (!status) {
+		locate(window);
+		fill_header(window, header);
+		error = write_header(window);
+		if (error)
+			status = epp_status_errno(error, "%s", path);
+	}
+	if (status) {
+		unlink(path);
+		if (window->elsewhere && window->base)
+			unlink(window->elsewhere);
+		unmap(window);
+	}
+	return status;
+}
+
+epp_status *window_open_memory(const struct epf_header *header, struct window *window)
+{
+	*window = (struct window){ .fd = -1 };
+	pthread_mutex_lock(&pool_lock);
+	if (pool_count) {
+		window->base = pool[--pool_count];
+		pool[pool_count] = NULL;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (!window->base) {
+		window->base = map_anonymous();
+		if (!window->base)
+			return epp_status_no_memory();
+		populate(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
+		populate(window->base + EPF_CHUNKS_OFFSET, WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES);
+	}
+	locate(window);
+	fill_header(window, header);
+	return NULL;
+}
+
+int window_finish(struct window *window)
+{
+	if (window->elsewhere)
+		seal_header(window->header, window->header->features & ~EPF_FEATURE_WINDOW_ELSEWHERE, EPF_FINISHED);
+	else
+		window->header->state = EPF_FINISHED;
+	int error = write_header(window);
+	if (error)
+		return error;
+	if (window->elsewhere)
+		unlink(window->elsewhere);
+	/* A file system that cannot punch keeps the room: a finished file's window is not read. */
+	if (window->fd >= 0)
+		syscall(SYS_fallocate, window->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)EPF_LIVE_OFFSET,
+		        (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
+	return 0;
+}
+
+/* Cleans an anonymous window: what is beyond the warm part goes back to the system. */
+static void clean(const struct window *window, uint32_t used_slots, uint32_t used_chunks)
+{
+	memset(window->base, 0, EPF_SLOTS_OFFSET);
+	if (used_slots > WINDOW_WARM_SLOTS) {
+		madvise(window->slots + WINDOW_WARM_SLOTS, (EPF_SLOT_COUNT - WINDOW_WARM_SLOTS) * EPF_SLOT_BYTES,
+		        MADV_DONTNEED);
+		used_slots = WINDOW_WARM_SLOTS;
+	}
+	memset(window->slots, 0, used_slots * sizeof(*window->slots));
+	if (used_chunks > WINDOW_WARM_CHUNKS) {
+		madvise(window->chunks + WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES,
+		        (EPF_CHUNK_COUNT - WINDOW_WARM_CHUNKS) * EPF_CHUNK_BYTES, MADV_DONTNEED);
+		used_chunks = WINDOW_WARM_CHUNKS;
+	}
+	/* Their records were zeroed when they became blocks. */
+	for (uint32_t i = 0; i < used_chunks; i++)
+		memset(window->chunks + i * EPF_CHUNK_BYTES, 0, sizeof(struct epf_region));
+}
+
+void window_close(struct window *window, uint32_t used_slots, uint32_t used_chunks)
+{
+	if (!window->base)
+		return;
+	bool kept = false;
+	if (window->fd < 0) {
+		clean(window, used_slots, used_chunks);
+		pthread_mutex_lock(&pool_lock);
+		if (pool_count < POOL_MAX) {
+			pool[pool_count++] = window->base;
+			kept = true;
+		}
+		pthread_mutex_unlock(&pool_lock);
+	}
+	if (kept)
+		*window = (struct window){ .fd = -1 };
+	else
+		unmap(window);
+}
+
+void window_abandon(struct window *window)
+{
+	window->base = NULL;
+	unmap(window);
+}
+
+void window_drop(struct window *window)
+{
+	unmap(window);
+}
+
+size_t window_populate(const struct window *window, size_t at)
+{
+	size_t bytes = at + POPULATE_BYTES < WINDOW_BYTES ? POPULATE_BYTES : WINDOW_BYTES - at;
+	if (window->shared)
+		populate(window->base + at, bytes);
+	return at + bytes < WINDOW_BYTES ? at + bytes : 0;
+}
+
+void window_fork_child(void)
+{
+	pthread_mutex_init(&pool_lock, NULL);
+	for (unsigned i = 0; i < POOL_MAX; i++) {
+		/* The fork may have come between a count and its entry. */
+		if (i < pool_count && pool[i])
+			munmap(pool[i], WINDOW_BYTES);
+		pool[i] = NULL;
+	}
+	pool_count = 0;
+}

@@ -1,0 +1,70 @@
+/* The window of a trace that is being recorded: header page, live page, slots, log and chunks, mapped in one piece.
+ *
+ * For a file it is the file's own beginning, shared and touched, so that a store is kept by the kernel whatever becomes of
+ * the process; or, with EPPROF_WINDOW_DIR=/dev/shm say, a file of its own there (for file systems that map badly), named in
+ * the header and gone when the trace is finished.  Where shared mapping is refused, and for sessions in memory, it is
+ * anonymous.  Anonymous windows come
+ * from a pool of clean ones, so that a short session costs microseconds.  Recorders store into it without asking; so it
+ * is unmapped only when none can any more.
+ */
+#ifndef EPPROF_FILE_WINDOW_H
+#define EPPROF_FILE_WINDOW_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "file/format.h"
+
+#define WINDOW_BYTES ((size_t)EPF_SEGMENTS_OFFSET)
+
+/* What the first touch of a window from the pool has already paid for. */
+#define WINDOW_WARM_SLOTS 16u
+#define WINDOW_WARM_CHUNKS 12u
+
+struct window {
+	uint8_t *base;   /* NULL: none */
+	int fd;          /* -1: in memory */
+	bool shared;     /* the mapping is a file's */
+	char *elsewhere; /* the path of the window's own file; NULL: it is the trace's beginning */
+	struct epf_header *header;
+	struct epf_live *live;
+	struct epf_producer *producers;
+	struct epf_slot *slots;
+	uint8_t *log;
+	uint8_t *chunks;
+};
+
+/* Creates the file, locks it against other writers, makes room for the window and maps it.  `header` is written with
+ * its geometry filled in.  Errors: as epp_session_create. */
+epp_status *window_open_file(const char *path, bool overwrite, const struct epf_header *header, struct window *window);
+
+/* A clean one in memory. */
+epp_status *window_open_memory(const struct epf_header *header, struct window *window);
+
+/* All regions are blocks: says so in the header and gives the window's room on the disk back.  Returns 0 or errno. */
+int window_finish(struct window *window);
+
+/* Unmaps, or returns to the pool, of which `used_slots` and `used_chunks` are dirty; closes the file. */
+void window_close(struct window *window, uint32_t used_slots, uint32_t used_chunks);
+
+/* Closes the file but leaves the mapping for ever: somebody may still store into it.  So the file stays locked, too. */
+void window_abandon(struct window *window);
+
+/* In a forked child: closes and unmaps a window of the parent's without touching what is in it. */
+void window_drop(struct window *window);
+
+/* Makes the pages from `at` on present and writable, without changing them, and returns where to go on: writeback takes
+ * the right to write away page by page, and a recorder that stores then pays for a fault.  A part at a time, because it may
+ * have to wait for the disk. */
+size_t window_populate(const struct window *window, size_t at);
+
+/* Around what may write beyond the process's file-size limit: its SIGXFSZ, which kills by default, stays away from the
+ * process.  `error`: 0 or errno of the write. */
+void window_hold_signal(sigset_t *before);
+void window_let_go_signal(const sigset_t *before, int error);
+
+/* In a forked child: forgets the parent's windows in the pool, which it shares copy-on-write. */
+void window_fork_child(void);
+
+#endif

@@ -1,0 +1,66 @@
+/* See begun.h. */
+#include "import/begun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const struct begun_event *a, const struct begun_event *b)
+{
+	if (a->is_async != b->is_async)
+		return a->is_async ? 1 : -1;
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+RB_GENERATE_INTERNAL(begun_tree, begun_event, link, compare, __attribute__((unused)) static)
+
+bool begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes)
+{
+	size_t room = sizeof(struct begun_event) + bytes;
+
+	if (room > BEGUN_BYTES_MAX - begun->bytes)
+		return false;
+	struct begun_event *event = malloc(room);
+	if (!event)
+		return false;
+	*event = (struct begun_event){ .key = key, .number = ++begun->next, .is_async = is_async, .bytes = bytes };
+	memcpy(event->packed, packed, bytes);
+	RB_INSERT(begun_tree, &begun->tree, event);
+	begun->bytes += room;
+	return true;
+}
+
+static struct begun_event *take_out(struct begun *begun, struct begun_event *event)
+{
+	RB_REMOVE(begun_tree, &begun->tree, event);
+	begun->bytes -= sizeof(*event) + event->bytes;
+	return event;
+}
+
+struct begun_event *begun_take(struct begun *begun, uint64_t key, bool is_async)
+{
+	struct begun_event last = { .key = key, .number = UINT64_MAX, .is_async = is_async };
+	struct begun_event *after = RB_NFIND(begun_tree, &begun->tree, &last);
+	struct begun_event *event = after ? RB_PREV(begun_tree, &begun->tree, after) : RB_MAX(begun_tree, &begun->tree);
+
+	return event && event->key == key && event->is_async == is_async ? take_out(begun, event) : NULL;
+}
+
+struct begun_event *begun_take_any(struct begun *begun)
+{
+	struct begun_event *event = RB_MIN(begun_tree, &begun->tree);
+	return event ? take_out(begun, event) : NULL;
+}
+
+void begun_free(struct begun_event *event)
+{
+	free(event);
+}
+
+void begun_deinit(struct begun *begun)
+{
+	struct begun_event *event;
+	while ((event = begun_take_any(begun)) != NULL)
+		begun_free(event);
+}

@@ -1,0 +1,201 @@
+/* See event.h. */
+#include "import/event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers are read from a copy that ends with a NUL. */
+#define NUMBER_BYTES 64
+#define TIME_US_MAX 4000000000000000ll
+
+void event_reset(struct event *event)
+{
+	char *text = event->text;
+	size_t room = event->text_room;
+	struct event_text none = { 0 };
+
+	event->members = event->left_out = 0;
+	event->phase = 0;
+	event->cut = event->id_is_local = event->binds_enclosing = event->no_memory = false;
+	event->name = event->cat = event->id = event->scope = event->pid_text = event->tid_text = none;
+	event->pid = event->tid = event->ts_ns = event->dur_ns = 0;
+	event->args_count = 0;
+	event->text = text;
+	event->text_bytes = 0;
+	event->text_room = room;
+}
+
+void event_deinit(struct event *event)
+{
+	free(event->text);
+	event->text = NULL;
+	event->text_bytes = event->text_room = 0;
+}
+
+/* How many of `bytes` there is room for. */
+static size_t reserve(struct event *event, size_t bytes)
+{
+	if (bytes > EVENT_TEXT_BYTES_MAX - event->text_bytes) {
+		bytes = EVENT_TEXT_BYTES_MAX - event->text_bytes;
+		event->cut = true;
+	}
+	size_t needed = event->text_bytes + bytes;
+	if (needed <= event->text_room)
+		return bytes;
+	size_t room = event->text_room * 2 > needed ? event->text_room * 2 : needed + 1024;
+	room = room > EVENT_TEXT_BYTES_MAX ? EVENT_TEXT_BYTES_MAX : room;
+	char *text = realloc(event->text, room);
+	if (!text) {
+		event->no_memory = true;
+		return 0;
+	}
+	event->text = text;
+	event->text_room = room;
+	return bytes;
+}
+
+struct event_text event_keep_text(struct event *event, const char *text, size_t bytes)
+{
+	struct event_text stored = { .at = (uint32_t)event->text_bytes };
+
+	if (bytes && bytes <= event->text_room - event->text_bytes) {
+		memcpy(event->text + event->text_bytes, text, bytes);
+		event->text_bytes += bytes;
+		stored.bytes = (uint32_t)bytes;
+		return stored;
+	}
+	event_extend_text(event, &stored, text, bytes);
+	return stored;
+}
+
+void event_extend_text(struct event *event, struct event_text *text, const char *more, size_t bytes)
+{
+	bytes = reserve(event, bytes);
+	if (bytes)
+		memcpy(event->text + event->text_bytes, more, bytes);
+	event->text_bytes += bytes;
+	text->bytes += (uint32_t)bytes;
+}
+
+struct event_arg *event_add_arg(struct event *event, struct event_text key)
+{
+	if (event->args_count == EVENT_ARGS_MAX) {
+		event->cut = true;
+		return NULL;
+	}
+	struct event_arg *arg = &event->args[event->args_count++];
+	*arg = (struct event_arg){ .key = key };
+	return arg;
+}
+
+bool event_text_is(const struct event *event, struct event_text text, const char *what)
+{
+	size_t bytes = strlen(what);
+	return text.bytes == bytes && (!bytes || !memcmp(event_chars(event, text), what, bytes));
+}
+
+const struct event_arg *event_find_arg(const struct event *event, const char *key)
+{
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		if (event_text_is(event, event->args[i].key, key))
+			return &event->args[i];
+	}
+	return NULL;
+}
+
+bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64_t *value)
+{
+	if (arg->type == EPP_ARG_I64) {
+		*value = arg->number.i64;
+		return true;
+	}
+	return arg->type == EPP_ARG_TEXT && event_integer(event_chars(event, arg->text), arg->text.bytes, value);
+}
+
+/* ---- numbers ---- */
+
+static bool copy(char number[NUMBER_BYTES], const char *text, size_t bytes)
+{
+	if (!bytes || bytes >= NUMBER_BYTES)
+		return false;
+	memcpy(number, text, bytes);
+	number[bytes] = 0;
+	return true;
+}
+
+bool event_integer(const char *text, size_t bytes, int64_t *value)
+{
+	bool negative = bytes && text[0] == '-';
+	uint64_t sum = 0;
+
+	if (bytes == negative || bytes > 19u + negative)
+		return false;
+	for (size_t i = negative; i < bytes; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		sum = sum * 10 + (uint64_t)(text[i] - '0');
+	}
+	if (sum > (uint64_t)INT64_MAX)
+		return false;
+	*value = negative ? -(int64_t)sum : (int64_t)sum;
+	return true;
+}
+
+void event_number(struct event_arg *arg, const char *text, size_t bytes)
+{
+	char number[NUMBER_BYTES], *end;
+
+	arg->type = EPP_ARG_I64;
+	if (event_integer(text, bytes, &arg->number.i64) || !copy(number, text, bytes))
+		return;
+	errno = 0;
+	unsigned long long whole = strtoull(number, &end, 10);
+	if (!*end && !errno && number[0] != '-') {
+		arg->type = EPP_ARG_U64;
+		arg->number.u64 = whole;
+		return;
+	}
+	arg->type = EPP_ARG_F64;
+	arg->number.f64 = strtod(number, NULL);
+}
+
+bool event_time(const char *text, size_t bytes, int64_t *ns)
+{
+	bool negative = bytes && text[0] == '-';
+	uint64_t us = 0, fraction = 0;
+	unsigned digits = 0;
+	size_t at = negative, first = at;
+	char number[NUMBER_BYTES];
+
+	for (; at < bytes && text[at] >= '0' && text[at] <= '9' && at - first < 17; at++)
+		us = us * 10 + (uint64_t)(text[at] - '0');
+	if (at == first)
+		return false;
+	if (at < bytes && text[at] == '.') {
+		for (at++; at < bytes && text[at] >= '0' && text[at] <= '9'; at++) {
+			if (digits < 3) {
+				fraction = fraction * 10 + (uint64_t)(text[at] - '0');
+				digits++;
+			}
+		}
+	}
+	if (at < bytes) {
+		/* An exponent; such a number was a double before. */
+		if (!copy(number, text, bytes))
+			return false;
+		double value = strtod(number, NULL);
+		if (!(value > -(double)TIME_US_MAX && value < (double)TIME_US_MAX))
+			return false;
+		*ns = (int64_t)(value * 1000);
+		return true;
+	}
+	for (; digits < 3; digits++)
+		fraction *= 10;
+	if (us >= (uint64_t)TIME_US_MAX)
+		return false;
+	*ns = (int64_t)(us * 1000 + fraction);
+	if (negative)
+		*ns = -*ns;
+	return true;
+}

@@ -1,0 +1,252 @@
+/* Importing a file: the format is found, its reader fills the writer, then the run, the notes and the clock are told.
+ *
+ * What the receipt says stands in the trace as the args of one instant, `epprof.import`, on a track of its own. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/format.h"
+#include "import/import.h"
+
+#define PROBE_BYTES 4096u
+#define NOTES_MAX 64u
+
+static const struct import_format *const formats[] = { &import_ort, &import_chrome };
+#define FORMATS_COUNT (sizeof(formats) / sizeof(*formats))
+
+const epp_import_format *epp_import_format_at(size_t index)
+{
+	return index < FORMATS_COUNT ? &formats[index]->format : NULL;
+}
+
+/* ---- what readers call ---- */
+
+void import_note(struct import *import, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	int bytes = vasprintf(&text, format, args);
+	va_end(args);
+	if (bytes < 0)
+		return;
+	char *notes = realloc(import->notes, import->notes_bytes + (size_t)bytes + 2);
+	if (notes) {
+		memcpy(notes + import->notes_bytes, text, (size_t)bytes);
+		import->notes = notes;
+		import->notes_bytes += (size_t)bytes;
+		notes[import->notes_bytes++] = '\n';
+		notes[import->notes_bytes] = 0;
+	}
+	if (import->receipt)
+		import->receipt(import->receipt_user, text);
+	free(text);
+}
+
+void import_note_count(struct import *import, uint64_t count, const char *what)
+{
+	if (count)
+		import_note(import, "%llu %s", (unsigned long long)count, what);
+}
+
+void import_lose(struct import *import, epp_loss reason)
+{
+	import->counts.left_out++;
+	epp_trace_writer_lose(import->writer, 0, reason, 1);
+}
+
+epp_status *import_check_cancel(const struct import *import)
+{
+	if (import->options.cancel && *import->options.cancel)
+		return epp_status_create(EPP_UNAVAILABLE, "cancelled");
+	return NULL;
+}
+
+/* ---- before ---- */
+
+static epp_status *take_options(const epp_import_options *given, epp_import_options *options)
+{
+	*options = (epp_import_options){ 0 };
+	if (!given)
+		return NULL;
+	size_t known = given->struct_size < sizeof(*options) ? given->struct_size : sizeof(*options);
+	for (size_t i = known; i < given->struct_size; i++) {
+		if (((const char *)given)[i])
+			return epp_status_create(EPP_INVALID_ARGUMENT,
+			                         "epp_import_options: an option this version does not know");
+	}
+	memcpy(options, given, known);
+	return NULL;
+}
+
+static epp_status *find_format(struct import *import)
+{
+	const char *name = import->options.format, *bytes;
+	size_t count, at = 0;
+
+	for (size_t i = 0; i < FORMATS_COUNT && name; i++) {
+		if (strcmp(formats[i]->format.name, name) == 0)
+			import->format = formats[i];
+	}
+	if (name)
+		return import->format ? NULL : epp_status_create(EPP_NOT_FOUND, "%s: no such format", name);
+	EPP_TRY(input_need(&import->input, PROBE_BYTES));
+	bytes = input_bytes(&import->input, &count);
+	if (!count)
+		return epp_status_create(EPP_CORRUPT, "%s: the file is empty", import->input.path);
+	while (at < count && strchr(" \t\r\n", bytes[at]) && bytes[at])
+		at++;
+	for (size_t i = 0; i < FORMATS_COUNT && !import->format; i++) {
+		if (formats[i]->probe(bytes + at, count - at))
+			import->format = formats[i];
+	}
+	return import->format
+	           ? NULL
+	           : epp_status_create(EPP_CORRUPT, "%s: neither an array nor an object of JSON", import->input.path);
+}
+
+static epp_status *create_writer(struct import *import, const char *output)
+{
+	const char *slash = strrchr(import->input.path, '/');
+
+	return epp_trace_writer_create(
+	    &(epp_trace_writer_options){ .struct_size = sizeof(epp_trace_writer_options),
+	                                 .path = output,
+	                                 .label = import->options.label ? import->options.label
+	                                          : slash               ? slash + 1
+	                                                                : import->input.path,
+	                                 .ticks_per_second = 1000000000u / (uint64_t)import->ns_per_tick,
+	                                 .overwrite = import->options.overwrite },
+	    &import->writer);
+}
+
+/* ---- after ---- */
+
+/* The notes as an event, at time 0. */
+static epp_status *write_notes(struct import *import, uint64_t ticks)
+{
+	epp_arg args[NOTES_MAX + 6];
+	size_t count = 0;
+	uint32_t track;
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = { { "input_bytes", import->input.bytes },
+		        { "events", import->counts.events },
+		        { "repaired_lines", import->counts.repaired_lines },
+		        { "left_out", import->counts.left_out } };
+
+	EPP_TRY(epp_trace_writer_track(
+	    import->writer,
+	    &(epp_trace_track){ .kind = EPP_TRACK_CUSTOM, .device = -1, .producer = -1, .name = "import" }, &track));
+	const char *format = import->format->format.name;
+	args[count] = (epp_arg){ .key = epp_trace_writer_name(import->writer, "format", 6),
+		                 .type = EPP_ARG_TEXT,
+		                 .text_bytes = strlen(format) };
+	args[count++].value.text = format;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		const char *key = numbers[i].key;
+		args[count] = (epp_arg){ .key = epp_trace_writer_name(import->writer, key, strlen(key)),
+			                 .type = EPP_ARG_U64 };
+		args[count++].value.u64 = numbers[i].value;
+	}
+	epp_name note = epp_trace_writer_name(import->writer, "note", 4);
+	for (const char *at = import->notes; at && *at && count < sizeof(args) / sizeof(*args);) {
+		const char *end = strchr(at, '\n');
+		args[count] = (epp_arg){ .key = note, .type = EPP_ARG_TEXT, .text_bytes = (size_t)(end - at) };
+		args[count++].value.text = at;
+		at = end + 1;
+	}
+	return epp_trace_writer_record(
+	    import->writer, &(epp_trace_record){ .kind = EPP_RECORD_INSTANT,
+	                                         .track = track,
+	                                         .start_ticks = ticks,
+	                                         .id = import->next_id,
+	                                         .name = epp_trace_writer_name(import->writer, "epprof.import", 13),
+	                                         .args = args,
+	                                         .args_count = count });
+}
+
+static epp_trace_pair pair_at(const struct import *import, uint64_t ticks, uint64_t zero)
+{
+	int64_t since_ns = (int64_t)(ticks - zero) * import->ns_per_tick;
+	int64_t half_width_ns = import->ns_per_tick == 1 && import->has_fractions ? 1 : 1000;
+
+	return (epp_trace_pair){ .ticks = ticks,
+		                 .half_width_ticks = (uint64_t)(half_width_ns / import->ns_per_tick),
+		                 .monotonic_ns = since_ns + import->zero_ns,
+		                 .realtime_ns = import->epoch_ns + since_ns };
+}
+
+/* The run begins at time 0, or with an event that is still earlier, and ends with the last. */
+static epp_status *finish(struct import *import)
+{
+	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
+
+	if (!epp_trace_writer_span(import->writer, &first, &last))
+		first = last = zero;
+	if (first < zero)
+		import_note(import, "some events begin before time 0: the trace's time 0 is that of the first one");
+	first = first < zero ? first : zero;
+	import_note_count(import, import->counts.repaired_lines, "lines were not JSON: repaired");
+	import_note_count(import, import->counts.left_out, "events or lines left out: not understood, or no room");
+	EPP_TRY(write_notes(import, first));
+	epp_trace_pair start = pair_at(import, first, zero),
+		       end = pair_at(import, last > first ? last + 1 : first + 1, zero);
+	return epp_trace_writer_finish(import->writer, &start, &end);
+}
+
+static epp_status *run(struct import *import, const char *output)
+{
+	EPP_TRY(find_format(import));
+	import->ns_per_tick = import->format->ns_per_tick;
+	import->epoch_ns = import->options.epoch_unix_ns;
+	import->first_id = UINT64_C(1) << 40;
+	import->next_id = import->first_id;
+	import->next_id_down = import->first_id - 1;
+	EPP_TRY(create_writer(import, output));
+	if (import->format == &import_ort)
+		epp_trace_writer_describe_source(import->writer, 0, 0, "onnxruntime", NULL);
+	EPP_TRY(import->format->read(import));
+	if (!import->counts.events)
+		return epp_status_create(EPP_CORRUPT, "%s: no event in it", import->input.path);
+	return finish(import);
+}
+
+epp_status *epp_import_file(const char *input, const char *output, const epp_import_options *options,
+                            epp_receipt_fn receipt, void *receipt_user, epp_import_counts *counts)
+{
+	struct import *import;
+
+	if (counts)
+		*counts = (epp_import_counts){ 0 };
+	if (!input || !output)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_import_file: input or output is NULL");
+	import = calloc(1, sizeof(*import));
+	if (!import)
+		return epp_status_no_memory();
+	import->receipt = receipt;
+	import->receipt_user = receipt_user;
+	import->input.fd = -1;
+	lanes_init(&import->lanes);
+	epp_status *status = take_options(options, &import->options);
+	if (!status)
+		status = input_open(&import->input, input);
+	if (!status)
+		status = run(import, output);
+	import->counts.input_bytes = import->input.bytes;
+	if (counts)
+		*counts = import->counts;
+	epp_trace_writer_destroy(import->writer);
+	lanes_deinit(&import->lanes);
+	begun_deinit(&import->begun);
+	record_deinit(&import->prepared);
+	sorter_deinit(&import->slices);
+	spool_deinit(&import->providers);
+	input_close(&import->input);
+	free(import->notes);
+	free(import);
+	return status;
+}

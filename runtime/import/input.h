@@ -1,0 +1,46 @@
+/* The input: bytes of a file or a pipe, through one buffer. */
+#ifndef EPPROF_IMPORT_INPUT_H
+#define EPPROF_IMPORT_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define INPUT_BUFFER_BYTES (128u << 10)
+/* A line, or several that belong together, is at most so long. */
+#define INPUT_LINE_BYTES_MAX (1u << 20)
+
+struct input {
+	const char *path; /* the caller's */
+	int fd;
+	bool borrowed; /* standard input */
+	bool ended;
+	char *buffer; /* bytes [at, end) are still to be handed out */
+	size_t at, end, room;
+	uint64_t bytes; /* read so far */
+};
+
+/* Errors: EPP_NOT_FOUND, EPP_IO, EPP_OUT_OF_MEMORY; the message has the path. */
+epp_status *input_open(struct input *input, const char *path) EPP_MUST_CHECK;
+void input_close(struct input *input);
+
+/* The bytes to come, at least one unless the input has ended, without taking them. */
+epp_status *input_peek(struct input *input, const char **bytes, size_t *count) EPP_MUST_CHECK;
+void input_take(struct input *input, size_t count);
+
+/* At least `count` bytes without taking them, fewer only at the end of the input. */
+epp_status *input_need(struct input *input, size_t count) EPP_MUST_CHECK;
+
+/* Where the line ends that begins `skip` bytes from here: `*end` bytes from here, at its newline or at the end of the
+ * input, or where it is cut as too long (INPUT_LINE_BYTES_MAX from here).  The bytes are then at input_bytes. */
+epp_status *input_line(struct input *input, size_t skip, size_t *end) EPP_MUST_CHECK;
+
+static inline const char *input_bytes(const struct input *input, size_t *count)
+{
+	*count = input->end - input->at;
+	return input->buffer + input->at;
+}
+
+#endif

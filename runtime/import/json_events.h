@@ -1,0 +1,53 @@
+/* Reads JSON piece by piece with yajl and hands out the objects that are events.
+ *
+ * Three shapes: a bare object (one line of ONNX Runtime's), an array of events, an object whose member `traceEvents` is
+ * that array.  Strings may hold bytes that are not UTF-8.  Everything is read as it comes: memory is one event. */
+#ifndef EPPROF_IMPORT_JSON_EVENTS_H
+#define EPPROF_IMPORT_JSON_EVENTS_H
+
+#include <yajl/yajl_parse.h>
+
+#include "base/status.h"
+#include "import/event.h"
+
+enum json_shape { JSON_SHAPE_UNKNOWN = 0, JSON_SHAPE_LINE, JSON_SHAPE_ARRAY, JSON_SHAPE_OBJECT, JSON_SHAPE_OTHER };
+
+struct json_events {
+	yajl_handle yajl; /* NULL: begun by the next piece */
+	enum json_shape shape;
+	unsigned depth;       /* open objects and arrays */
+	unsigned event_depth; /* of the objects that are events */
+	bool in_array;        /* of events */
+	bool array_ended;
+	bool in_event;
+	unsigned member;    /* EVENT_*, or what json_events.c adds to them */
+	unsigned raw_depth; /* open containers of an arg that is kept as its text; 0: none */
+	bool raw_first;     /* nothing stands in the innermost of them yet */
+	struct event_arg *raw;
+	struct event_text key; /* of the next arg */
+	bool has_base;
+	int64_t base_ns; /* baseTimeNanoseconds */
+	struct event event;
+	uint64_t events_count;
+	uint64_t bytes; /* given to yajl so far */
+
+	/* Called at the end of each event but those of JSON_SHAPE_LINE, which are left in `event`. */
+	epp_status *(*found)(void *user, struct event *event);
+	void *user;
+	epp_status *status; /* what `found` returned */
+};
+
+/* `shape` LINE, or UNKNOWN for the others. */
+void json_events_init(struct json_events *json, enum json_shape shape);
+void json_events_deinit(struct json_events *json);
+
+/* Reads one line that should be an object; true: `event` is what it says.  False: it is not JSON. */
+bool json_events_line(struct json_events *json, const char *line, size_t bytes);
+
+enum json_read { JSON_READ_ON, JSON_READ_INVALID, JSON_READ_FAILED };
+/* Reads on.  INVALID: `*message` says where and why (malloc, the caller's; NULL without memory).  FAILED: json->status. */
+enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message);
+/* True: what was read is whole. */
+bool json_events_end(struct json_events *json);
+
+#endif

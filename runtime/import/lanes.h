@@ -1,0 +1,64 @@
+/* The processes and threads that an input names, by its own numbers, and what they are in the trace.
+ *
+ * A process becomes a source, and a thread a track, with its first event; so those that are only named leave nothing
+ * behind.  Devices stand in source 0, with the host events that launched them: the id of a parent counts within a
+ * source.  Names may come at any time. */
+#ifndef EPPROF_IMPORT_LANES_H
+#define EPPROF_IMPORT_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define LANES_MAX 16384u
+
+struct import;
+
+struct lane {
+	int64_t pid, tid;
+	uint32_t process;
+	uint32_t track; /* 0: no event yet */
+	bool is_device;
+	char *name;                    /* malloc; NULL: not told */
+	uint64_t last_start, last_end; /* of its slices, in the input's order */
+};
+
+struct lane_process {
+	int64_t pid;
+	char *name;
+	uint32_t source;
+	bool has_source;
+};
+
+struct lanes {
+	struct lane *lanes;
+	uint32_t count, room;
+	uint32_t *buckets; /* 0: empty, else index + 1 */
+	uint32_t buckets_count;
+	uint32_t last;
+	struct lane_process *processes;
+	uint32_t processes_count, processes_room;
+	uint32_t sources_count; /* given out */
+	int32_t producer;       /* of devices; -1: none yet */
+};
+
+struct event;
+
+void lanes_init(struct lanes *lanes);
+void lanes_deinit(struct lanes *lanes);
+
+/* The lane of an event.  `*index` is LANE_NONE if there are too many.  Lanes move when one is added: keep the index. */
+#define LANE_NONE UINT32_MAX
+epp_status *lanes_find(struct import *import, const struct event *event, bool is_device, uint32_t *index) EPP_MUST_CHECK;
+/* Makes its track. */
+epp_status *lanes_track(struct import *import, uint32_t index, uint32_t *track) EPP_MUST_CHECK;
+uint32_t lanes_source(const struct lanes *lanes, uint32_t index);
+
+/* What metadata say. */
+epp_status *lanes_name_process(struct import *import, const struct event *event, const char *name, size_t bytes)
+    EPP_MUST_CHECK;
+epp_status *lanes_name_thread(struct import *import, uint32_t index, const char *name, size_t bytes) EPP_MUST_CHECK;
+
+#endif

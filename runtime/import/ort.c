@@ -1,0 +1,207 @@
+/* ONNX Runtime's profile: "[", one record a line with a comma behind it, "]".
+ *
+ * A line of the usual shape with nothing to escape is read by its shape, any other as JSON; what is not JSON is repaired
+ * and counted.  A newline in a name makes several lines of a
+ * record: one ends where the next begins as records do.  Host events come in order of their end, so that ids count
+ * down: of two that start in the same microsecond the one that ended later is the outer one.  Providers' events stand
+ * behind them, and are told by their category, their pid, or the args that the kit and ONNX Runtime's own providers add. */
+#include <string.h>
+
+#include "import/json_events.h"
+#include "import/providers.h"
+#include "import/repair.h"
+
+#define RECORD_BEGINS "{\"cat\" : \""
+#define RECORD_BEGINS_BYTES (sizeof(RECORD_BEGINS) - 1)
+
+struct ort_reader {
+	struct import *import;
+	struct json_events json;
+	uint64_t first_start; /* of the events that providers are told of */
+	uint64_t no_slices, ledgers;
+};
+
+static bool ort_probe(const char *bytes, size_t count)
+{
+	size_t at = 1;
+
+	if (!count || bytes[0] != '[')
+		return false;
+	while (at < count && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\r' || bytes[at] == '\t'))
+		at++;
+	return count - at >= RECORD_BEGINS_BYTES && !memcmp(bytes + at, RECORD_BEGINS, RECORD_BEGINS_BYTES);
+}
+
+/* ---- events ---- */
+
+static bool is_of_provider(const struct event *event)
+{
+	return event_text_is(event, event->cat, "Kernel") || event_text_is(event, event->cat, "Api") ||
+	       event->pid < 0 || event_find_arg(event, "ort_correlation_id") || event_find_arg(event, "ort_event_name");
+}
+
+static epp_status *provider_event(struct import *import, struct event *event)
+{
+	struct prepared *prepared = &import->prepared;
+	const struct event_arg *correlation = event_find_arg(event, "ort_correlation_id");
+	const struct event_arg *parent = event_find_arg(event, "ort_event_name");
+
+	prepared->record.kind = EPP_RECORD_COMPLETE;
+	prepared->record.id = import->next_id++;
+	prepared->has_correlation = correlation && event_arg_i64(event, correlation, &prepared->correlation);
+	if (parent && parent->type == EPP_ARG_TEXT && parent->text.bytes) {
+		prepared->parent_name = epp_trace_writer_name(import->writer, event_chars(event, parent->text),
+		                                              parent->text.bytes);
+		if (prepared->parent_name == EPP_RECORD_NAME_LOST)
+			prepared->parent_name = 0;
+	}
+	import->counts.events++;
+	return providers_keep(import);
+}
+
+static epp_status *host_event(struct ort_reader *reader, const struct event *event)
+{
+	struct import *import = reader->import;
+	epp_trace_record *record = &import->prepared.record;
+
+	record->kind = EPP_RECORD_EVENT;
+	record->id = import->next_id_down--;
+	if (record->start_ticks < reader->first_start && !event_text_is(event, event->name, "model_loading_uri"))
+		reader->first_start = record->start_ticks;
+	EPP_TRY(record_write(import, &import->prepared));
+	import->counts.events++;
+	if (lanes_source(&import->lanes, import->prepared.lane))
+		return NULL;
+	return sorter_add(&import->slices, &(struct sorter_entry){ .start = record->start_ticks,
+	                                                           .end = record->start_ticks + record->duration_ticks,
+	                                                           .id = record->id,
+	                                                           .track = import->prepared.lane,
+	                                                           .name = record->name });
+}
+
+static epp_status *take_event(struct ort_reader *reader, struct event *event)
+{
+	const unsigned needed = EVENT_NAME | EVENT_TS | EVENT_DUR | EVENT_PID | EVENT_TID;
+	struct import *import = reader->import;
+	const struct event_arg *stream;
+	int64_t end_ns;
+
+	if (event->no_memory)
+		return epp_status_no_memory();
+	if (event->phase != 'X') {
+		reader->no_slices++;
+		return NULL;
+	}
+	if (event_text_is(event, event->name, "epprof.ledger") && event_find_arg(event, "writer")) {
+		reader->ledgers++;
+		return NULL;
+	}
+	if ((event->members & needed) != needed || event->dur_ns < 0 ||
+	    __builtin_add_overflow(event->ts_ns, event->dur_ns, &end_ns) || !import_time_fits(event->ts_ns) ||
+	    !import_time_fits(end_ns)) {
+		import_lose(import, EPP_LOSS_REFUSED);
+		return NULL;
+	}
+	bool of_provider = is_of_provider(event);
+	if (of_provider && event->tid < 0 && (stream = event_find_arg(event, "stream")) != NULL)
+		(void)event_arg_i64(event, stream, &event->tid);
+	record_prepare(import, event, true);
+	EPP_TRY(lanes_find(import, event, of_provider, &import->prepared.lane));
+	if (import->prepared.lane == LANE_NONE) {
+		import_lose(import, EPP_LOSS_NO_SLOT);
+		return NULL;
+	}
+	import->prepared.record.start_ticks = import_ticks(import, event->ts_ns);
+	import->prepared.record.duration_ticks = import_ticks(import, end_ns) - import->prepared.record.start_ticks;
+	return of_provider ? provider_event(import, event) : host_event(reader, event);
+}
+
+/* ---- lines ---- */
+
+static epp_status *take_record(struct ort_reader *reader, const char *record, size_t bytes)
+{
+	struct import *import = reader->import;
+
+	while (bytes && strchr("\r\n \t", record[bytes - 1]))
+		bytes--;
+	if (bytes && record[bytes - 1] == ',')
+		bytes--;
+	if (repair_record_strictly(record, bytes, &reader->json.event) || json_events_line(&reader->json, record, bytes))
+		return take_event(reader, &reader->json.event);
+	if (repair_record(record, bytes, &reader->json.event)) {
+		import->counts.repaired_lines++;
+		return take_event(reader, &reader->json.event);
+	}
+	import_lose(import, EPP_LOSS_REFUSED);
+	return NULL;
+}
+
+/* A record that is cut off at the end of the input begins like one as far as it goes. */
+static bool begins_record(const struct input *input, size_t at)
+{
+	size_t count, bytes = RECORD_BEGINS_BYTES;
+	const char *here = input_bytes(input, &count);
+
+	if (count - at < bytes)
+		bytes = count - at;
+	return here[at] == ']' || !memcmp(here + at, RECORD_BEGINS, bytes);
+}
+
+/* Where a record that begins here ends: where another begins, or the array ends. */
+static epp_status *find_end(struct input *input, size_t *end)
+{
+	size_t count;
+
+	*end = 0;
+	do {
+		EPP_TRY(input_line(input, *end, end));
+		EPP_TRY(input_need(input, *end + 1 + RECORD_BEGINS_BYTES));
+		input_bytes(input, &count);
+		if (*end >= count || *end >= INPUT_LINE_BYTES_MAX)
+			return NULL;
+		(*end)++;
+	} while (*end < count && !begins_record(input, *end));
+	return NULL;
+}
+
+static epp_status *read_records(struct ort_reader *reader)
+{
+	struct input *input = &reader->import->input;
+
+	for (;;) {
+		size_t count, end;
+		EPP_TRY(import_check_cancel(reader->import));
+		EPP_TRY(input_need(input, RECORD_BEGINS_BYTES));
+		const char *here = input_bytes(input, &count);
+		if (!count)
+			return NULL;
+		if (strchr("[], \t\r\n", *here) && *here) {
+			input_take(input, 1);
+			continue;
+		}
+		EPP_TRY(find_end(input, &end));
+		EPP_TRY(take_record(reader, input_bytes(input, &count), end));
+		input_take(input, end);
+	}
+}
+
+static epp_status *ort_read(struct import *import)
+{
+	struct ort_reader reader = { .import = import, .first_start = UINT64_MAX };
+
+	json_events_init(&reader.json, JSON_SHAPE_LINE);
+	epp_status *status = read_records(&reader);
+	json_events_deinit(&reader.json);
+	EPP_TRY(status);
+	EPP_TRY(providers_place_by_start(import, reader.first_start));
+	import_note_count(import, reader.no_slices, "records that are no slices left out");
+	import_note_count(import, reader.ledgers, "ledger of epprof's own left out: it is no event");
+	return NULL;
+}
+
+const struct import_format import_ort = {
+	.format = { "ort", "ONNX Runtime's profile JSON, repaired where it is not JSON" },
+	.ns_per_tick = 1000,
+	.probe = ort_probe,
+	.read = ort_read,
+};

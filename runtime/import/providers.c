@@ -1,0 +1,281 @@
+/* See providers.h.  The kept records are read twice: to find when profiling began, and to write them. */
+#include "import/providers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/format.h"
+
+#define SAMPLES_MAX 64u
+#define CANDIDATES_MAX 512u
+#define GUESSED_FROM 8u             /* samples that candidates are made from */
+#define LOOKED_BACK 64u             /* host events before a sample that may be its parent */
+#define UNKNOWN_HALF_WIDTH 1000000u /* us: without any host event a second is as good as any other span */
+#define LOOKED_BACK_AT 4096u        /* of any name */
+
+struct sample {
+	uint64_t start;
+	int64_t correlation;
+	epp_name name;
+};
+
+struct guess {
+	struct sample samples[SAMPLES_MAX];
+	unsigned samples_count;
+	int64_t candidates[CANDIDATES_MAX]; /* unix us of the file's time 0 */
+	unsigned candidates_count;
+};
+
+epp_status *providers_keep(struct import *import)
+{
+	size_t bytes;
+
+	EPP_TRY(record_pack(&import->prepared, &bytes));
+	return spool_put(&import->providers, import->prepared.packed, bytes);
+}
+
+/* ---- when profiling began ---- */
+
+/* Samples from all over the file: every n-th. */
+static epp_status *take_samples(struct import *import, struct guess *guess)
+{
+	uint64_t every = import->providers.count / SAMPLES_MAX + 1, number = 0;
+	const void *piece;
+	size_t bytes;
+
+	EPP_TRY(spool_rewind(&import->providers));
+	for (;;) {
+		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		if (!piece || guess->samples_count == SAMPLES_MAX)
+			return NULL;
+		if (number++ % every)
+			continue;
+		record_unpack(&import->prepared, piece);
+		if (import->prepared.has_correlation)
+			guess->samples[guess->samples_count++] = (struct sample){ import->prepared.record.start_ticks,
+				                                                  import->prepared.correlation,
+				                                                  import->prepared.parent_name };
+	}
+}
+
+static void add_candidate(struct guess *guess, int64_t candidate)
+{
+	for (unsigned i = 0; i < guess->candidates_count; i++) {
+		if (guess->candidates[i] == candidate)
+			return;
+	}
+	if (guess->candidates_count < CANDIDATES_MAX)
+		guess->candidates[guess->candidates_count++] = candidate;
+}
+
+/* The host events that began shortly before a sample might be its parent. */
+static epp_status *make_candidates(struct import *import, struct guess *guess)
+{
+	for (unsigned i = 0; i < guess->samples_count && i < GUESSED_FROM; i++) {
+		const struct sample *sample = &guess->samples[i * guess->samples_count / GUESSED_FROM % guess->samples_count];
+		struct sorter_entry entry;
+		uint64_t place;
+		unsigned taken = 0;
+		EPP_TRY(sorter_find(&import->slices, 0, sample->start + 1, &place));
+		for (unsigned looked = 0; place > 0 && taken < LOOKED_BACK && looked < LOOKED_BACK_AT; looked++) {
+			EPP_TRY(sorter_at(&import->slices, --place, &entry));
+			if (sample->name && entry.name != sample->name)
+				continue;
+			add_candidate(guess, sample->correlation - (int64_t)(entry.start - IMPORT_TICKS_AT_ZERO));
+			taken++;
+		}
+	}
+	return NULL;
+}
+
+/* Whether a host event starts at that unix time, and has that name unless it is 0. */
+static epp_status *meets(struct import *import, const struct sample *sample, int64_t zero_us, bool *met)
+{
+	uint64_t start = IMPORT_TICKS_AT_ZERO + (uint64_t)(sample->correlation - zero_us), place;
+	struct sorter_entry entry;
+
+	*met = false;
+	EPP_TRY(sorter_find(&import->slices, 0, start, &place));
+	for (; place < import->slices.count && !*met; place++) {
+		EPP_TRY(sorter_at(&import->slices, place, &entry));
+		if (entry.start != start)
+			break;
+		*met = !sample->name || entry.name == sample->name;
+	}
+	return NULL;
+}
+
+/* The candidate that explains nearly all samples, if there is just one. */
+static epp_status *choose(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
+{
+	unsigned best = 0, best_count = 0;
+
+	for (unsigned i = 0; i < guess->candidates_count; i++) {
+		unsigned hits = 0;
+		for (unsigned j = 0; j < guess->samples_count; j++) {
+			bool met;
+			EPP_TRY(meets(import, &guess->samples[j], guess->candidates[i], &met));
+			hits += met;
+		}
+		if (hits > best) {
+			best = hits;
+			best_count = 0;
+			*zero_us = guess->candidates[i];
+		}
+		best_count += hits == best && hits;
+	}
+	*found = best_count == 1 && best * 10 >= guess->samples_count * 9;
+	return NULL;
+}
+
+/* Fills in import->epoch_ns if the events tell. */
+static epp_status *find_epoch(struct import *import)
+{
+	struct guess *guess = calloc(1, sizeof(*guess));
+	int64_t zero_us = 0;
+	bool found = false;
+
+	if (!guess)
+		return epp_status_no_memory();
+	epp_status *status = take_samples(import, guess);
+	if (!status && guess->samples_count)
+		status = make_candidates(import, guess);
+	if (!status && guess->samples_count)
+		status = choose(import, guess, &zero_us, &found);
+	if (!status && guess->samples_count && !found)
+		import_note(import, "the correlation ids meet no host events: parents are found by containment");
+	if (found && !__builtin_mul_overflow(zero_us, 1000, &import->epoch_ns))
+		import_note(import, "profiling began at unix time %lld us: found by the correlation ids",
+		            (long long)zero_us);
+	free(guess);
+	return status;
+}
+
+/* ---- parents ---- */
+
+/* Of the host events that start at that time: one of that name before others, then the innermost. */
+static epp_status *find_by_start(struct import *import, uint64_t start, epp_name name, uint64_t *parent)
+{
+	struct sorter_entry entry;
+	uint64_t place;
+	bool named = false;
+
+	EPP_TRY(sorter_find(&import->slices, 0, start, &place));
+	for (; place < import->slices.count; place++) {
+		EPP_TRY(sorter_at(&import->slices, place, &entry));
+		if (entry.start != start)
+			break;
+		bool is_named = name && entry.name == name;
+		if (!named || is_named)
+			*parent = entry.id;
+		named = named || is_named;
+	}
+	return NULL;
+}
+
+static epp_status *find_parent(struct import *import, struct prepared *prepared)
+{
+	epp_trace_record *record = &prepared->record;
+	struct sorter_entry entry;
+	bool found = false;
+
+	if (prepared->has_correlation && import->epoch_ns) {
+		int64_t since_us = prepared->correlation - import->epoch_ns / 1000;
+		EPP_TRY(find_by_start(import, IMPORT_TICKS_AT_ZERO + (uint64_t)since_us, prepared->parent_name,
+		                      &record->parent));
+		if (record->parent)
+			return NULL;
+	}
+	if (prepared->parent_name)
+		EPP_TRY(sorter_containing(&import->slices, 0, record->start_ticks, prepared->parent_name, &entry, &found));
+	if (!found)
+		EPP_TRY(sorter_containing(&import->slices, 0, record->start_ticks, 0, &entry, &found));
+	if (!found)
+		return NULL;
+	record->parent = entry.id;
+	record->placement = EPP_PLACED_INFERRED;
+	return NULL;
+}
+
+static void count(struct import *import, const epp_trace_record *record)
+{
+	if (!record->parent)
+		import->counts.uncorrelated++;
+	else if (record->placement == EPP_PLACED_INFERRED)
+		import->counts.inferred++;
+	else
+		import->counts.correlated++;
+}
+
+/* ---- writing ---- */
+
+static epp_status *write_pair(struct import *import, uint32_t lane, uint64_t first_start)
+{
+	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;
+	uint64_t at = known ? first_start : IMPORT_TICKS_AT_ZERO;
+	epp_trace_record pair = { .kind = EPP_RECORD_CLOCK_PAIR,
+		                  .start_ticks = at,
+		                  .duration_ticks = at,
+		                  .id = (known ? at - IMPORT_TICKS_AT_ZERO : UNKNOWN_HALF_WIDTH) + 2,
+		                  .name = EPF_NAME_CLOCK_PAIR };
+
+	EPP_TRY(lanes_track(import, lane, &pair.track));
+	return epp_trace_writer_record(import->writer, &pair);
+}
+
+epp_status *providers_place_by_start(struct import *import, uint64_t first_start)
+{
+	struct prepared *prepared = &import->prepared;
+	const void *piece;
+	size_t bytes;
+	bool paired = false;
+
+	if (!import->providers.count)
+		return NULL;
+	EPP_TRY(sorter_seal(&import->slices));
+	if (!import->epoch_ns)
+		EPP_TRY(find_epoch(import));
+	EPP_TRY(spool_rewind(&import->providers));
+	for (;;) {
+		EPP_TRY(import_check_cancel(import));
+		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		if (!piece)
+			return NULL;
+		record_unpack(prepared, piece);
+		if (!paired)
+			EPP_TRY(write_pair(import, prepared->lane, first_start));
+		paired = true;
+		EPP_TRY(find_parent(import, prepared));
+		count(import, &prepared->record);
+		EPP_TRY(record_write(import, prepared));
+	}
+}
+
+epp_status *providers_place_by_key(struct import *import, struct sorter *causes)
+{
+	struct prepared *prepared = &import->prepared;
+	const void *piece;
+	size_t bytes;
+
+	EPP_TRY(sorter_seal(causes));
+	EPP_TRY(spool_rewind(&import->providers));
+	for (;;) {
+		struct sorter_entry entry;
+		uint64_t place;
+		EPP_TRY(import_check_cancel(import));
+		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		if (!piece)
+			return NULL;
+		record_unpack(prepared, piece);
+		if (prepared->has_correlation) {
+			EPP_TRY(sorter_find(causes, (uint64_t)prepared->correlation, 0, &place));
+			if (place < causes->count) {
+				EPP_TRY(sorter_at(causes, place, &entry));
+				if (entry.key == (uint64_t)prepared->correlation)
+					prepared->record.parent = entry.id;
+			}
+		}
+		count(import, &prepared->record);
+		EPP_TRY(record_write(import, prepared));
+	}
+}

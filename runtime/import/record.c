@@ -1,0 +1,155 @@
+/* See record.h.  Packed: a copy of the struct's beginning, the args, then their texts one behind the other. */
+#include "import/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/import.h"
+
+#define FIXED_BYTES offsetof(struct prepared, args)
+
+void record_deinit(struct prepared *prepared)
+{
+	free(prepared->packed);
+	prepared->packed = NULL;
+}
+
+static uint8_t category_of(const struct event *event, bool *known)
+{
+	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
+	static const struct {
+		const char *cat;
+		uint8_t category;
+	} others[] = {
+		{ "kernel", EPP_KERNEL },    { "gpu_memcpy", EPP_KERNEL }, { "gpu_memset", EPP_KERNEL },
+		{ "cuda_runtime", EPP_API }, { "cuda_driver", EPP_API },   { "gpu_user_annotation", EPP_KERNEL },
+	};
+
+	*known = true;
+	for (uint8_t i = 0; i < 4; i++) {
+		if (event_text_is(event, event->cat, names[i]))
+			return i;
+	}
+	*known = !event->cat.bytes;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (event_text_is(event, event->cat, others[i].cat))
+			return others[i].category;
+	}
+	return EPP_NODE;
+}
+
+void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes)
+{
+	if (prepared->args_count == PREPARED_ARGS_MAX)
+		return;
+	epp_arg *arg = &prepared->args[prepared->args_count++];
+	*arg = (epp_arg){ .key = key, .type = EPP_ARG_TEXT, .text_bytes = bytes };
+	arg->value.text = text;
+}
+
+void record_prepare(struct import *import, const struct event *event, bool keeps_category)
+{
+	struct prepared *prepared = &import->prepared;
+	const char *name = event_chars(event, event->name);
+	bool known;
+
+	prepared->record = (epp_trace_record){ .category = category_of(event, &known) };
+	prepared->lane = LANE_NONE;
+	prepared->has_correlation = false;
+	prepared->parent_name = 0;
+	prepared->args_count = 0;
+	prepared->record.name = epp_trace_writer_name(import->writer, name, event->name.bytes);
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		const struct event_arg *from = &event->args[i];
+		epp_arg *to = &prepared->args[prepared->args_count++];
+		*to = (epp_arg){ .type = from->type, .text_bytes = from->text.bytes };
+		to->key = epp_trace_writer_name(import->writer, event_chars(event, from->key), from->key.bytes);
+		if (from->type == EPP_ARG_TEXT)
+			to->value.text = event_chars(event, from->text);
+		else
+			to->value.u64 = from->number.u64;
+	}
+	if (prepared->record.name == EPP_RECORD_NAME_LOST)
+		record_add_arg(prepared, epp_trace_writer_name(import->writer, "name", 4), name, event->name.bytes);
+	if (keeps_category && !known)
+		record_add_arg(prepared, epp_trace_writer_name(import->writer, "cat", 3),
+		               event_chars(event, event->cat), event->cat.bytes);
+}
+
+/* ---- keeping ---- */
+
+epp_status *record_pack(struct prepared *prepared, size_t *bytes)
+{
+	size_t args_bytes = prepared->args_count * sizeof(*prepared->args), needed = FIXED_BYTES + args_bytes;
+
+	for (uint32_t i = 0; i < prepared->args_count; i++)
+		needed += prepared->args[i].type == EPP_ARG_TEXT ? prepared->args[i].text_bytes : 0;
+	if (needed > prepared->packed_room) {
+		uint8_t *packed = realloc(prepared->packed, needed);
+		if (!packed)
+			return epp_status_no_memory();
+		prepared->packed = packed;
+		prepared->packed_room = needed;
+	}
+	memcpy(prepared->packed, prepared, FIXED_BYTES);
+	memcpy(prepared->packed + FIXED_BYTES, prepared->args, args_bytes);
+	uint8_t *at = prepared->packed + FIXED_BYTES + args_bytes;
+	for (uint32_t i = 0; i < prepared->args_count; i++) {
+		const epp_arg *arg = &prepared->args[i];
+		if (arg->type == EPP_ARG_TEXT && arg->text_bytes)
+			at = mempcpy(at, arg->value.text, arg->text_bytes);
+	}
+	*bytes = needed;
+	return NULL;
+}
+
+/* Args of a packed record into `args`; returns how many. */
+static uint32_t unpack_args(epp_arg *args, uint32_t room, const uint8_t *packed)
+{
+	uint32_t count, packed_count;
+
+	memcpy(&packed_count, packed + offsetof(struct prepared, args_count), sizeof(packed_count));
+	count = packed_count < room ? packed_count : room;
+	memcpy(args, packed + FIXED_BYTES, count * sizeof(*args));
+	const uint8_t *text = packed + FIXED_BYTES + packed_count * sizeof(*args);
+	for (uint32_t i = 0; i < count; i++) {
+		if (args[i].type != EPP_ARG_TEXT)
+			continue;
+		args[i].value.text = (const char *)text;
+		text += args[i].text_bytes;
+	}
+	return count;
+}
+
+/* Name, times and lane; not the args, nor what stands behind them in the struct: the room for packing. */
+static void unpack_fixed(struct prepared *prepared, const void *packed)
+{
+	memcpy(prepared, packed, FIXED_BYTES);
+}
+
+void record_unpack(struct prepared *prepared, const void *packed)
+{
+	unpack_fixed(prepared, packed);
+	prepared->args_count = unpack_args(prepared->args, PREPARED_ARGS_MAX, packed);
+}
+
+void record_unpack_before(struct prepared *prepared, const void *packed)
+{
+	uint32_t kept = prepared->args_count, count;
+
+	unpack_fixed(prepared, packed);
+	count = prepared->args_count < PREPARED_ARGS_MAX ? prepared->args_count : PREPARED_ARGS_MAX;
+	if (kept > PREPARED_ARGS_MAX - count)
+		kept = PREPARED_ARGS_MAX - count;
+	memmove(prepared->args + count, prepared->args, kept * sizeof(*prepared->args));
+	prepared->args_count = unpack_args(prepared->args, count, packed) + kept;
+}
+
+epp_status *record_write(struct import *import, struct prepared *prepared)
+{
+	if (!prepared->record.track)
+		EPP_TRY(lanes_track(import, prepared->lane, &prepared->record.track));
+	prepared->record.args = prepared->args;
+	prepared->record.args_count = prepared->args_count;
+	return epp_trace_writer_record(import->writer, &prepared->record);
+}

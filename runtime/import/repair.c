@@ -1,0 +1,206 @@
+/* See repair.h.  A text ends at the first quote behind which the record goes on as it must: with the next member, with the
+ * next arg (a comma, a key in quotes, " : ", and the beginning of a value), or with its end. */
+#include "import/repair.h"
+
+#include <string.h>
+
+#include "wire/json.h"
+
+/* What is left of a record. */
+struct rest {
+	const char *at, *end;
+	bool strict; /* no text may hold a quote, and what is nested must be JSON */
+};
+
+static size_t left(const struct rest *rest)
+{
+	return (size_t)(rest->end - rest->at);
+}
+
+static bool take(struct rest *rest, const char *what)
+{
+	size_t bytes = strlen(what);
+
+	if (left(rest) < bytes || memcmp(rest->at, what, bytes) != 0)
+		return false;
+	rest->at += bytes;
+	return true;
+}
+
+/* Everything up to `mark`, which is taken too. */
+static bool take_until(struct rest *rest, const char *mark, const char **text, size_t *bytes)
+{
+	size_t mark_bytes = strlen(mark);
+
+	/* Marks begin with what is rare: memchr is several times as fast as memmem here. */
+	for (const char *at = rest->at; (size_t)(rest->end - at) >= mark_bytes; at++) {
+		at = memchr(at, *mark, (size_t)(rest->end - at) - mark_bytes + 1);
+		if (!at)
+			return false;
+		if (memcmp(at, mark, mark_bytes) != 0)
+			continue;
+		*text = rest->at;
+		*bytes = (size_t)(at - rest->at);
+		rest->at = at + mark_bytes;
+		return true;
+	}
+	return false;
+}
+
+static bool take_integer(struct rest *rest, const char *behind, int64_t *value)
+{
+	const char *text;
+	size_t bytes;
+
+	return take_until(rest, behind, &text, &bytes) && event_integer(text, bytes, value);
+}
+
+/* Whether a value may end here: the record does, or another arg begins. */
+static bool value_ends(const char *at, const char *end)
+{
+	struct rest rest = { at, end, false };
+	const char *key;
+	size_t bytes;
+
+	if (end - at == 2 && at[0] == '}' && at[1] == '}')
+		return true;
+	if (!take(&rest, ",\"") || !take_until(&rest, "\" : ", &key, &bytes) || memchr(key, '"', bytes) || !left(&rest))
+		return false;
+	return *rest.at == '"' || *rest.at == '[' || *rest.at == '{';
+}
+
+static bool take_text(struct rest *rest, struct event *event, struct event_text *text)
+{
+	for (const char *quote = rest->at + 1; quote < rest->end; quote++) {
+		quote = memchr(quote, '"', (size_t)(rest->end - quote));
+		if (!quote)
+			return false;
+		/* Strictly the first quote is the end; what comes then shows whether it was. */
+		if (rest->strict || value_ends(quote + 1, rest->end)) {
+			*text = event_keep_text(event, rest->at + 1, (size_t)(quote - rest->at) - 1);
+			rest->at = quote + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An array or object: up to where it is JSON, or else to the first place where it could end. */
+static bool take_nested(struct rest *rest, struct event *event, struct event_text *text)
+{
+	char closing = *rest->at == '[' ? ']' : '}';
+	const char *first = NULL, *stop = NULL;
+
+	for (const char *at = rest->at + 1; at < rest->end && !stop; at++) {
+		at = memchr(at, closing, (size_t)(rest->end - at));
+		if (!at)
+			break;
+		if (!value_ends(at + 1, rest->end))
+			continue;
+		first = first ? first : at + 1;
+		if (json_valid(rest->at, (size_t)(at + 1 - rest->at)))
+			stop = at + 1;
+	}
+	if (!stop && !rest->strict)
+		stop = first;
+	if (!stop)
+		return false;
+	*text = event_keep_text(event, rest->at, (size_t)(stop - rest->at));
+	rest->at = stop;
+	return true;
+}
+
+static bool take_arg(struct rest *rest, struct event *event)
+{
+	struct event_arg ignored, *arg;
+	const char *key;
+	size_t bytes;
+
+	if (!take(rest, "\"") || !take_until(rest, "\" : ", &key, &bytes) || !left(rest) ||
+	    (rest->strict && memchr(key, '"', bytes)))
+		return false;
+	arg = event_add_arg(event, event_keep_text(event, key, bytes));
+	if (!arg)
+		arg = &ignored;
+	arg->type = EPP_ARG_TEXT;
+	if (*rest->at == '"')
+		return take_text(rest, event, &arg->text);
+	return (*rest->at == '[' || *rest->at == '{') && take_nested(rest, event, &arg->text);
+}
+
+/* The name, and the place where the args begin. */
+static bool take_args(struct rest rest, struct event *event)
+{
+	if (left(&rest) == 2)
+		return take(&rest, "}}");
+	while (take_arg(&rest, event)) {
+		if (left(&rest) == 2)
+			return take(&rest, "}}");
+		if (!take(&rest, ","))
+			return false;
+	}
+	return false;
+}
+
+static bool read_record(struct rest rest, struct event *event)
+{
+	const char *text;
+	size_t text_bytes;
+	int64_t dur_us, ts_us;
+
+	event_reset(event);
+	if (!take(&rest, "{\"cat\" : \"") || !take_until(&rest, "\",\"pid\" :", &text, &text_bytes))
+		return false;
+	event->cat = event_keep_text(event, text, text_bytes);
+	if (!take_integer(&rest, ",\"tid\" :", &event->pid) || !take_integer(&rest, ",\"dur\" :", &event->tid) ||
+	    !take_integer(&rest, ",\"ts\" :", &dur_us) || !take_integer(&rest, ",\"ph\" : \"", &ts_us) || left(&rest) < 1)
+		return false;
+	if (__builtin_mul_overflow(dur_us, 1000, &event->dur_ns) || __builtin_mul_overflow(ts_us, 1000, &event->ts_ns))
+		return false;
+	event->phase = *rest.at++;
+	if (!take(&rest, "\",\"name\" :\""))
+		return false;
+	event->members = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
+
+	/* A name may hold what looks like the beginning of the args. */
+	const char *name = rest.at;
+	size_t kept_bytes = event->text_bytes;
+	while (take_until(&rest, "\",\"args\" : {", &text, &text_bytes)) {
+		event->text_bytes = kept_bytes;
+		event->args_count = 0;
+		event->name = event_keep_text(event, name, (size_t)(text + text_bytes - name));
+		if (rest.strict && memchr(name, '"', event->name.bytes))
+			return false;
+		if (take_args(rest, event))
+			return true;
+	}
+	return false;
+}
+
+/* Whether some byte is a control character, which JSON has to escape; eight at a time. */
+static bool has_control(const char *text, size_t bytes)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word, found = 0;
+
+	for (; bytes >= 8; bytes -= 8, text += 8) {
+		memcpy(&word, text, 8);
+		found |= (word - ones * 0x20) & ~word & ones * 0x80;
+	}
+	for (; bytes; bytes--, text++)
+		found |= (unsigned char)*text < 0x20;
+	return found;
+}
+
+bool repair_record_strictly(const char *record, size_t bytes, struct event *event)
+{
+	if (memchr(record, '\\', bytes) || has_control(record, bytes))
+		return false;
+	return read_record((struct rest){ record, record + bytes, true }, event) &&
+	       !memchr(event_chars(event, event->cat), '"', event->cat.bytes);
+}
+
+bool repair_record(const char *record, size_t bytes, struct event *event)
+{
+	return read_record((struct rest){ record, record + bytes, false }, event);
+}

@@ -1,0 +1,41 @@
+/* The file's header, then each program header: those of type PT_LOAD are what dlopen maps, PT_DYNAMIC what it reads
+ * next.  A file that is cut later, while it is loaded, is beyond any check. */
+#include "plugins/elf.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+static epp_status *read_at(int fd, uint64_t offset, void *to, size_t bytes)
+{
+	ssize_t got = pread(fd, to, bytes, (off_t)offset);
+	if (got < 0)
+		return epp_status_errno(errno, "reading its headers");
+	return (size_t)got == bytes ? NULL : epp_status_create(EPP_CORRUPT, "the file is cut short in its headers");
+}
+
+epp_status *elf_check(int fd, uint64_t bytes)
+{
+	ElfW(Ehdr) head;
+	if (bytes < SELFMAG)
+		return epp_status_create(EPP_INCOMPATIBLE, "not a shared library");
+	EPP_TRY(read_at(fd, 0, head.e_ident, SELFMAG));
+	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return epp_status_create(EPP_INCOMPATIBLE, "not a shared library");
+	EPP_TRY(read_at(fd, 0, &head, sizeof(head)));
+	if (head.e_phentsize != sizeof(ElfW(Phdr)))
+		return epp_status_create(EPP_INCOMPATIBLE, "a library for another machine");
+	for (unsigned i = 0; i < head.e_phnum; i++) {
+		ElfW(Phdr) part;
+		if (head.e_phoff > bytes)
+			return epp_status_create(EPP_CORRUPT, "the file is cut short in its headers");
+		EPP_TRY(read_at(fd, head.e_phoff + i * sizeof(part), &part, sizeof(part)));
+		if (part.p_type != PT_LOAD && part.p_type != PT_DYNAMIC)
+			continue;
+		if (part.p_offset > bytes || part.p_filesz > bytes - part.p_offset)
+			return epp_status_create(EPP_CORRUPT, "the file is cut short: %llu bytes are missing",
+			                         (unsigned long long)(part.p_offset + part.p_filesz - bytes));
+	}
+	return NULL;
+}

@@ -1,0 +1,216 @@
+/* Loading plugins: find (the file, then its kind by the symbols it exports), open (dlopen, then the kind's own steps),
+ * admit (a profiler is checked before anybody else sees it), reject (every failure leaves through one exit that takes
+ * back what was done).  Knows nothing of any ABI; those are in the kinds.
+ */
+#include "plugins/plugin_kind.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/profiler_registry.h"
+#include "plugins/elf.h"
+
+static const struct plugin_kind *const kinds[] = {
+	&plugin_kind_ort,
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KIND_SYMBOLS (sizeof(kinds[0]->symbols) / sizeof(kinds[0]->symbols[0]))
+
+/* ---- find ---- */
+
+/* dlopen tells a missing file from an unreadable one only in words, and dies of one that is cut short. */
+static epp_status *file_check(const char *path)
+{
+	epp_status *status = NULL;
+	struct stat st;
+	/* O_NONBLOCK: the path may name a pipe, which nobody may ever write. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return epp_status_errno(errno, "%s", path);
+	if (fstat(fd, &st))
+		status = epp_status_errno(errno, "%s", path);
+	else if (!S_ISREG(st.st_mode))
+		status = epp_status_create(EPP_INCOMPATIBLE, "%s: not a regular file", path);
+	else
+		status = epp_status_prefix(elf_check(fd, (uint64_t)st.st_size), "%s", path);
+	close(fd);
+	return status;
+}
+
+static const struct plugin_kind *kind_of(void *library)
+{
+	for (size_t i = 0; i < KINDS; i++) {
+		for (size_t s = 0; s < KIND_SYMBOLS && kinds[i]->symbols[s]; s++) {
+			if (dlsym(library, kinds[i]->symbols[s]))
+				return kinds[i];
+		}
+	}
+	return NULL;
+}
+
+static epp_status *no_kind(void)
+{
+	char wanted[256] = "";
+	size_t used = 0;
+	for (size_t i = 0; i < KINDS; i++) {
+		const char *symbol = kinds[i]->symbols[0];
+		int bytes = snprintf(wanted + used, sizeof(wanted) - used, "%s'%s'", i ? ", " : "", symbol);
+		if (bytes > 0 && used + (size_t)bytes < sizeof(wanted))
+			used += (size_t)bytes;
+	}
+	return epp_status_create(EPP_INCOMPATIBLE, "not a plugin: it exports no symbol of any known kind (%s)", wanted);
+}
+
+/* ---- open ---- */
+
+static epp_status *library_open(epp_plugin *plugin)
+{
+	plugin->library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
+	if (plugin->library)
+		return NULL;
+	const char *reason = dlerror();
+	size_t path_bytes = strlen(plugin->path);
+	if (!reason)
+		reason = "refused without a reason";
+	/* The file is named in front of every message already. */
+	if (!strncmp(reason, plugin->path, path_bytes) && !strncmp(reason + path_bytes, ": ", 2))
+		reason += path_bytes + 2;
+	return epp_status_create(EPP_INCOMPATIBLE, "dlopen: %s", reason);
+}
+
+static void plugin_destroy(epp_plugin *plugin)
+{
+	if (plugin->library)
+		dlclose(plugin->library);
+	free(plugin->name);
+	free(plugin->path);
+	free(plugin);
+}
+
+static epp_status *steps(epp_plugin *plugin)
+{
+	EPP_TRY(library_open(plugin));
+	plugin->kind = kind_of(plugin->library);
+	if (!plugin->kind)
+		return no_kind();
+	return plugin->kind->open(plugin);
+}
+
+epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
+{
+	epp_status *status = NULL;
+	if (!plugin)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: plugin is NULL");
+	*plugin = NULL;
+	if (!path)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: path is NULL");
+	EPP_TRY(file_check(path));
+	epp_plugin *loaded = calloc(1, sizeof(*loaded));
+	if (!loaded)
+		return epp_status_no_memory();
+	/* A name without a slash would be searched for in the system's directories. */
+	loaded->path = realpath(path, NULL);
+	if (!loaded->path) {
+		status = epp_status_errno(errno, "%s", path);
+		goto out;
+	}
+	loaded->file = strrchr(loaded->path, '/') + 1;
+	status = epp_status_prefix(steps(loaded), "%s", loaded->file);
+	if (status)
+		goto out;
+	*plugin = loaded;
+	loaded = NULL;
+out:
+	if (loaded)
+		plugin_destroy(loaded);
+	return status;
+}
+
+epp_status *epp_plugin_unload(epp_plugin *plugin)
+{
+	if (!plugin)
+		return NULL;
+	int live = atomic_load_explicit(&plugin->live, memory_order_acquire);
+	if (live)
+		return epp_status_create(EPP_BUSY, "%s: %d of its profilers not released", plugin->file, live);
+	plugin->kind->close(plugin);
+	plugin_destroy(plugin);
+	return NULL;
+}
+
+/* ---- admit ---- */
+
+static epp_status *profiler_check(const OrtEpProfilerImpl *profiler)
+{
+	const char *missing = NULL;
+	if (profiler->ort_version_supported < EPPROF_ORT_API_VERSION_MIN)
+		return epp_status_create(EPP_INCOMPATIBLE, "the profiler has API version %u, which is below %d",
+		                         profiler->ort_version_supported, EPPROF_ORT_API_VERSION_MIN);
+	if (!profiler->Release)
+		missing = "Release";
+	else if (!profiler->StartProfiling)
+		missing = "StartProfiling";
+	else if (!profiler->EndProfiling)
+		missing = "EndProfiling";
+	return missing ? epp_status_create(EPP_INCOMPATIBLE, "the profiler's %s is NULL", missing) : NULL;
+}
+
+static epp_status *profiler_admit(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
+{
+	OrtEpProfilerImpl *made = NULL;
+	EPP_TRY(plugin->kind->profiler_create(plugin, &made));
+	if (!made)
+		return epp_status_create(EPP_PLUGIN, "it has no profiler");
+	epp_status *status = profiler_check(made);
+	if (status) {
+		/* In every version the first entry; only a profiler that claims version 0 may not even have that. */
+		if (made->ort_version_supported && made->Release)
+			made->Release(made);
+		return status;
+	}
+	atomic_fetch_add_explicit(&plugin->live, 1, memory_order_relaxed);
+	if (!profiler_registry_own(made, &plugin->live)) {
+		atomic_fetch_sub_explicit(&plugin->live, 1, memory_order_relaxed);
+		return epp_status_create(EPP_PLUGIN, "it gave the same profiler twice, or memory is out");
+	}
+	*profiler = made;
+	return NULL;
+}
+
+epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
+{
+	if (!profiler)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_profiler_create: profiler is NULL");
+	*profiler = NULL;
+	if (!plugin)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_profiler_create: plugin is NULL");
+	return epp_status_prefix(profiler_admit(plugin, profiler), "%s: %s", plugin->file, plugin->kind->profiler_step);
+}
+
+void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)
+{
+	profiler_release(profiler);
+}
+
+/* ---- looking at it ---- */
+
+const char *epp_plugin_name(const epp_plugin *plugin)
+{
+	return plugin ? plugin->name : "";
+}
+
+const char *epp_plugin_path(const epp_plugin *plugin)
+{
+	return plugin ? plugin->path : "";
+}
+
+void *epp_plugin_symbol(const epp_plugin *plugin, const char *name)
+{
+	return plugin && name ? dlsym(plugin->library, name) : NULL;
+}

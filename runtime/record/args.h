@@ -1,0 +1,99 @@
+/* Args behind a record: measured first, so that the record is reserved in one piece, then stored.  Both walks apply the
+ * same limits (file/format.h); what is beyond them is cut, marked in the record and counted. */
+#ifndef EPPROF_RECORD_ARGS_H
+#define EPPROF_RECORD_ARGS_H
+
+#include <string.h>
+
+#include "record/recorder.h"
+
+struct args_size {
+	uint32_t slots; /* of 16 bytes, text included */
+	uint32_t count; /* args that are kept */
+	bool cut;
+};
+
+static inline size_t args_text_bytes(const epp_arg *arg, size_t text_left)
+{
+	if (arg->type != EPP_ARG_TEXT || !arg->value.text)
+		return 0;
+	return arg->text_bytes < text_left ? arg->text_bytes : text_left;
+}
+
+/* At most `most` args are kept: EPF_ARG_SLOTS_MAX, less what else stands in the record's slots. */
+static inline struct args_size args_measure(const epp_arg *args, size_t args_count, uint32_t most)
+{
+	struct args_size size = { 0 };
+	size_t text_left = EPF_ARG_TEXT_MAX;
+	for (; size.count < args_count && size.count < most; size.count++) {
+		const epp_arg *arg = &args[size.count];
+		size.slots++;
+		if (__builtin_expect(arg->type == EPP_ARG_TEXT, 0)) {
+			size_t bytes = args_text_bytes(arg, text_left);
+			size.cut |= arg->value.text && bytes < arg->text_bytes;
+			size.slots += (uint32_t)((bytes + 15) / 16);
+			text_left -= bytes;
+		}
+	}
+	size.cut |= size.count < args_count;
+	return size;
+}
+
+static inline uint32_t args_key(const epp_arg *arg)
+{
+	return arg->key ? arg->key : EPF_NAME_NONE;
+}
+
+/* From the first text on.  Apart, since numbers would pay for the call in it. */
+static __attribute__((noinline, unused)) void args_fill_rest(struct epf_arg *slot, const epp_arg *arg, const epp_arg *end)
+{
+	size_t text_left = EPF_ARG_TEXT_MAX;
+	for (; arg < end; arg++) {
+		bool is_text = arg->type == EPP_ARG_TEXT;
+		size_t bytes = args_text_bytes(arg, text_left);
+		text_left -= bytes;
+		slot->key = args_key(arg);
+		slot->type_and_bytes = (arg->type & 3u) | (uint32_t)bytes << 8;
+		slot->value = is_text ? 0 : arg->value.u64;
+		slot++;
+		if (bytes)
+			memcpy(slot, arg->value.text, bytes);
+		slot += (bytes + 15) / 16;
+	}
+}
+
+/* Stores measured args at `slot`. */
+static inline void args_fill(struct epf_arg *slot, const epp_arg *args, const struct args_size *size)
+{
+	const epp_arg *arg = args, *end = args + size->count;
+	for (; arg < end && __builtin_expect(arg->type != EPP_ARG_TEXT, 1); arg++, slot++) {
+		slot->key = args_key(arg);
+		slot->type_and_bytes = arg->type & 3u;
+		slot->value = arg->value.u64;
+	}
+	if (arg < end)
+		args_fill_rest(slot, arg, end);
+}
+
+/* The slots of a record with these args and a parent (0: none). */
+static inline uint32_t args_slots(const struct args_size *size, uint64_t parent)
+{
+	return size->slots + (parent != 0);
+}
+
+/* Stores a parent (0: none) and args behind a reserved record, whose times and id are in place, and publishes it. */
+static inline void args_publish(struct recorder *recorder, struct epf_record *record, uint32_t name, uint16_t bits,
+                                uint64_t parent, const epp_arg *args, const struct args_size *size)
+{
+	struct epf_arg *slot = (struct epf_arg *)(void *)(record + 1);
+	if (parent)
+		*slot++ = (struct epf_arg){ .key = EPF_NAME_PARENT, .type_and_bytes = EPP_ARG_U64, .value = parent };
+	args_fill(slot, args, size);
+	if (__builtin_expect(size->cut, 0)) {
+		recorder_lose(recorder, EPP_LOSS_TOO_LARGE);
+		bits |= EPF_BITS(0, 0, 0, EPF_FLAG_CUT);
+	}
+	recorder_publish(recorder, record, name, bits, (uint16_t)args_slots(size, parent));
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* What a trace says of where it was made. */
+#ifndef EPPROF_RECORD_DESCRIBE_H
+#define EPPROF_RECORD_DESCRIBE_H
+
+#include "file/format.h"
+
+/* Fills in the file id, the time, and the source: process, machine, clock.  `label` NULL: the program's name. */
+void describe_process(struct epf_header *header, const char *label);
+
+/* A path with %pid% and %hostname% replaced (%% is a percent sign), to be freed; NULL: no memory. */
+char *describe_path(const char *path);
+
+/* Once, at load. */
+void describe_setup(void);
+
+#endif

@@ -1,0 +1,385 @@
+/* Regions become blocks, in an order that a kill at any instant leaves readable: the block is wholly written, then the
+ * region's records are zeroed, then its sequence advances, then it is free.  A thread's account is in a ledger block
+ * before its slot is cleared.
+ *
+ * A failed write keeps the region for the next visit while there are chunks to spare, since a full disk may be emptied;
+ * after that its events are counted as lost and the recorder goes on.  At a run's end a file keeps in its window what could
+ * not be written, and is then never called finished. */
+#include "record/drain.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "file/codec.h"
+#include "record/tracks.h"
+
+#define PAIR_INTERVAL_PER_SECOND 10u
+#define CHUNKS_TO_SPARE (EPF_CHUNK_COUNT / 4)
+
+/* Kinds whose records took an id of their own. */
+#define OWN_ID_KINDS \
+	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
+	 1u << EPF_ASYNC_BEGIN)
+
+static struct epf_block *scratch_block(struct session *session)
+{
+	return (struct epf_block *)(void *)session->scratch;
+}
+
+/* A full disk is the system's fault, a limit that was asked for nobody's. */
+static int report(struct session *session, int error)
+{
+	if (error && error != ENOBUFS)
+		session_fail(session, EPP_BLAME_SYSTEM,
+		             epp_status_errno(error, "%s", session->path ? session->path : "memory"));
+	return error;
+}
+
+static int append(struct session *session, struct epf_block *block)
+{
+	return report(session, block_writer_append(&session->writer, block));
+}
+
+static int append_plain(struct session *session, enum epf_block_type type, size_t payload_bytes)
+{
+	struct epf_block *block = scratch_block(session);
+	*block = (struct epf_block){
+		.type = type,
+		.payload_bytes = (uint32_t)payload_bytes,
+		.run = session->window.live->run,
+		.first_ticks = UINT64_MAX,
+		.own_first_ticks = UINT64_MAX,
+	};
+	return append(session, block);
+}
+
+/* ---- one region ---- */
+
+/* Events that are still open when their thread has left or the run is over end there, innermost first. */
+static void append_unended(struct codec_writer *writer, const struct epf_slot *slot, uint64_t end_ticks)
+{
+	for (uint32_t depth = slot->depth; depth > 0; depth--) {
+		const struct epf_open *open = &slot->open[depth - 1];
+		struct epf_record record = {
+			.start_ticks = open->start_ticks,
+			.duration_ticks = end_ticks > open->start_ticks ? end_ticks - open->start_ticks : 0,
+			.id = open->id,
+			.name = open->name,
+			.bits = open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED),
+		};
+		codec_append(writer, &record, NULL);
+	}
+}
+
+/* A region's events are given up: the thread's account says so, and that of each profiler that had handed some over. */
+static void count_lost(struct session *session, uint32_t slot, int error, uint64_t events,
+                       const struct epf_region *region, const uint8_t *end)
+{
+	struct epf_slot *of = &session->window.slots[slot];
+	epp_loss reason = error == ENOBUFS ? EPP_LOSS_POLICY : EPP_LOSS_DISK;
+	COUNT_OWNED(reason == EPP_LOSS_POLICY ? &of->drain_lost_policy : &of->drain_lost_disk, events);
+	if (!region)
+		return;
+	const uint8_t *at = (const uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
+	const struct epf_track *track = NULL;
+	while (at < end) {
+		const struct epf_record *record = (const struct epf_record *)(const void *)at;
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		if (kind == EPF_TRACK_SWITCH)
+			track = tracks_get(session, (uint32_t)record->id);
+		else if (kind == EPF_COMPLETE && track && track->producer >= 0)
+			ADD_RELAXED(&session->window.producers[track->producer].lost[reason], 1);
+		at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
+	}
+}
+
+/* What becomes of a region that cannot be written. */
+enum failed {
+	FAILED_WAITS, /* for another visit, while there are chunks to spare; else it is lost */
+	FAILED_STAYS, /* in the window */
+	FAILED_IS_LOST,
+};
+
+static enum failed at_end(const struct session *session)
+{
+	return session->window.shared ? FAILED_STAYS : FAILED_IS_LOST;
+}
+
+/* Makes a block of a region and, if `ending`, of what its thread left open, up to `end_ticks`.  `region` may be NULL (the
+ * thread had none when the pool was dry).  False: not written and not lost either. */
+static bool drain_region(struct session *session, struct epf_region *region, size_t region_bytes,
+                         const struct recorder *ending, uint64_t end_ticks, enum failed failed)
+{
+	struct epf_block *block = scratch_block(session);
+	struct codec_writer writer;
+	uint64_t events = 0;
+	uint32_t slot = ending ? ending->slot_index : region->slot;
+	uint8_t *at = NULL;
+	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS, .slot = slot };
+	codec_begin(&writer, (uint8_t *)(block + 1), region ? (const uint64_t *)(const void *)(region + 1) : NULL,
+	            region ? region->open_count : 0);
+	if (region) {
+		block->sequence = region->sequence;
+		block->run = region->run;
+		block->track = region->track;
+		block->first_id = region->first_id;
+		at = (uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
+		for (uint8_t *end = (uint8_t *)region + region_bytes; at + EPF_RECORD_BYTES <= end;) {
+			const struct epf_record *record = (const struct epf_record *)(const void *)at;
+			if (!record->name)
+				break;
+			codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
+			events += OWN_ID_KINDS >> EPF_BITS_KIND(record->bits) & 1;
+			at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
+		}
+	} else {
+		block->run = ending->slot->run;
+		block->track = ending->slot->track;
+		block->first_id = ending->slot->next_id;
+	}
+	if (ending) {
+		append_unended(&writer, ending->slot, end_ticks);
+		events += ending->slot->depth;
+	}
+	codec_finish(&writer, block);
+	int error = block->record_count ? append(session, block) : 0;
+	bool stays = failed == FAILED_STAYS && error && error != ENOBUFS;
+	bool waits = failed == FAILED_WAITS && error && LOAD_RELAXED(&session->chunks_free) > CHUNKS_TO_SPARE;
+	session->accounts_due |= stays;
+	if (stays || waits)
+		return false;
+	if (error)
+		count_lost(session, slot, error, events, region, at);
+	session->drained_records += block->record_count;
+	if (ending)
+		STORE_RELEASE(&ending->slot->depth, 0);
+	if (region) {
+		memset(region + 1, 0, (size_t)(at - (uint8_t *)(region + 1)));
+		STORE_RELEASE(&region->sequence, ADD_RELAXED(&session->next_sequence, 1));
+	}
+	return true;
+}
+
+static struct epf_region *chunk_region(const struct session *session, uint32_t chunk)
+{
+	return (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES);
+}
+
+/* Regions that their recorders have filled.  `*stuck` is set if one could not be written. */
+static unsigned drain_full(struct session *session, enum failed failed, bool *stuck)
+{
+	unsigned emptied = 0;
+	for (uint32_t slot = 0; slot < LOAD_RELAXED(&session->slots_used) && !*stuck; slot++) {
+		if (LOAD_ACQUIRE(&session->slot_region_state[slot]) != REGION_FULL)
+			continue;
+		struct epf_region *region = (struct epf_region *)(void *)session->window.slots[slot].region;
+		*stuck = !drain_region(session, region, EPF_SLOT_REGION_BYTES, NULL, 0, failed);
+		if (!*stuck) {
+			STORE_RELAXED(&session->slot_region_state[slot], REGION_FREE);
+			emptied++;
+		}
+	}
+	for (uint32_t chunk = 0; chunk < EPF_CHUNK_COUNT && !*stuck; chunk++) {
+		if (LOAD_ACQUIRE(&session->chunk_state[chunk]) != REGION_FULL)
+			continue;
+		*stuck = !drain_region(session, chunk_region(session, chunk), EPF_CHUNK_BYTES, NULL, 0, failed);
+		if (!*stuck) {
+			if (chunk >= session->chunks_used)
+				session->chunks_used = chunk + 1;
+			recorder_chunk_free(session, chunk);
+			emptied++;
+		}
+	}
+	return emptied;
+}
+
+/* ---- threads that left, or all of them ---- */
+
+static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *slot)
+{
+	*entry = (struct epf_ledger_entry){
+		.track = slot->track,
+		.run = slot->run,
+		.ids_taken = (uint64_t)slot->id_blocks * RECORDER_ID_BLOCK + slot->next_id - slot->id_block_first,
+		.lost_idless = slot->lost_idless,
+	};
+	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
+	entry->lost[EPP_LOSS_DISK] += slot->drain_lost_disk;
+	entry->lost[EPP_LOSS_POLICY] += slot->drain_lost_policy;
+}
+
+/* What the recorder still held becomes a block; its account is put at `entry`.  False: both stay in the window. */
+static bool close_account(struct session *session, struct recorder *recorder, uint64_t end_ticks,
+                          struct epf_ledger_entry *entry, enum failed failed)
+{
+	struct epf_region *region = recorder->region;
+	bool in_slot = recorder->chunk == RECORDER_NO_CHUNK;
+	recorder->region = NULL;
+	if ((region || recorder->slot->depth) &&
+	    !drain_region(session, region, in_slot ? EPF_SLOT_REGION_BYTES : EPF_CHUNK_BYTES, recorder, end_ticks, failed)) {
+		if (region)
+			STORE_RELAXED(in_slot ? &session->slot_region_state[recorder->slot_index]
+			                      : &session->chunk_state[recorder->chunk],
+			              REGION_FULL);
+		return false;
+	}
+	if (region && !in_slot) {
+		if (recorder->chunk >= session->chunks_used)
+			session->chunks_used = recorder->chunk + 1;
+		recorder_chunk_free(session, recorder->chunk);
+	}
+	fill_account(entry, recorder->slot);
+	return true;
+}
+
+/* The account is in a block: the slot may serve another thread.  session->lock is held. */
+static void slot_clear(struct session *session, uint32_t index)
+{
+	struct epf_slot *slot = &session->window.slots[index];
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		session->lost_before[reason] += slot->lost[reason];
+	session->lost_before[EPP_LOSS_DISK] += slot->drain_lost_disk;
+	session->lost_before[EPP_LOSS_POLICY] += slot->drain_lost_policy;
+	STORE_RELEASE(&slot->state, EPF_SLOT_FREE);
+	memset((uint8_t *)slot + sizeof(slot->state), 0, offsetof(struct epf_slot, region) - sizeof(slot->state));
+	STORE_RELAXED(&session->slot_region_state[index], REGION_FREE);
+	session->slot_taken[index] = 0;
+	STORE_RELAXED(&session->slots_free, session->slots_free + 1);
+}
+
+#define GONE_MAX 64
+
+struct gone {
+	struct recorder *recorder;
+	uint64_t end_ticks; /* of what it left open */
+	bool closed;
+};
+
+static size_t collect_gone(struct session *session, bool final, struct gone *gone)
+{
+	size_t count = 0;
+	uint64_t run_end_ticks = LOAD_ACQUIRE(&session->run_end_ticks);
+	struct recorder *recorder;
+	pthread_mutex_lock(&session->lock);
+	LIST_FOREACH(recorder, &session->recorders, session_link) {
+		if (!final && !recorder->owner_gone)
+			continue;
+		gone[count].recorder = recorder;
+		gone[count].end_ticks = recorder->owner_gone && recorder->left_ticks < run_end_ticks ? recorder->left_ticks
+		                                                                                     : run_end_ticks;
+		if (++count == GONE_MAX)
+			break;
+	}
+	pthread_mutex_unlock(&session->lock);
+	return count;
+}
+
+/* Threads that are gone, or, if `final`, all.  Their recorders stay listed, and so are nobody else's, until their accounts
+ * are in a block; the session's lock is not held meanwhile, since threads that begin, and end, must not wait for a disk. */
+static void drain_recorders(struct session *session, bool final, bool *stuck)
+{
+	struct epf_ledger_entry entries[GONE_MAX];
+	struct gone gone[GONE_MAX];
+	for (size_t count; (count = collect_gone(session, final, gone)) > 0;) {
+		/* They may have filled regions since the last look, which must become blocks before their slots are cleared. */
+		enum failed failed = final ? at_end(session) : FAILED_WAITS;
+		drain_full(session, failed, stuck);
+		if (*stuck && !final)
+			return;
+		size_t closed = 0;
+		for (size_t i = 0; i < count; i++) {
+			gone[i].closed = close_account(session, gone[i].recorder, gone[i].end_ticks, &entries[closed],
+			                               final ? failed : FAILED_IS_LOST);
+			closed += gone[i].closed;
+		}
+		memcpy(scratch_block(session) + 1, entries, closed * sizeof(entries[0]));
+		int error = closed ? append_plain(session, EPF_BLOCK_LEDGER, closed * sizeof(entries[0])) : 0;
+		pthread_mutex_lock(&session->lock);
+		for (size_t i = 0; i < count; i++) {
+			/* Without its ledger block the slot keeps the account for whoever reads the file. */
+			if (gone[i].closed && !error)
+				slot_clear(session, gone[i].recorder->slot_index);
+			recorder_unlist(gone[i].recorder);
+		}
+		pthread_mutex_unlock(&session->lock);
+	}
+}
+
+/* ---- clocks and the run ---- */
+
+static void drain_host_pair(struct session *session, bool final)
+{
+	uint64_t now = clock_ticks();
+	if (!final && now < session->pair_due_ticks)
+		return;
+	session->pair_due_ticks = now + clock_ticks_per_second() / PAIR_INTERVAL_PER_SECOND;
+	struct epf_host_pair pair;
+	clock_pair_read(&pair);
+	memcpy(scratch_block(session) + 1, &pair, sizeof(pair));
+	append_plain(session, EPF_BLOCK_HOST_PAIRS, sizeof(pair));
+}
+
+void drain_begin_run(struct session *session, const struct epf_host_pair *start)
+{
+	struct epf_live *live = session->window.live;
+	STORE_RELAXED(&session->run_end_ticks, UINT64_MAX);
+	session->pair_due_ticks = 0;
+	session->quiet_visits = 0;
+	live->run_start = *start;
+	live->run_end_ticks = 0;
+	live->run_first_id = session->run_first_id;
+	STORE_RELEASE(&live->run, live->run + 1);
+	STORE_RELEASE(&live->flags, EPF_LIVE_RECORDING);
+}
+
+void drain_own_losses(struct session *session)
+{
+	struct epf_live *live = session->window.live;
+	struct epf_ledger_entry own = { .track = 0, .run = live->run };
+	uint64_t total = 0;
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		total += own.lost[reason] = LOAD_RELAXED(&live->lost[reason]);
+	own.lost_idless = total - own.lost[EPP_LOSS_TOO_LARGE];
+	if (!total)
+		return;
+	memcpy(scratch_block(session) + 1, &own, sizeof(own));
+	if (append_plain(session, EPF_BLOCK_LEDGER, sizeof(own))) {
+		session->accounts_due = true;
+		return;
+	}
+	pthread_mutex_lock(&session->lock);
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
+		__atomic_sub_fetch(&live->lost[reason], own.lost[reason], __ATOMIC_RELAXED);
+		session->lost_before[reason] += own.lost[reason];
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+static void finish_run(struct session *session)
+{
+	struct epf_live *live = session->window.live;
+	uint8_t *payload = (uint8_t *)(scratch_block(session) + 1);
+	drain_own_losses(session);
+	if (session->profilers_count) {
+		memcpy(payload, session->window.producers, EPF_PRODUCERS_BYTES);
+		session->accounts_due |= append_plain(session, EPF_BLOCK_PRODUCERS, EPF_PRODUCERS_BYTES) != 0;
+	}
+	struct epf_run run = { .run = live->run, .first_id = live->run_first_id, .start = live->run_start };
+	clock_pair_read(&run.end);
+	memcpy(payload, &run, sizeof(run));
+	session->accounts_due |= append_plain(session, EPF_BLOCK_RUN, sizeof(run)) != 0;
+	STORE_RELEASE(&live->flags, 0);
+}
+
+unsigned drain_visit(struct session *session, bool final)
+{
+	bool stuck = false;
+	unsigned emptied = drain_full(session, final ? at_end(session) : FAILED_WAITS, &stuck);
+	if (!stuck || final)
+		drain_recorders(session, final, &stuck);
+	report(session, tracks_drain(session));
+	drain_host_pair(session, final);
+	if (final)
+		finish_run(session);
+	return emptied;
+}

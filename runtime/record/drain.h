@@ -1,0 +1,18 @@
+/* From regions to blocks: what the helper does on a visit, and what ends a run. */
+#ifndef EPPROF_RECORD_DRAIN_H
+#define EPPROF_RECORD_DRAIN_H
+
+#include "record/session.h"
+
+/* One visit: full regions, threads that left, definitions, clock pairs.  `final`: all recorders are closed and nothing
+ * hands over any more; everything becomes blocks, the accounts are written, the run is over (state stays the caller's).
+ * The drain lock is held.  Returns how many regions it emptied. */
+unsigned drain_visit(struct session *session, bool final);
+
+/* Losses that belong to no slot become an entry of the ledger; such entries add up.  The drain lock is held. */
+void drain_own_losses(struct session *session);
+
+/* The run's first block is due: its start pair goes into the live page. */
+void drain_begin_run(struct session *session, const struct epf_host_pair *start);
+
+#endif

@@ -1,0 +1,457 @@
+/* Handing over: tracks found or made first (that takes the session's lock), then the mark, then records. */
+#include "record/handover.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ort_event.h"
+#include "record/args.h"
+#include "record/tracks.h"
+
+struct handed {
+	uint32_t track;
+	uint32_t category;
+	uint64_t start_ticks;
+	uint64_t end_ticks;
+	uint64_t parent;
+	epp_name name;
+	bool cut; /* it had more args than a record can hold */
+};
+
+/* What follows in this region is on `track`; there is room for one record more than is needed. */
+static inline void switch_track(struct recorder *recorder, uint32_t track)
+{
+	if (recorder->track_now == track)
+		return;
+	struct epf_record *change = (struct epf_record *)(void *)recorder->at;
+	change->id = track;
+	recorder_publish(recorder, change, EPF_NAME_TRACK_SWITCH, EPF_BITS(0, EPF_TRACK_SWITCH, 0, 0), 0);
+	recorder->track_now = track;
+}
+
+/* One complete record behind its track switch, in one region.  False: no room, and no id taken: the caller's loss. */
+static inline bool store(struct recorder *recorder, const struct handed *event, const epp_arg *args, size_t args_count)
+{
+	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (event->parent != 0));
+	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, event->parent) * sizeof(struct epf_arg);
+	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
+		return false;
+	switch_track(recorder, event->track);
+	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
+	record->start_ticks = event->start_ticks;
+	record->duration_ticks = event->end_ticks - event->start_ticks;
+	record->id = recorder_take_id(recorder);
+	args_publish(recorder, record, event->name,
+	             EPF_BITS(event->category, EPF_COMPLETE, 0, event->cut ? EPF_FLAG_CUT : 0), event->parent, args,
+	             &size);
+	return true;
+}
+
+static void store_pair(struct recorder *recorder, uint32_t track, uint64_t device, uint64_t host, uint64_t half_width)
+{
+	size_t bytes = 2 * EPF_RECORD_BYTES;
+	/* A pair is no event: without room it is not counted, the fit has others. */
+	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
+		return;
+	switch_track(recorder, track);
+	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
+	record->start_ticks = device;
+	record->duration_ticks = host;
+	record->id = half_width;
+	recorder_publish(recorder, record, EPF_NAME_CLOCK_PAIR, EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0), 0);
+}
+
+static struct recorder *enter(uintptr_t handle)
+{
+	struct recorder *recorder = recorder_find(handle, RECORDER_HANDOVER);
+	if (recorder && recorder_enter(recorder))
+		return recorder;
+	/* Closed between finding and entering: the run is over. */
+	return NULL;
+}
+
+/* ---- the host application's tracks ---- */
+
+epp_status *epp_track_create(epp_session *handle, const epp_track_options *options, epp_track *track)
+{
+	*track = 0;
+	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
+	if (!options || options->struct_size < sizeof(*options))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: options missing or of another size");
+	if (options->clock_kind > EPP_CLOCK_DURATION_ONLY)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: clock kind %u is unknown", options->clock_kind);
+	if (options->clock_kind != EPP_CLOCK_HOST && !options->ticks_per_second)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: a clock of its own needs ticks_per_second");
+	struct epf_track definition = {
+		.kind = EPF_TRACK_CUSTOM,
+		.clock_kind = options->clock_kind,
+		.clock_bits = options->clock_bits ? options->clock_bits : 64,
+		.ticks_per_second = options->ticks_per_second,
+		.device = options->device,
+		.stream = options->stream,
+		.producer = -1,
+	};
+	epp_status *status = NULL;
+	pthread_mutex_lock(&session->lock);
+	const struct epf_track *shared = options->clock_of ? tracks_get(session, options->clock_of) : NULL;
+	if (options->clock_of && !shared)
+		status = epp_status_create(EPP_INVALID_ARGUMENT, "track: clock_of %u is no track", options->clock_of);
+	else if (shared)
+		definition.clock = shared->clock;
+	else if (options->clock_kind != EPP_CLOCK_HOST)
+		definition.clock = ++session->clocks_end;
+	if (!status) {
+		*track = tracks_add(session, &definition, options->name ? options->name : "",
+		                    options->group ? options->group : "");
+		if (!*track)
+			status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u",
+			                           SESSION_TRACKS_MAX);
+	}
+	pthread_mutex_unlock(&session->lock);
+	return status;
+}
+
+void epp_event_complete(epp_session *handle, epp_track track, epp_category category, epp_name name, uint64_t start_ticks,
+                        uint64_t end_ticks, uint64_t parent, const epp_arg *args, size_t args_count)
+{
+	if (LOAD_RELAXED(&epp_recording_count) == 0)
+		return;
+	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
+	struct recorder *recorder = enter(of);
+	if (!recorder) {
+		const struct session *session = session_of(of);
+		if (session && LOAD_RELAXED(&session->pushes))
+			session_lose(of, EPP_LOSS_NO_SLOT, 1);
+		return;
+	}
+	bool refused = end_ticks < start_ticks || !tracks_get(recorder->session, track);
+	struct handed event = { track, category & 3u, start_ticks, end_ticks, parent, name ? name : EPF_NAME_NONE, false };
+	if (refused || !store(recorder, &event, args, args_count)) {
+		recorder_lose(recorder, refused ? EPP_LOSS_REFUSED : EPP_LOSS_NO_BUFFER);
+		COUNT_OWNED(&recorder->slot->lost_idless, 1);
+	}
+	recorder_leave(recorder);
+}
+
+void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ticks, uint64_t host_ticks,
+                        uint64_t half_width_ticks)
+{
+	if (LOAD_RELAXED(&epp_recording_count) == 0)
+		return;
+	struct recorder *recorder = enter(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!recorder)
+		return;
+	if (tracks_get(recorder->session, track))
+		store_pair(recorder, track, device_ticks, host_ticks, half_width_ticks);
+	recorder_leave(recorder);
+}
+
+/* ---- a profiler's ---- */
+
+void handover_lose(struct session_profiler *of, epp_loss reason, uint64_t count)
+{
+	ADD_RELAXED(&of->session->window.producers[of->producer].lost[reason], count);
+}
+
+void handover_begin_run(struct session_profiler *of)
+{
+	struct handover *handover = of->handover;
+	/* A push that the last run's end overtook may still be under way. */
+	pthread_mutex_lock(&of->session->lock);
+	handover->last = (EpprofLedger){ 0 };
+	handover->has_ledger = false;
+	handover->counted = 0;
+	pthread_mutex_unlock(&of->session->lock);
+}
+
+void handover_allow_waiting(struct session *session)
+{
+	struct recorder *recorder = recorder_find((uintptr_t)session_handle(session), RECORDER_HANDOVER);
+	if (recorder)
+		recorder->may_wait = true;
+}
+
+static uint32_t find_track(const struct handover_tracks *tracks, uint32_t clock, int32_t device, int64_t stream)
+{
+	uint32_t count = LOAD_ACQUIRE(&tracks->count);
+	for (uint32_t i = 0; i < count; i++)
+		if (tracks->all[i].stream == stream && tracks->all[i].device == device && tracks->all[i].clock == clock)
+			return tracks->all[i].track;
+	return 0;
+}
+
+/* The track of a device's stream, made if need be; 0: no room. */
+static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream)
+{
+	struct handover *handover = of->handover;
+	struct session *session = of->session;
+	struct handover_tracks *tracks = clock == HANDOVER_OFFSET_US ? &handover->added : &handover->pushed;
+	uint32_t track = clock == HANDOVER_OFFSET_US ? 0 : find_track(tracks, clock, device, stream);
+	if (track)
+		return track;
+	struct epf_track definition = {
+		.kind = EPF_TRACK_DEVICE, .device = device, .stream = stream, .producer = (int32_t)of->producer
+	};
+	char name[48], group[64];
+	pthread_mutex_lock(&session->lock);
+	if (clock == HANDOVER_OFFSET_US) {
+		if (handover->added_run != LOAD_ACQUIRE(&session->window.live->run))
+			tracks->count = 0;
+		handover->added_run = LOAD_ACQUIRE(&session->window.live->run);
+		definition.clock_kind = EPF_TRACK_CLOCK_OFFSET_US;
+		definition.clock_bits = 64;
+		definition.ticks_per_second = 1000000;
+		definition.run = LOAD_ACQUIRE(&session->window.live->run);
+		definition.bracket_ticks = of->after_ticks - of->before_ticks;
+		definition.offset_ns = of->offset_ns;
+		definition.thread_id = stream > 0 && stream <= UINT32_MAX ? (uint32_t)stream : 0;
+	} else {
+		definition.clock_kind = handover->clocks[clock].description.kind;
+		definition.clock_bits = handover->clocks[clock].description.bits;
+		definition.ticks_per_second = handover->clocks[clock].description.ticks_per_second;
+		definition.clock = handover->clocks[clock].number;
+	}
+	snprintf(name, sizeof(name), "stream %lld", (long long)stream);
+	if (device >= 0)
+		snprintf(group, sizeof(group), "%s device %d", of->label, device);
+	else
+		snprintf(group, sizeof(group), "%s", of->label);
+	uint32_t count = tracks->count;
+	track = find_track(tracks, clock, device, stream);
+	if (!track && count < HANDOVER_TRACKS_MAX && (track = tracks_add(session, &definition, name, group))) {
+		tracks->all[count].clock = clock;
+		tracks->all[count].device = device;
+		tracks->all[count].stream = stream;
+		tracks->all[count].track = track;
+		STORE_RELEASE(&tracks->count, count + 1);
+	}
+	pthread_mutex_unlock(&session->lock);
+	return track;
+}
+
+static void describe_clock(struct session_profiler *of, const EpprofClock *clock)
+{
+	struct handover *handover = of->handover;
+	struct session *session = of->session;
+	if (clock->id >= HANDOVER_CLOCKS_MAX || !clock->ticks_per_second || clock->kind < 1 || clock->kind > 2 ||
+	    clock->bits > 64)
+		return;
+	pthread_mutex_lock(&session->lock);
+	if (!handover->clocks[clock->id].number) {
+		handover->clocks[clock->id].description = *clock;
+		if (!clock->bits)
+			handover->clocks[clock->id].description.bits = 64;
+		struct epf_track definition = {
+			.kind = EPF_TRACK_DEVICE,
+			.clock_kind = clock->kind,
+			.clock = session->clocks_end + 1,
+			.clock_bits = handover->clocks[clock->id].description.bits,
+			.ticks_per_second = clock->ticks_per_second,
+			.device = -1,
+			.producer = (int32_t)of->producer,
+		};
+		uint32_t track = tracks_add(session, &definition, "clock", of->label);
+		if (track) {
+			session->clocks_end++;
+			handover->clocks[clock->id].track = track;
+			STORE_RELEASE(&handover->clocks[clock->id].number, definition.clock);
+		}
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+static bool clock_known(const struct handover *handover, uint32_t clock)
+{
+	return clock < HANDOVER_CLOCKS_MAX && LOAD_ACQUIRE(&handover->clocks[clock].number) != 0;
+}
+
+/* What cannot be kept is the profiler's loss.  `*known` is NULL at first, then spares the next call the search. */
+static inline void record(struct session_profiler *of, struct recorder **known, const struct handed *handed,
+                          const epp_arg *args, size_t args_count)
+{
+	struct recorder *recorder = handed->track ? *known : NULL;
+	if (handed->track && !(recorder && recorder_enter(recorder)))
+		*known = recorder = enter((uintptr_t)session_handle(of->session));
+	if (!recorder) {
+		handover_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
+		return;
+	}
+	if (!store(recorder, handed, args, args_count))
+		handover_lose(of, EPP_LOSS_NO_BUFFER, 1);
+	recorder_leave(recorder);
+}
+
+/* What one batch's events have in common.  Texts stay where they are while it is pushed, and the kit's events share them:
+ * so a text is known by its place. */
+#define PLACES_BITS 5
+struct pushing {
+	struct session_profiler *of;
+	struct recorder *recorder;
+	struct {
+		const char *text;
+		epp_name name;
+	} places[1u << PLACES_BITS];
+};
+
+static inline epp_name name_of(struct pushing *pushing, const char *text)
+{
+	size_t place = (size_t)((uintptr_t)text * 0x9e3779b97f4a7c15u >> (64 - PLACES_BITS));
+	if (pushing->places[place].text != text) {
+		pushing->places[place].text = text;
+		pushing->places[place].name = epp_name_intern(text);
+	}
+	return pushing->places[place].name;
+}
+
+static void push_event(struct pushing *pushing, const EpprofEvent *event)
+{
+	struct session_profiler *of = pushing->of;
+	epp_arg args[EPF_ARG_SLOTS_MAX];
+	size_t args_count = event->args ? event->args_count : 0;
+	if (!event->name || event->category > 3 || event->end_ticks < event->start_ticks ||
+	    !clock_known(of->handover, event->clock)) {
+		handover_lose(of, EPP_LOSS_REFUSED, 1);
+		return;
+	}
+	bool cut = args_count > EPF_ARG_SLOTS_MAX;
+	if (cut) {
+		args_count = EPF_ARG_SLOTS_MAX;
+		handover_lose(of, EPP_LOSS_TOO_LARGE, 1);
+	}
+	for (size_t i = 0; i < args_count; i++) {
+		const EpprofArg *arg = &event->args[i];
+		args[i] = (epp_arg){ .key = name_of(pushing, arg->key),
+			             .type = arg->type & 3u,
+			             .value.u64 = arg->number.u64 };
+		if (args[i].type == EPP_ARG_TEXT) {
+			args[i].value.text = arg->text;
+			args[i].text_bytes = arg->text ? arg->text_bytes : 0;
+		}
+	}
+	struct handed handed = {
+		.track = track_for(of, event->clock, event->device, event->stream),
+		.category = event->category,
+		.start_ticks = event->start_ticks,
+		.end_ticks = event->end_ticks,
+		.parent = event->parent,
+		.name = name_of(pushing, event->name),
+		.cut = cut,
+	};
+	record(of, &pushing->recorder, &handed, args, args_count);
+}
+
+static uint64_t lost_by(const EpprofLedger *ledger)
+{
+	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
+}
+
+/* The profiler's word is cumulative: what is new goes on top of what stands. */
+static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
+{
+	struct epf_producer *producer = &of->session->window.producers[of->producer];
+	pthread_mutex_lock(&of->session->lock);
+	EpprofLedger *last = &of->handover->last;
+	uint64_t lost = lost_by(now);
+	/* Counts that go back are no counts. */
+	if (now->emitted >= last->emitted && lost >= lost_by(last)) {
+		ADD_RELAXED(&producer->emitted, now->emitted - last->emitted - of->handover->counted);
+		ADD_RELAXED(&producer->lost[EPP_LOSS_PLUGIN], lost - lost_by(last));
+		*last = *now;
+		of->handover->counted = 0;
+		of->handover->has_ledger = true;
+	}
+	pthread_mutex_unlock(&of->session->lock);
+}
+
+/* Events of a profiler that does not count for itself. */
+static void count_emitted(struct session_profiler *of, uint64_t count)
+{
+	pthread_mutex_lock(&of->session->lock);
+	if (!of->handover->has_ledger) {
+		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, count);
+		of->handover->counted += count;
+	}
+	pthread_mutex_unlock(&of->session->lock);
+}
+
+void handover_push(void *session_profiler, const EpprofBatch *batch)
+{
+	struct session_profiler *of = session_profiler;
+	if (!batch || batch->struct_size < sizeof(*batch))
+		return;
+	size_t events_count = batch->events ? batch->events_count : 0;
+	if (!LOAD_RELAXED(&of->session->pushes)) {
+		/* Before a run, or after: whatever it says of itself, these came and are lost. */
+		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, events_count);
+		handover_lose(of, EPP_LOSS_AFTER_END, events_count);
+		return;
+	}
+	if (!batch->ledger && events_count)
+		count_emitted(of, events_count);
+	for (size_t i = 0; batch->clocks && i < batch->clocks_count; i++)
+		describe_clock(of, &batch->clocks[i]);
+	struct recorder *recorder = batch->pairs && batch->pairs_count ? enter((uintptr_t)session_handle(of->session))
+	                                                               : NULL;
+	for (size_t i = 0; recorder && i < batch->pairs_count; i++) {
+		const EpprofClockPair *pair = &batch->pairs[i];
+		if (clock_known(of->handover, pair->clock))
+			store_pair(recorder, of->handover->clocks[pair->clock].track, pair->device_ticks,
+			           pair->host_ticks, pair->half_width_ticks);
+	}
+	if (recorder)
+		recorder_leave(recorder);
+	struct pushing pushing = { .of = of };
+	for (size_t i = 0; i < events_count; i++)
+		push_event(&pushing, &batch->events[i]);
+	if (batch->ledger)
+		take_ledger(of, batch->ledger);
+}
+
+/* ---- ONNX Runtime's microseconds ---- */
+
+static uint64_t correlation(const OrtProfilingEvent *event)
+{
+	for (uint32_t i = 0; i < event->args_count; i++)
+		if (event->keys[i] && event->values[i] && !strcmp(event->keys[i], "ort_correlation_id"))
+			return strtoull(event->values[i], NULL, 10);
+	return 0;
+}
+
+void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
+{
+	count_emitted(of, 1);
+	int64_t start = event ? event->timestamp_us : 0, duration = event ? event->duration_us : -1;
+	/* The rule: an event must have a name, a known category and a duration.  A clock that drifts may put it outside the run,
+	 * which the timeline shows; by more than the run's own length, and more than a second, it is no time at all. */
+	int64_t outside_us = (int64_t)run_us > 1000000 ? (int64_t)run_us : 1000000;
+	if (!event || !event->name || event->category < 0 || event->category > 3 || duration < 0 ||
+	    start > INT64_MAX - duration || start + duration < -outside_us || start > (int64_t)run_us + outside_us) {
+		handover_lose(of, EPP_LOSS_REFUSED, 1);
+		return;
+	}
+	epp_arg args[EPF_ARG_SLOTS_MAX];
+	size_t args_count = 0;
+	bool cut = event->args_count > EPF_ARG_SLOTS_MAX;
+	if (cut)
+		handover_lose(of, EPP_LOSS_TOO_LARGE, 1);
+	for (uint32_t i = 0; i < event->args_count && i < EPF_ARG_SLOTS_MAX; i++)
+		if (event->keys[i] && event->values[i])
+			args[args_count++] = (epp_arg){ .key = epp_name_intern(event->keys[i]),
+				                        .type = EPP_ARG_TEXT,
+				                        .value.text = event->values[i],
+				                        .text_bytes = strlen(event->values[i]) };
+	struct handed handed = {
+		.track = track_for(of, HANDOVER_OFFSET_US, event->process_id, event->thread_id),
+		.category = (uint32_t)event->category,
+		.start_ticks = (uint64_t)start,
+		.end_ticks = (uint64_t)(start + duration),
+		.parent = correlation(event),
+		.name = epp_name_intern(event->name),
+		.cut = cut,
+	};
+	struct recorder *recorder = NULL;
+	record(of, &recorder, &handed, args, args_count);
+}

@@ -1,0 +1,24 @@
+/* The helper: one thread a process, which empties the windows of all sessions.
+ *
+ * While something is recorded it looks every 2 ms; when nothing was for a while, ten times a second; when no session
+ * records or drains, not at all.  A recorder that takes chunks quickly while the helper sleeps long wakes it, which is the
+ * one system call that recording can make, once a burst. */
+#ifndef EPPROF_RECORD_HELPER_H
+#define EPPROF_RECORD_HELPER_H
+
+#include "record/session.h"
+
+/* Starts the thread if there is none, and has it visit the session until helper_remove. */
+epp_status *helper_add(struct session *session);
+/* Returns when the helper is not inside the session any more.  Not from the helper itself, not with its locks held. */
+void helper_remove(struct session *session);
+
+/* Has it look now; does nothing if it is awake.  Any thread. */
+void helper_wake(void);
+
+/* How often it has looked, for tests and the bench. */
+uint64_t helper_visits(void);
+
+void helper_fork_child(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* The library in its process: what happens at load, at fork and at exit, and the default session. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/gate.h"
+#include "epprof/epprof.h"
+#include "record/describe.h"
+#include "record/helper.h"
+#include "record/process.h"
+#include "record/session.h"
+
+const char *epp_version(void)
+{
+	return EPPROF_VERSION;
+}
+
+epp_session *epp_session_default(void)
+{
+	return (epp_session *)LOAD_RELAXED(&session_default_handle);
+}
+
+static void fork_child(void)
+{
+	name_fork_child();
+	gate_setup();
+	epp_recording_count = 0;
+	session_default_handle = 0;
+	helper_fork_child();
+	window_fork_child();
+	block_writer_fork_child();
+	session_fork_child();
+	recorder_fork_child();
+}
+
+/* EPPROF_OUTPUT=file.epp: a library has nobody to tell if it cannot be followed; epp_session_default is NULL then. */
+static void start_default(void)
+{
+	/* Not for a program with more rights than who started it. */
+	const char *path = secure_getenv("EPPROF_OUTPUT");
+	/* epprof's own command reads traces: it must not write over the one that it was asked to read. */
+	if (!path || !*path || !strcmp(program_invocation_short_name, "epprof"))
+		return;
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	epp_status *status = epp_session_create(&options, &session);
+	if (!status && (status = epp_session_start(session))) {
+		epp_session_release(session);
+		session = NULL;
+	}
+	epp_status_release(status);
+	STORE_RELEASE(&session_default_handle, (uintptr_t)session);
+}
+
+static void set_up(void)
+{
+	clock_setup();
+	gate_setup();
+	describe_setup();
+	recorder_setup();
+	pthread_atfork(name_fork_prepare, name_fork_parent, fork_child);
+}
+
+void process_setup(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, set_up);
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	process_setup();
+	start_default();
+}
+
+/* The helper still runs here: exit ends threads only after this. */
+__attribute__((destructor)) static void unload(void)
+{
+	epp_session *session = epp_session_default();
+	STORE_RELEASE(&session_default_handle, 0);
+	if (session)
+		epp_session_release(session);
+}

@@ -1,0 +1,365 @@
+/* Recorders: made at a thread's first event in a session, found again through a cache of one, given chunks and ids,
+ * retired at the thread's exit. */
+#include "record/recorder.h"
+
+#include <bsd/string.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/helper.h"
+#include "record/session.h"
+#include "record/tracks.h"
+
+/* How many chunks may go between two visits before a sleeping helper is woken. */
+#define CHUNKS_BEFORE_WAKE 8u
+/* A worker waits this long for the helper to make progress before it gives an event up. */
+#define WAIT_STEP_NS 200000
+#define WAIT_STEPS_MAX 25000
+
+SLIST_HEAD(recorder_list, recorder);
+
+/* What a thread has, beside its cache; freed by its exit. */
+struct thread {
+	struct recorder_list recorders;
+};
+
+__thread struct recorder_cache recorder_cache __attribute__((tls_model("initial-exec"))) = {
+	.handle = RECORDER_CACHE_EMPTY,
+};
+static __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
+
+uint32_t epp_recording_count;
+uintptr_t session_default_handle;
+
+static pthread_key_t exit_key;
+static uint64_t ids_next;
+
+static void cache(uintptr_t handle, struct recorder *recorder)
+{
+	recorder_cache.handle = handle;
+	recorder_cache.recorder = recorder;
+}
+
+static void retire(struct recorder *recorder)
+{
+	struct session *session = recorder->session;
+	pthread_mutex_lock(&session->lock);
+	bool listed = recorder->listed;
+	__atomic_fetch_or(&recorder->obstacles, RECORDER_CLOSED, __ATOMIC_RELAXED);
+	recorder->left_ticks = clock_ticks();
+	recorder->owner_gone = true;
+	bool wake = LOAD_RELAXED(&session->slots_free) < EPF_SLOT_COUNT / 2;
+	pthread_mutex_unlock(&session->lock);
+	if (!listed)
+		free(recorder);
+	else if (wake)
+		helper_wake();
+}
+
+static void thread_exit(void *argument)
+{
+	struct thread *thread = argument;
+	cache(RECORDER_CACHE_EMPTY, NULL);
+	this_thread = NULL;
+	while (!SLIST_EMPTY(&thread->recorders)) {
+		struct recorder *recorder = SLIST_FIRST(&thread->recorders);
+		SLIST_REMOVE_HEAD(&thread->recorders, thread_link);
+		retire(recorder);
+	}
+	free(thread);
+}
+
+static void seed_ids(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	STORE_RELAXED(&ids_next, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+}
+
+void recorder_setup(void)
+{
+	pthread_key_create(&exit_key, thread_exit);
+	seed_ids();
+}
+
+void recorder_fork_child(void)
+{
+	/* The sessions are gone, so what pointed to them is too; the ids of the parent go on in the parent. */
+	cache(RECORDER_CACHE_EMPTY, NULL);
+	if (this_thread)
+		SLIST_INIT(&this_thread->recorders);
+	seed_ids();
+}
+
+uint64_t recorder_id_block(void)
+{
+	return ADD_RELAXED(&ids_next, RECORDER_ID_BLOCK);
+}
+
+uint64_t recorder_next_ids(struct recorder *recorder)
+{
+	struct epf_slot *slot = recorder->slot;
+	uint64_t first = recorder_id_block();
+	STORE_RELAXED(&slot->id_blocks, slot->id_blocks + (slot->id_block_end ? 1 : 0));
+	STORE_RELAXED(&slot->next_id, first);
+	STORE_RELAXED(&slot->id_block_first, first);
+	STORE_RELAXED(&slot->id_block_end, first + RECORDER_ID_BLOCK);
+	return first;
+}
+
+/* ---- chunks ---- */
+
+static uint32_t chunk_take(struct session *session)
+{
+	uint64_t head = LOAD_ACQUIRE(&session->chunks_head);
+	for (;;) {
+		uint32_t index = (uint32_t)head;
+		if (!index)
+			return RECORDER_NO_CHUNK;
+		/* The tag makes the exchange fail if the chunk was taken and put back since: what is read here is then void. */
+		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&session->chunk_next[index - 1]);
+		if (__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
+		                                __ATOMIC_ACQUIRE)) {
+			STORE_RELAXED(&session->chunk_state[index - 1], REGION_TAKEN);
+			uint32_t left = __atomic_sub_fetch(&session->chunks_free, 1, __ATOMIC_RELAXED);
+			if (left + CHUNKS_BEFORE_WAKE < LOAD_RELAXED(&session->chunks_free_at_visit))
+				helper_wake();
+			return index - 1;
+		}
+	}
+}
+
+void recorder_chunk_free(struct session *session, uint32_t chunk)
+{
+	STORE_RELAXED(&session->chunk_state[chunk], REGION_FREE);
+	uint64_t head = LOAD_RELAXED(&session->chunks_head);
+	uint64_t next;
+	do {
+		STORE_RELAXED(&session->chunk_next[chunk], (uint16_t)head);
+		next = ((head >> 32) + 1) << 32 | (chunk + 1);
+	} while (!__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
+	                                      __ATOMIC_RELAXED));
+	ADD_RELAXED(&session->chunks_free, 1);
+}
+
+/* Fills in a region's header; the last store makes it count. */
+static void region_begin(struct recorder *recorder, struct epf_region *region, size_t region_bytes)
+{
+	struct session *session = recorder->session;
+	struct epf_slot *slot = recorder->slot;
+	uint64_t sequence = region->sequence;
+	if (!sequence) {
+		sequence = ADD_RELAXED(&session->next_sequence, 1);
+		STORE_RELAXED(&region->sequence, sequence);
+	}
+	uint32_t depth = slot->depth;
+	uint64_t *ids = (uint64_t *)(void *)(region + 1);
+	for (uint32_t i = 0; i < depth; i++)
+		ids[i] = slot->open[i].id;
+	region->run = slot->run;
+	region->track = slot->track;
+	region->slot = recorder->slot_index;
+	region->open_count = depth;
+	region->first_id = slot->next_id;
+	STORE_RELEASE(&region->sequence_used, sequence);
+	recorder->region = region;
+	recorder->track_now = 0;
+	recorder->at = (uint8_t *)(region + 1) + (depth + 3) / 4 * 32;
+	recorder->limit = (uint8_t *)region + region_bytes;
+}
+
+/* The region is full: from here on it is the drain's. */
+static void region_leave(struct recorder *recorder)
+{
+	struct session *session = recorder->session;
+	if (!recorder->region)
+		return;
+	uint8_t *state = recorder->chunk == RECORDER_NO_CHUNK ? &session->slot_region_state[recorder->slot_index]
+	                                                      : &session->chunk_state[recorder->chunk];
+	recorder->region = NULL;
+	recorder->at = recorder->limit = NULL;
+	STORE_RELEASE(state, REGION_FULL);
+}
+
+bool recorder_next_region(struct recorder *recorder, size_t bytes)
+{
+	struct session *session = recorder->session;
+	region_leave(recorder);
+	uint32_t chunk = chunk_take(session);
+	for (int i = 0; chunk == RECORDER_NO_CHUNK && recorder->may_wait && i < WAIT_STEPS_MAX; i++) {
+		helper_wake();
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_STEP_NS }, NULL);
+		chunk = chunk_take(session);
+	}
+	if (chunk == RECORDER_NO_CHUNK) {
+		/* Waited for once and in vain: nobody empties any. */
+		recorder->may_wait = false;
+		return false;
+	}
+	recorder->chunk = chunk;
+	region_begin(recorder, (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES),
+	             EPF_CHUNK_BYTES);
+	return (size_t)(recorder->limit - recorder->at) >= bytes;
+}
+
+/* ---- making and finding ---- */
+
+/* A free slot, and what stands in it before its first event; session->lock is held. */
+static bool slot_open(struct session *session, struct recorder *recorder)
+{
+	uint32_t index = 0;
+	while (index < EPF_SLOT_COUNT && session->slot_taken[index])
+		index++;
+	if (index == EPF_SLOT_COUNT)
+		return false;
+	struct epf_slot *slot = &session->window.slots[index];
+	char name[32] = "";
+	prctl(PR_GET_NAME, name);
+	memcpy(slot->thread_name, name, sizeof(slot->thread_name));
+	slot->thread_id = (uint32_t)syscall(SYS_gettid);
+	if (recorder->use == RECORDER_HANDOVER)
+		strlcat(name, " (handed over)", sizeof(name));
+	struct epf_track track = {
+		.kind = EPF_TRACK_THREAD,
+		.thread_id = slot->thread_id,
+		.device = -1,
+		.producer = -1,
+		.run = 0,
+	};
+	slot->track = tracks_add(session, &track, name, "");
+	if (!slot->track)
+		return false;
+	session->slot_taken[index] = 1;
+	STORE_RELAXED(&session->slots_free, session->slots_free - 1);
+	if (index >= session->slots_used)
+		STORE_RELAXED(&session->slots_used, index + 1);
+	slot->run = LOAD_ACQUIRE(&session->window.live->run);
+	slot->depth = 0;
+	slot->id_blocks = 0;
+	slot->id_block_end = 0;
+	recorder->slot = slot;
+	recorder->slot_index = index;
+	recorder->chunk = RECORDER_NO_CHUNK;
+	recorder_next_ids(recorder);
+	STORE_RELAXED(&session->slot_region_state[index], REGION_TAKEN);
+	region_begin(recorder, (struct epf_region *)(void *)slot->region, EPF_SLOT_REGION_BYTES);
+	STORE_RELEASE(&slot->state, EPF_SLOT_IN_USE);
+	return true;
+}
+
+static bool accepts(const struct session *session, enum recorder_use use)
+{
+	return use == RECORDER_HANDOVER ? LOAD_ACQUIRE(&session->pushes) != 0
+	                                : LOAD_RELAXED(&session->state) == SESSION_RECORDING;
+}
+
+static struct recorder *make(struct thread *thread, uintptr_t handle, enum recorder_use use)
+{
+	struct session *session = session_of(handle);
+	if (!session || !accepts(session, use) || LOAD_RELAXED(&session->slots_free) == 0)
+		return NULL;
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	bool made = false;
+	pthread_mutex_lock(&session->lock);
+	if (recorder && (uintptr_t)session_handle(session) == handle && accepts(session, use)) {
+		recorder->session = session;
+		recorder->session_handle = handle;
+		recorder->use = use;
+		recorder->calls = use == RECORDER_EVENTS ? session->calls : NULL;
+		recorder->obstacles = clock_is_fast() ? 0 : RECORDER_SLOW_CLOCK;
+		made = slot_open(session, recorder);
+		if (made) {
+			recorder->listed = true;
+			LIST_INSERT_HEAD(&session->recorders, recorder, session_link);
+		}
+	}
+	pthread_mutex_unlock(&session->lock);
+	if (!made) {
+		free(recorder);
+		return NULL;
+	}
+	SLIST_INSERT_HEAD(&thread->recorders, recorder, thread_link);
+	helper_wake();
+	return recorder;
+}
+
+/* Frees the thread's recorders of runs that are over. */
+static void sweep(struct thread *thread)
+{
+	struct recorder *recorder = SLIST_FIRST(&thread->recorders), *next;
+	for (; recorder; recorder = next) {
+		next = SLIST_NEXT(recorder, thread_link);
+		if (!recorder_is_closed(recorder))
+			continue;
+		pthread_mutex_lock(&recorder->session->lock);
+		bool listed = recorder->listed;
+		pthread_mutex_unlock(&recorder->session->lock);
+		if (!listed) {
+			SLIST_REMOVE(&thread->recorders, recorder, recorder, thread_link);
+			if (recorder_cache.recorder == recorder)
+				cache(RECORDER_CACHE_EMPTY, NULL);
+			free(recorder);
+		}
+	}
+}
+
+struct recorder *recorder_find(uintptr_t handle, enum recorder_use use)
+{
+	if (!this_thread) {
+		this_thread = calloc(1, sizeof(*this_thread));
+		if (!this_thread)
+			return NULL;
+		pthread_setspecific(exit_key, this_thread);
+	}
+	if (recorder_cache.in_callback && use == RECORDER_EVENTS)
+		return NULL;
+	struct recorder *recorder;
+	SLIST_FOREACH(recorder, &this_thread->recorders, thread_link)
+		if (recorder->session_handle == handle && recorder->use == use && !recorder_is_closed(recorder))
+			break;
+	if (!recorder) {
+		sweep(this_thread);
+		recorder = make(this_thread, handle, use);
+	}
+	return recorder;
+}
+
+struct recorder *recorder_enter_any(epp_session *session)
+{
+	/* A closed one in the cache is passed over by recorder_find, which knows if the session was started again. */
+	if (recorder_cache.handle == (uintptr_t)session && recorder_enter(recorder_cache.recorder))
+		return recorder_cache.recorder;
+	if (LOAD_RELAXED(&epp_recording_count) == 0)
+		return NULL;
+	uintptr_t handle = session ? (uintptr_t)session : LOAD_RELAXED(&session_default_handle);
+	struct recorder *recorder = recorder_find(handle, RECORDER_EVENTS);
+	if (!recorder || !recorder_enter(recorder))
+		return NULL;
+	cache((uintptr_t)session, recorder);
+	return recorder;
+}
+
+struct recorder *recorder_enter_new(epp_session *session)
+{
+	struct recorder *recorder = recorder_enter_any(session);
+	if (recorder || recorder_cache.in_callback || LOAD_RELAXED(&epp_recording_count) == 0)
+		return recorder;
+	uintptr_t handle = session ? (uintptr_t)session : LOAD_RELAXED(&session_default_handle);
+	struct session *of = session_of(handle);
+	if (of && LOAD_RELAXED(&of->state) == SESSION_RECORDING)
+		session_lose(handle, EPP_LOSS_NO_SLOT, 1);
+	return NULL;
+}
+
+void recorder_unlist(struct recorder *recorder)
+{
+	LIST_REMOVE(recorder, session_link);
+	recorder->listed = false;
+	if (recorder->owner_gone)
+		free(recorder);
+}

@@ -1,0 +1,253 @@
+/* A run: start, end, wait; and release, which ends one.
+ *
+ *   IDLE -start-> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself) -> IDLE
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/gate.h"
+#include "record/drain.h"
+#include "record/helper.h"
+#include "record/session.h"
+#include "record/tracks.h"
+
+/* Without membarrier a recorder that has not seen `closed` yet gets this long to leave. */
+#define GRACE_NS 5000000
+
+static epp_status *not_a_session(const char *call)
+{
+	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", call);
+}
+
+void session_close_recorders(struct session *session, enum recorder_use use)
+{
+	struct recorder *recorder;
+	pthread_mutex_lock(&session->lock);
+	bool any = false;
+	LIST_FOREACH(recorder, &session->recorders, session_link)
+		if (recorder->use == (uint32_t)use) {
+			__atomic_fetch_or(&recorder->obstacles, RECORDER_CLOSED, __ATOMIC_RELAXED);
+			any = true;
+		}
+	if (any && !gate_barrier()) {
+		session->unsafe_to_unmap = true;
+		nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
+	}
+	/* A record takes nanoseconds, and what holds a mark takes no lock of ours. */
+	LIST_FOREACH(recorder, &session->recorders, session_link)
+		while (recorder->use == (uint32_t)use && !recorder->owner_gone &&
+		       LOAD_ACQUIRE(&recorder->mark) == MARK_RECORDING)
+			sched_yield();
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* Waits for IDLE; the lock is held.  `deadline` NULL: for ever.  False: too late. */
+static bool wait_idle(struct session *session, const struct timespec *deadline)
+{
+	while (session->state != SESSION_IDLE) {
+		int error = deadline ? pthread_cond_timedwait(&session->changed, &session->lock, deadline)
+		                     : pthread_cond_wait(&session->changed, &session->lock);
+		if (error == ETIMEDOUT)
+			return session->state == SESSION_IDLE;
+	}
+	return true;
+}
+
+epp_status *epp_session_start(epp_session *handle)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	if (!session)
+		return not_a_session("start");
+	pthread_mutex_lock(&session->lock);
+	if (session->release_wanted) {
+		pthread_mutex_unlock(&session->lock);
+		return not_a_session("start");
+	}
+	if (session->state == SESSION_RECORDING) {
+		pthread_mutex_unlock(&session->lock);
+		return epp_status_create(EPP_UNAVAILABLE, "start: the session records already");
+	}
+	wait_idle(session, NULL);
+	pthread_mutex_unlock(&session->lock);
+	EPP_TRY(helper_add(session));
+
+	struct epf_host_pair start;
+	clock_pair_read(&start);
+	session->run_first_id = recorder_id_block();
+	session->orphans_at = 0;
+	session->run_end_ticks = UINT64_MAX;
+	if (!calls_prepare(session, start.ticks)) {
+		helper_remove(session);
+		return epp_status_create(EPP_OUT_OF_MEMORY, "start: out of memory");
+	}
+	pthread_mutex_lock(&session->drain_lock);
+	drain_begin_run(session, &start);
+	pthread_mutex_unlock(&session->drain_lock);
+	STORE_RELEASE(&session->pushes, 1);
+	calls_start_profiling(session);
+	pthread_mutex_lock(&session->lock);
+	STORE_RELEASE(&session->state, SESSION_RECORDING);
+	pthread_mutex_unlock(&session->lock);
+	ADD_RELAXED(&epp_recording_count, 1);
+	session_tell(session);
+	/* In memory nothing is due before the first event, whose recorder wakes the helper: short sessions stay short. */
+	if (session->window.fd >= 0)
+		helper_wake();
+	return NULL;
+}
+
+static void stop_handovers(struct session *session)
+{
+	STORE_RELEASE(&session->pushes, 0);
+	session_close_recorders(session, RECORDER_HANDOVER);
+	pthread_mutex_lock(&session->lock);
+	STORE_RELEASE(&session->state, SESSION_DRAINING);
+	pthread_mutex_unlock(&session->lock);
+}
+
+static void *ask_profilers(void *argument)
+{
+	struct session *session = argument;
+	calls_end_profiling(session);
+	stop_handovers(session);
+	helper_wake();
+	return NULL;
+}
+
+/* EndProfiling is foreign code and may take seconds: a thread of its own. */
+static void spawn_worker(struct session *session)
+{
+	pthread_t worker;
+	sigset_t all, before;
+	sigfillset(&all);
+	/* The process's signals are not for this thread. */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&worker, NULL, ask_profilers, session);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		ask_profilers(session);
+	else
+		pthread_detach(worker);
+}
+
+bool session_finish_run(struct session *session)
+{
+	drain_visit(session, true);
+	pthread_mutex_lock(&session->lock);
+	STORE_RELEASE(&session->state, SESSION_IDLE);
+	bool release = session->release_wanted;
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->lock);
+	return release;
+}
+
+static void drain_here(struct session *session)
+{
+	pthread_mutex_lock(&session->drain_lock);
+	/* The helper may have been quicker. */
+	if (LOAD_ACQUIRE(&session->state) == SESSION_DRAINING)
+		session_finish_run(session);
+	pthread_mutex_unlock(&session->drain_lock);
+	session_tell(session);
+}
+
+epp_status *epp_session_end(epp_session *handle)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	if (!session)
+		return not_a_session("end");
+	bool profilers = session->profilers_count != 0;
+	pthread_mutex_lock(&session->lock);
+	if (session->state != SESSION_RECORDING) {
+		pthread_mutex_unlock(&session->lock);
+		return NULL;
+	}
+	STORE_RELEASE(&session->state, SESSION_ASKING);
+	pthread_mutex_unlock(&session->lock);
+	__atomic_sub_fetch(&epp_recording_count, 1, __ATOMIC_RELAXED);
+	session_close_recorders(session, RECORDER_EVENTS);
+	STORE_RELEASE(&session->run_end_ticks, clock_ticks());
+	session->window.live->run_end_ticks = session->run_end_ticks;
+	if (profilers) {
+		spawn_worker(session);
+		return NULL;
+	}
+	stop_handovers(session);
+	if (session->window.fd < 0)
+		drain_here(session);
+	else
+		helper_wake();
+	return NULL;
+}
+
+static struct timespec deadline_after(uint64_t ns)
+{
+	struct timespec deadline;
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	uint64_t sum = (uint64_t)deadline.tv_nsec + ns % 1000000000u;
+	deadline.tv_sec += (time_t)(ns / 1000000000u + sum / 1000000000u);
+	deadline.tv_nsec = (long)(sum % 1000000000u);
+	return deadline;
+}
+
+epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	if (!session)
+		return not_a_session("wait");
+	struct timespec deadline = deadline_after(timeout_ns == UINT64_MAX ? 0 : timeout_ns);
+	pthread_mutex_lock(&session->lock);
+	bool recording = session->state == SESSION_RECORDING;
+	bool idle = !recording && wait_idle(session, timeout_ns == UINT64_MAX ? NULL : &deadline);
+	pthread_mutex_unlock(&session->lock);
+	if (recording)
+		return epp_status_create(EPP_UNAVAILABLE, "wait: the session still records");
+	if (!idle)
+		return epp_status_create(EPP_TIMEOUT, "wait: the run was not written in time");
+	session_tell(session);
+	pthread_mutex_lock(&session->error_lock);
+	epp_status *status = session->first_error;
+	session->first_error = NULL;
+	pthread_mutex_unlock(&session->error_lock);
+	return status;
+}
+
+/* True: it has come to its end just now. */
+static bool leave_to_helper(struct session *session)
+{
+	pthread_mutex_lock(&session->error_lock);
+	/* What the host gave for its log may be gone when release has returned. */
+	session->log = NULL;
+	pthread_mutex_unlock(&session->error_lock);
+	pthread_mutex_lock(&session->lock);
+	bool idle = session->state == SESSION_IDLE;
+	session->release_wanted = !idle;
+	pthread_mutex_unlock(&session->lock);
+	return idle;
+}
+
+void epp_session_release(epp_session *handle)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	if (!session)
+		return;
+	epp_status_release(epp_session_end(handle));
+	struct timespec deadline = deadline_after(session->release_timeout_ns);
+	pthread_mutex_lock(&session->lock);
+	bool released = session->release_wanted;
+	bool idle = !released && wait_idle(session, &deadline);
+	bool hangs = !released && session->state == SESSION_ASKING;
+	pthread_mutex_unlock(&session->lock);
+	if (released)
+		return;
+	if (!idle) {
+		if (hangs)
+			calls_blame_hanging(session);
+		session_tell(session);
+		idle = leave_to_helper(session);
+	}
+	if (idle)
+		session_free(session);
+}

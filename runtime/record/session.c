@@ -1,0 +1,342 @@
+/* Sessions' lives: the table, creation, attaching, release. */
+#include "record/session.h"
+
+#include <bsd/string.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/profiler_registry.h"
+#include "record/describe.h"
+#include "record/drain.h"
+#include "record/handover.h"
+#include "record/helper.h"
+#include "record/process.h"
+#include "record/tracks.h"
+
+#define INDEX_BITS 10
+#define MEMORY_BYTES_DEFAULT (256ull << 20)
+#define RELEASE_TIMEOUT_DEFAULT_NS 1000000000ull
+#define API_VERSION_MIN 25u
+
+_Static_assert(1u << INDEX_BITS == SESSION_COUNT_MAX, "an index fits");
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct session *table[SESSION_COUNT_MAX]; /* entries are made once and never freed */
+
+epp_session *session_handle(const struct session *session)
+{
+	/* Two low bits keep it apart from RECORDER_CACHE_EMPTY and from anything that was ever a pointer to a session. */
+	return (epp_session *)(uintptr_t)((session->generation << INDEX_BITS | session->index) << 2 | 2);
+}
+
+struct session *session_of(uintptr_t handle)
+{
+	if ((handle & 3) != 2)
+		return NULL;
+	struct session *session = LOAD_ACQUIRE(&table[handle >> 2 & (SESSION_COUNT_MAX - 1)]);
+	return session && LOAD_ACQUIRE(&session->generation) == handle >> 2 >> INDEX_BITS ? session : NULL;
+}
+
+static void changed_init(struct session *session)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&session->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* An entry of the table, as good as new; NULL: no memory or 1,024 sessions at once. */
+static struct session *entry_take(void)
+{
+	struct session *session = NULL;
+	pthread_mutex_lock(&table_lock);
+	for (uint32_t i = 0; i < SESSION_COUNT_MAX && !session; i++) {
+		if (!table[i]) {
+			session = calloc(1, sizeof(*session));
+			if (!session)
+				break;
+			session->index = i;
+			session->generation = 1;
+			session->scratch = malloc(SESSION_SCRATCH_BYTES);
+			pthread_mutex_init(&session->drain_lock, NULL);
+			pthread_mutex_init(&session->lock, NULL);
+			pthread_mutex_init(&session->log_lock, NULL);
+			pthread_mutex_init(&session->error_lock, NULL);
+			changed_init(session);
+			session->state = SESSION_IDLE;
+			STORE_RELEASE(&table[i], session);
+		} else if (LOAD_ACQUIRE(&table[i]->state) == SESSION_FREE) {
+			session = table[i];
+			STORE_RELAXED(&session->state, SESSION_IDLE);
+		}
+	}
+	pthread_mutex_unlock(&table_lock);
+	if (session && !session->scratch && !(session->scratch = malloc(SESSION_SCRATCH_BYTES))) {
+		STORE_RELEASE(&session->state, SESSION_FREE);
+		return NULL;
+	}
+	return session;
+}
+
+/* Back into the table; stale handles stop matching.  What starts at `path` begins again as zero. */
+static void entry_return(struct session *session)
+{
+	/* Whoever follows a stale handle looks under one of these locks. */
+	pthread_mutex_lock(&session->lock);
+	pthread_mutex_lock(&session->error_lock);
+	STORE_RELEASE(&session->generation, session->generation + 1);
+	size_t first = offsetof(struct session, path);
+	memset((char *)session + first, 0, offsetof(struct session, scratch) - first);
+	session->window.fd = session->writer.fd = -1;
+	pthread_mutex_unlock(&session->error_lock);
+	pthread_mutex_unlock(&session->lock);
+	STORE_RELEASE(&session->state, SESSION_FREE);
+}
+
+static epp_status *check_options(const epp_session_options *options, epp_session_options *known)
+{
+	memset(known, 0, sizeof(*known));
+	if (!options)
+		return NULL;
+	if (options->struct_size < offsetof(epp_session_options, policy))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: struct_size %zu is too small",
+		                         options->struct_size);
+	for (size_t i = sizeof(*known); i < options->struct_size; i++)
+		if (((const char *)options)[i])
+			return epp_status_create(EPP_INVALID_ARGUMENT,
+			                         "session options: unknown to this version (byte %zu)", i);
+	memcpy(known, options, options->struct_size < sizeof(*known) ? options->struct_size : sizeof(*known));
+	if (known->policy == EPP_POLICY_RING)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: the ring policy is not in this version");
+	if (known->policy > EPP_POLICY_STOP)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: policy %u is unknown", known->policy);
+	if (known->policy == EPP_POLICY_STOP && known->max_bytes < EPF_SEGMENT_BYTES)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: stop needs max_bytes of at least 1 MiB");
+	return NULL;
+}
+
+static void chunks_reset(struct session *session)
+{
+	for (uint32_t i = 0; i < EPF_CHUNK_COUNT; i++)
+		session->chunk_next[i] = (uint16_t)(i + 1 < EPF_CHUNK_COUNT ? i + 2 : 0);
+	session->chunks_head = 1;
+	session->chunks_free = session->chunks_free_at_visit = EPF_CHUNK_COUNT;
+}
+
+epp_status *epp_session_create(const epp_session_options *given, epp_session **handle)
+{
+	epp_session_options options;
+	*handle = NULL;
+	process_setup();
+	EPP_TRY(check_options(given, &options));
+	struct session *session = entry_take();
+	if (!session)
+		return epp_status_no_memory();
+	struct epf_header header = { 0 };
+	describe_process(&header, options.label);
+	header.policy = options.policy;
+	epp_status *status = NULL;
+	if (options.path) {
+		session->path = describe_path(options.path);
+		status = session->path ? window_open_file(session->path, options.overwrite, &header, &session->window)
+		                       : epp_status_no_memory();
+	} else {
+		status = window_open_memory(&header, &session->window);
+	}
+	if (status) {
+		free(session->path);
+		entry_return(session);
+		return status;
+	}
+	uint64_t limit = options.policy == EPP_POLICY_STOP ? options.max_bytes : 0;
+	if (!options.path)
+		limit = options.memory_bytes ? options.memory_bytes : MEMORY_BYTES_DEFAULT;
+	block_writer_init(&session->writer, session->window.fd, limit);
+	session->policy = options.policy;
+	session->log = options.log;
+	session->log_user = options.log_user;
+	session->release_timeout_ns = options.release_timeout_ns ? options.release_timeout_ns : RELEASE_TIMEOUT_DEFAULT_NS;
+	LIST_INIT(&session->recorders);
+	STORE_RELAXED(&session->slots_free, EPF_SLOT_COUNT);
+	STAILQ_INIT(&session->tracks_new);
+	session->tracks_end = 1;
+	session->names_written = 1;
+	session->next_sequence = 1;
+	chunks_reset(session);
+	if (options.path)
+		tracks_names_begin(session);
+	*handle = session_handle(session);
+	return NULL;
+}
+
+epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	if (!session || !profiler)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "attach: no such session, or no profiler");
+	if (!label)
+		label = "ep";
+	if (profiler->ort_version_supported < API_VERSION_MIN)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler is of API version %u, %u is needed", label,
+		                         profiler->ort_version_supported, API_VERSION_MIN);
+	const char *missing = !profiler->Release          ? "Release"
+	                      : !profiler->StartProfiling ? "StartProfiling"
+	                      : !profiler->EndProfiling   ? "EndProfiling"
+	                                                  : NULL;
+	if (missing)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing);
+	epp_status *status = NULL;
+	pthread_mutex_lock(&session->lock);
+	uint32_t index = session->profilers_count;
+	struct session_profiler *of = &session->profilers[index];
+	if (session->state != SESSION_IDLE)
+		status = epp_status_create(EPP_UNAVAILABLE,
+		                           "%s: profilers are attached between runs, not while one goes on", label);
+	else if (index == CALLS_PROFILERS_MAX)
+		status = epp_status_create(EPP_UNAVAILABLE, "%s: a session has at most %u profilers", label,
+		                           CALLS_PROFILERS_MAX);
+	else if (!(of->handover = calloc(1, sizeof(*of->handover))))
+		status = epp_status_no_memory();
+	if (!status) {
+		of->profiler = profiler;
+		of->session = session;
+		of->producer = index;
+		strlcpy(of->label, label, sizeof(of->label));
+		if (!profiler_registry_attach(profiler, handover_push, of)) {
+			status = epp_status_create(EPP_BUSY, "%s: the profiler is attached already", label);
+			free(of->handover);
+			memset(of, 0, sizeof(*of));
+		} else {
+			memcpy(session->window.producers[index].label, of->label, sizeof(of->label));
+			session->profilers_count++;
+		}
+	}
+	pthread_mutex_unlock(&session->lock);
+	return status;
+}
+
+/* A window that a recorder may still write to, or that holds what could not be written, stays as it is. */
+static void window_let_go(struct session *session)
+{
+	bool all_written = !session->definitions_due && !session->accounts_due &&
+	                   LOAD_RELAXED(&session->slots_free) == EPF_SLOT_COUNT;
+	if (all_written) {
+		int error = window_finish(&session->window);
+		if (error)
+			session_fail(session, EPP_BLAME_SYSTEM, epp_status_errno(error, "%s", session->path));
+	}
+	pthread_mutex_lock(&session->error_lock);
+	if (session->unsafe_to_unmap)
+		window_abandon(&session->window);
+	else
+		window_close(&session->window, session->slots_used, session->chunks_used);
+	pthread_mutex_unlock(&session->error_lock);
+}
+
+void session_free(struct session *session)
+{
+	helper_remove(session);
+	tracks_names_end(session);
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		profiler_registry_detach(of->profiler);
+		profiler_release(of->profiler);
+		free(of->handover);
+	}
+	pthread_mutex_lock(&session->drain_lock);
+	drain_own_losses(session);
+	window_let_go(session);
+	block_writer_deinit(&session->writer);
+	pthread_mutex_unlock(&session->drain_lock);
+	session_tell(session);
+	tracks_free(session);
+	free(session->calls);
+	free(session->path);
+	epp_status_release(session->first_error);
+	entry_return(session);
+}
+
+void session_fail(struct session *session, epp_blame blame, epp_status *status)
+{
+	pthread_mutex_lock(&session->error_lock);
+	if (!session->first_error) {
+		session->first_error = status;
+		session->first_blame = blame;
+		session->error_told = false;
+		status = NULL;
+	}
+	pthread_mutex_unlock(&session->error_lock);
+	epp_status_release(status);
+}
+
+void session_tell(struct session *session)
+{
+	char text[512];
+	pthread_mutex_lock(&session->error_lock);
+	bool due = session->log && session->first_error && !session->error_told;
+	session->error_told |= due;
+	epp_blame blame = session->first_blame;
+	if (due)
+		strlcpy(text, epp_status_message(session->first_error), sizeof(text));
+	pthread_mutex_unlock(&session->error_lock);
+	if (due)
+		session->log(session->log_user, blame, text);
+}
+
+void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
+{
+	struct session *session = session_of(handle);
+	if (!session)
+		return;
+	/* Released meanwhile, it has no window any more, or it is somebody else's. */
+	pthread_mutex_lock(&session->error_lock);
+	if ((uintptr_t)session_handle(session) == handle && session->window.live)
+		ADD_RELAXED(&session->window.live->lost[reason], count);
+	pthread_mutex_unlock(&session->error_lock);
+}
+
+uint64_t epp_session_lost(epp_session *handle, epp_loss reason)
+{
+	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session || (unsigned)reason >= EPF_LOSS_COUNT)
+		return 0;
+	pthread_mutex_lock(&session->lock);
+	uint64_t lost = session->lost_before[reason] + LOAD_RELAXED(&session->window.live->lost[reason]);
+	for (uint32_t i = 0; i < session->slots_used; i++) {
+		const struct epf_slot *slot = &session->window.slots[i];
+		lost += LOAD_RELAXED(&slot->lost[reason]);
+		if (reason == EPP_LOSS_DISK)
+			lost += LOAD_RELAXED(&slot->drain_lost_disk);
+		if (reason == EPP_LOSS_POLICY)
+			lost += LOAD_RELAXED(&slot->drain_lost_policy);
+	}
+	/* What the drain loses stands in the slot's account and in the profiler's. */
+	for (uint32_t i = 0; i < session->profilers_count && reason != EPP_LOSS_DISK && reason != EPP_LOSS_POLICY; i++)
+		lost += LOAD_RELAXED(&session->window.producers[i].lost[reason]);
+	pthread_mutex_unlock(&session->lock);
+	return lost;
+}
+
+void session_fork_child(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
+	for (uint32_t i = 0; i < SESSION_COUNT_MAX; i++) {
+		struct session *session = table[i];
+		if (!session)
+			continue;
+		/* Whoever held a lock, waited or signalled is the parent's, and so is the helper. */
+		pthread_mutex_init(&session->drain_lock, NULL);
+		pthread_mutex_init(&session->lock, NULL);
+		pthread_mutex_init(&session->log_lock, NULL);
+		pthread_mutex_init(&session->error_lock, NULL);
+		changed_init(session);
+		session->with_helper = false;
+		if (session->state == SESSION_FREE)
+			continue;
+		/* The file is the parent's: closed and unmapped here, so that nothing of the child can reach it. */
+		window_drop(&session->window);
+		entry_return(session);
+	}
+}

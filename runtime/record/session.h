@@ -1,0 +1,161 @@
+/* A session: what is shared by the threads that record, the helper that drains, and the owner that starts and ends.
+ *
+ * Sessions live in a table for the life of the process: an entry is used again under a new generation, so a stale handle
+ * is recognised and never followed to freed memory.  A handle is (generation, index) in a pointer's clothes.
+ *
+ * Locks, in the order in which they are taken: table, session.drain_lock, session.lock; the names' lock comes after all.
+ *   table               handles, creation and release
+ *   session.drain_lock  whoever makes blocks: the helper, or an end that does it itself
+ *   session.lock        recorders, slots, tracks, profilers, state
+ * A recording thread takes session.lock once, when it makes its recorder.
+ */
+#ifndef EPPROF_RECORD_SESSION_H
+#define EPPROF_RECORD_SESSION_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "base/name.h"
+#include "base/status.h"
+#include "epprof/ep_push.h"
+#include "file/block_writer.h"
+#include "file/window.h"
+#include "record/calls.h"
+#include "record/recorder.h"
+
+#define SESSION_COUNT_MAX 1024u
+#define SESSION_TRACKS_MAX 4096u /* beside those of threads */
+#define SESSION_ORPHANS 256u
+#define SESSION_SCRATCH_BYTES (256u << 10)
+
+enum session_state {
+	SESSION_FREE = 0,
+	SESSION_IDLE,
+	SESSION_RECORDING,
+	SESSION_ASKING,   /* ended; the worker is in EndProfiling */
+	SESSION_DRAINING, /* ended; regions are becoming blocks */
+};
+
+enum region_state { REGION_FREE = 0, REGION_TAKEN = 1, REGION_FULL = 2 };
+
+struct handover;
+struct track;
+
+struct session_profiler {
+	OrtEpProfilerImpl *profiler;
+	struct session *session;
+	uint32_t producer; /* its index */
+	char label[32];
+	uint64_t before_ticks, after_ticks; /* around StartProfiling */
+	int64_t offset_ns;                  /* what it was told */
+	bool reported;                      /* a status of this run was kept */
+	struct handover *handover;
+};
+
+struct session {
+	uint32_t index;
+	uint64_t generation; /* of the handle; changes at release */
+	uint32_t state;      /* enum session_state, under lock; read without it as a hint */
+
+	pthread_mutex_t drain_lock;
+	pthread_mutex_t lock;
+	pthread_mutex_t log_lock; /* of the window's log */
+	pthread_mutex_t error_lock; /* of first_error, first_blame, error_told; and of window.live against being unmapped */
+	pthread_cond_t changed;     /* state */
+
+	/* Hints, read without a lock and by whoever has a stale handle too. */
+	uint32_t slots_free;
+	uint32_t pushes; /* 1: hand-overs are accepted */
+
+	/* From here on an entry that is used again begins as zero. */
+	char *path;           /* NULL: memory */
+	bool release_wanted;  /* the helper finishes and frees it when it is idle; under lock */
+	bool unsafe_to_unmap; /* there was no membarrier: a recorder may be anywhere */
+	epp_log_fn log;
+	void *log_user;
+	uint64_t release_timeout_ns;
+	uint32_t policy;
+	struct window window;
+	struct block_writer writer;
+	epp_status *first_error; /* of the run, told by wait */
+	epp_blame first_blame;
+	bool error_told;
+
+	/* Recorders and their regions. */
+	LIST_HEAD(, recorder) recorders;
+	uint32_t slots_used; /* high-water mark */
+	uint32_t chunks_used;
+	uint64_t run_first_id;
+	uint64_t chunks_head; /* the free list: tag in the high half, index + 1 in the low */
+	uint32_t chunks_free;
+	uint16_t chunk_next[EPF_CHUNK_COUNT];
+	uint8_t chunk_state[EPF_CHUNK_COUNT]; /* enum region_state */
+	uint8_t slot_region_state[EPF_SLOT_COUNT];
+	uint8_t slot_taken[EPF_SLOT_COUNT];
+	uint32_t chunks_free_at_visit;     /* what the helper left; far fewer wakes it early */
+	uint64_t orphans[SESSION_ORPHANS]; /* ids that ended on another thread, lately */
+	uint32_t orphans_at;
+
+	/* Tracks (record/tracks.c), under lock. */
+	STAILQ_HEAD(, track) tracks_new; /* in no block yet */
+	struct track **tracks; /* a hash of those that are not threads', which only grows and is read without the lock */
+	uint32_t tracks_count; /* in it */
+	uint32_t tracks_end;   /* one past the largest number */
+	bool definitions_due;  /* the last attempt to write them failed */
+	uint32_t clocks_end;
+	epp_name names_written;
+	struct name_listener names; /* file sessions */
+	bool names_listening;
+
+	/* Profilers. */
+	struct session_profiler profilers[CALLS_PROFILERS_MAX];
+	uint32_t profilers_count;
+	struct profiler_calls *calls; /* of the run; NULL: none wants events */
+	uint32_t asking;              /* the profiler that is in EndProfiling */
+
+	/* The drain's. */
+	uint64_t next_sequence;
+	uint64_t pair_due_ticks;
+	uint64_t populate_due_ticks;
+	size_t populate_at;
+	uint64_t quiet_visits;
+	uint64_t run_end_ticks;
+	uint64_t drained_records;
+	uint64_t lost_before[EPF_LOSS_COUNT]; /* of slots that were cleared, and of runs before; under lock */
+	bool accounts_due; /* an account, or events, of a run could not be written: the window keeps them */
+
+	/* Up to here. */
+	uint8_t *scratch;                /* SESSION_SCRATCH_BYTES, where blocks are made */
+	LIST_ENTRY(session) helper_link; /* the helper's, under its lock */
+	bool with_helper;
+};
+
+/* Handles. */
+epp_session *session_handle(const struct session *session);
+/* The session of a handle, or NULL if it is stale or not one.  The entry itself stays readable for ever. */
+struct session *session_of(uintptr_t handle);
+
+/* Takes a status: the first of a run is kept for wait and for the log, which session_tell reaches later.  Any lock may be
+ * held. */
+void session_fail(struct session *session, epp_blame blame, epp_status *status);
+
+/* Tells the log what is due; no lock is held. */
+void session_tell(struct session *session);
+
+/* A loss that belongs to no slot; of a stale handle, none. */
+void session_lose(uintptr_t handle, epp_loss reason, uint64_t count);
+
+/* Where the helper ends a pending release: finishes the file, frees everything.  State is idle. */
+void session_free(struct session *session);
+
+/* After fork, in the child: every session of the parent is forgotten. */
+void session_fork_child(void);
+
+/* Drains what is left of an ended run and makes the session idle; the drain lock is held.  True: its release was asked for
+ * meanwhile and is now the caller's to carry out. */
+bool session_finish_run(struct session *session);
+
+/* Closes the recorders of one use and waits until none is in the middle of a record; the caller holds no lock. */
+void session_close_recorders(struct session *session, enum recorder_use use);
+
+#endif

@@ -1,0 +1,236 @@
+/* Tracks wait as they go into blocks: a definition header, a struct epf_track, the texts.  A thread's is freed once it is
+ * in one, since nobody asks for it again and threads come and go without end; the others stay, in a hash of their own. */
+#include "record/tracks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/drain.h"
+
+#define PAYLOAD_MAX (128u << 10)
+#define HASH_SIZE (2 * SESSION_TRACKS_MAX)
+
+struct track {
+	STAILQ_ENTRY(track) link;
+	bool kept;
+	_Alignas(8) struct epf_definition definition; /* what follows lies behind it without a gap */
+};
+_Static_assert(sizeof(struct epf_track) % 8 == 0 && sizeof(struct epf_definition) == 8, "a definition needs no padding");
+
+static size_t padded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+/* Tracks come under the session's lock, names under the names' lock: the log has a lock of its own, the last of all. */
+static void log_append(struct session *session, const struct epf_definition *head, const void *body, const void *text,
+                       size_t text_bytes)
+{
+	struct epf_live *live = session->window.live;
+	size_t body_bytes = head->bytes - text_bytes;
+	size_t bytes = sizeof(*head) + padded(head->bytes);
+	if (session->window.fd < 0)
+		return;
+	pthread_mutex_lock(&session->log_lock);
+	uint64_t used = live->log_used;
+	if (used + bytes <= EPF_LOG_BYTES) {
+		uint8_t *at = session->window.log + used;
+		memcpy(at, head, sizeof(*head));
+		memcpy(at + sizeof(*head), body, body_bytes);
+		memcpy(at + sizeof(*head) + body_bytes, text, text_bytes);
+		STORE_RELEASE(&live->log_used, used + bytes);
+	}
+	pthread_mutex_unlock(&session->log_lock);
+}
+
+static const struct epf_track *description(const struct track *track)
+{
+	return (const struct epf_track *)(const void *)(&track->definition + 1);
+}
+
+/* Where a number stands in the hash, or the free place where it would. */
+static struct track **hash_find(struct track **tracks, uint32_t number)
+{
+	for (uint32_t at = number;; at++) {
+		struct track **place = &tracks[at % HASH_SIZE];
+		const struct track *there = LOAD_ACQUIRE(place);
+		if (!there || description(there)->track == number)
+			return place;
+	}
+}
+
+uint32_t tracks_add(struct session *session, struct epf_track *track, const char *name, const char *group)
+{
+	size_t name_bytes = strnlen(name, 255), group_bytes = strnlen(group, 255);
+	bool kept = track->kind != EPF_TRACK_THREAD;
+	if (kept && session->tracks_count == SESSION_TRACKS_MAX)
+		return 0;
+	if (kept && !session->tracks) {
+		struct track **tracks = calloc(HASH_SIZE, sizeof(*tracks));
+		if (!tracks)
+			return 0;
+		STORE_RELEASE(&session->tracks, tracks);
+	}
+	track->track = session->tracks_end;
+	track->name_bytes = (uint32_t)name_bytes;
+	track->group_bytes = (uint32_t)group_bytes;
+	size_t body_bytes = sizeof(*track) + name_bytes + group_bytes;
+	struct track *added = calloc(1, sizeof(*added) + padded(body_bytes));
+	if (!added)
+		return 0;
+	added->kept = kept;
+	added->definition = (struct epf_definition){ .bytes = (uint32_t)body_bytes, .type = EPF_DEFINE_TRACK };
+	uint8_t *body = (uint8_t *)(&added->definition + 1);
+	memcpy(body, track, sizeof(*track));
+	memcpy(body + sizeof(*track), name, name_bytes);
+	memcpy(body + sizeof(*track) + name_bytes, group, group_bytes);
+	log_append(session, &added->definition, body, body + body_bytes, 0);
+	STAILQ_INSERT_TAIL(&session->tracks_new, added, link);
+	session->tracks_end++;
+	if (kept) {
+		session->tracks_count++;
+		STORE_RELEASE(hash_find(session->tracks, track->track), added);
+	}
+	return track->track;
+}
+
+const struct epf_track *tracks_get(const struct session *session, uint32_t track)
+{
+	struct track **tracks = LOAD_ACQUIRE(&session->tracks);
+	const struct track *found = track && tracks ? LOAD_ACQUIRE(hash_find(tracks, track)) : NULL;
+	return found ? description(found) : NULL;
+}
+
+static void name_added(struct name_listener *self, epp_name name, struct name_text text)
+{
+	struct session *session = (struct session *)(void *)((char *)self - offsetof(struct session, names));
+	struct epf_definition head = { .bytes = (uint32_t)(sizeof(name) + text.bytes), .type = EPF_DEFINE_NAME };
+	log_append(session, &head, &name, text.text, text.bytes);
+}
+
+void tracks_names_begin(struct session *session)
+{
+	session->names.added = name_added;
+	name_listener_add(&session->names);
+	session->names_listening = true;
+}
+
+void tracks_names_end(struct session *session)
+{
+	if (session->names_listening)
+		name_listener_remove(&session->names);
+	session->names_listening = false;
+}
+
+/* A block under construction in the session's scratch memory. */
+struct definitions {
+	struct session *session;
+	struct epf_block *block;
+	size_t bytes;
+	int error;
+};
+
+static void flush(struct definitions *definitions)
+{
+	if (!definitions->bytes || definitions->error)
+		return;
+	*definitions->block = (struct epf_block){
+		.type = EPF_BLOCK_DEFINITIONS,
+		.payload_bytes = (uint32_t)definitions->bytes,
+		.run = definitions->session->window.live->run,
+	};
+	definitions->error = block_writer_append(&definitions->session->writer, definitions->block);
+	definitions->bytes = 0;
+}
+
+static void add(struct definitions *definitions, uint32_t type, const void *body, size_t body_bytes, const void *text,
+                size_t text_bytes)
+{
+	struct epf_definition head = { .bytes = (uint32_t)(body_bytes + text_bytes), .type = type };
+	size_t bytes = sizeof(head) + padded(head.bytes);
+	if (definitions->bytes + bytes > PAYLOAD_MAX)
+		flush(definitions);
+	uint8_t *at = (uint8_t *)(definitions->block + 1) + definitions->bytes;
+	memset(at + bytes - 8, 0, 8);
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), body, body_bytes);
+	memcpy(at + sizeof(head) + body_bytes, text, text_bytes);
+	definitions->bytes += bytes;
+}
+
+/* The definitions that no block has yet, as a list. */
+static struct track *take_new(struct session *session)
+{
+	pthread_mutex_lock(&session->lock);
+	struct track *first = STAILQ_FIRST(&session->tracks_new);
+	STAILQ_INIT(&session->tracks_new);
+	pthread_mutex_unlock(&session->lock);
+	return first;
+}
+
+/* They are in blocks, or, if not `written`, they go back to the beginning of the list, to be tried again. */
+static void settle(struct session *session, struct track *first, bool written)
+{
+	STAILQ_HEAD(, track) waiting = STAILQ_HEAD_INITIALIZER(waiting);
+	for (struct track *track = first, *next; track; track = next) {
+		next = STAILQ_NEXT(track, link);
+		if (!written)
+			STAILQ_INSERT_TAIL(&waiting, track, link);
+		else if (!track->kept)
+			free(track);
+	}
+	if (written)
+		return;
+	pthread_mutex_lock(&session->lock);
+	for (struct track *track; (track = STAILQ_FIRST(&session->tracks_new));) {
+		STAILQ_REMOVE_HEAD(&session->tracks_new, link);
+		STAILQ_INSERT_TAIL(&waiting, track, link);
+	}
+	for (struct track *track; (track = STAILQ_FIRST(&waiting));) {
+		STAILQ_REMOVE_HEAD(&waiting, link);
+		STAILQ_INSERT_TAIL(&session->tracks_new, track, link);
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+int tracks_drain(struct session *session)
+{
+	/* What is in the tables now is in the blocks after this; the log may only be emptied of that. */
+	uint64_t log_used = LOAD_ACQUIRE(&session->window.live->log_used);
+	struct track *first = take_new(session);
+	epp_name names_end = name_end();
+	if (!first && session->names_written == names_end)
+		return 0;
+	struct definitions definitions = { .session = session, .block = (struct epf_block *)(void *)session->scratch };
+	for (const struct track *track = first; track; track = STAILQ_NEXT(track, link))
+		add(&definitions, EPF_DEFINE_TRACK, &track->definition + 1, track->definition.bytes, "", 0);
+	for (epp_name name = session->names_written; name < names_end; name++) {
+		struct name_text text = name_get(name);
+		add(&definitions, EPF_DEFINE_NAME, &name, sizeof(name), text.text, text.bytes);
+	}
+	flush(&definitions);
+	settle(session, first, !definitions.error);
+	session->definitions_due = definitions.error != 0;
+	if (definitions.error)
+		return definitions.error;
+	session->names_written = names_end;
+	pthread_mutex_lock(&session->log_lock);
+	if (session->window.live->log_used == log_used)
+		STORE_RELEASE(&session->window.live->log_used, 0);
+	pthread_mutex_unlock(&session->log_lock);
+	return 0;
+}
+
+void tracks_free(struct session *session)
+{
+	for (struct track *track; (track = STAILQ_FIRST(&session->tracks_new));) {
+		STAILQ_REMOVE_HEAD(&session->tracks_new, link);
+		if (!track->kept)
+			free(track);
+	}
+	for (uint32_t i = 0; session->tracks && i < HASH_SIZE; i++)
+		free(session->tracks[i]);
+	free(session->tracks);
+	session->tracks = NULL;
+}

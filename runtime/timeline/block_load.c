@@ -1,0 +1,344 @@
+/* Blocks become runs: read, decoded, placed on the host's clock, joined with ends that were recorded elsewhere, put in order
+ * of start.  What shows nothing (clock pairs, track switches, ends) is left out.
+ *
+ * Kinds other than EPF_COMPLETE are in host ticks whatever their track.  A length that goes beyond 2^64 is cut there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "timeline/timeline.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+
+static epp_status *corrupt(const struct reader_block *block, const char *what)
+{
+	return epp_status_create(EPP_CORRUPT, "block at %llu: %s", (unsigned long long)block->offset, what);
+}
+
+static epp_status *reserve_records(struct epp_timeline *timeline, uint32_t count)
+{
+	if (count <= timeline->records_room)
+		return NULL;
+	free(timeline->records);
+	timeline->records_room = 0;
+	timeline->records = reallocarray(NULL, count, sizeof(*timeline->records));
+	if (!timeline->records)
+		return epp_status_no_memory();
+	timeline->records_room = count;
+	return NULL;
+}
+
+epp_status *block_decode(struct epp_timeline *timeline, uint32_t index, uint8_t **buffer, size_t *buffer_bytes,
+                         struct decoded *decoded)
+{
+	const struct reader_block *block = &timeline->reader->blocks[index];
+	struct epf_block header;
+	uint64_t open_ids[EPF_OPEN_MAX];
+
+	EPP_TRY(reader_block_read(timeline->reader, block, buffer, buffer_bytes));
+	memcpy(&header, *buffer, sizeof(header));
+	if (header.payload_bytes != block->payload_bytes || header.record_count != block->record_count)
+		return corrupt(block, "changed while it was read");
+	if (header.record_count > CODEC_RECORDS_MAX)
+		return corrupt(block, "more records than a block may hold");
+	EPP_TRY(reserve_records(timeline, header.record_count));
+	*decoded = (struct decoded){ .block = block,
+		                     .payload = *buffer + sizeof(header),
+		                     .payload_bytes = header.payload_bytes };
+	if (!codec_decode(&header, decoded->payload, open_ids, timeline->records, &decoded->count))
+		return corrupt(block, "its records cannot be decoded");
+	return NULL;
+}
+
+uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after)
+{
+	struct codec_arg arg;
+
+	*after = record->args_offset;
+	if (!record->args_count)
+		return 0;
+	uint32_t next = codec_arg(decoded->payload, decoded->payload_bytes, record->args_offset, &arg);
+	if (!next || arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
+		return 0;
+	*after = next;
+	return arg.value;
+}
+
+static uint64_t end_of(const struct codec_record *record)
+{
+	uint64_t end = record->start_ticks + record->duration_ticks;
+	return end < record->start_ticks ? UINT64_MAX : end;
+}
+
+static uint8_t flags_of(uint16_t bits)
+{
+	unsigned flags = EPF_BITS_FLAGS(bits);
+	return (uint8_t)((flags & EPF_FLAG_UNENDED ? EPP_FLAG_UNENDED : 0) |
+	                 (flags & EPF_FLAG_CUT ? EPP_FLAG_ARGS_CUT : 0));
+}
+
+static struct item_class class_of(uint16_t bits)
+{
+	static const uint8_t kinds[16] = {
+		[EPF_EVENT] = EPP_EVENT_SLICE,    [EPF_INSTANT] = EPP_EVENT_INSTANT, [EPF_COUNTER] = EPP_EVENT_COUNTER,
+		[EPF_COMPLETE] = EPP_EVENT_SLICE, [EPF_FLOW] = EPP_EVENT_FLOW,       [EPF_ASYNC_BEGIN] = EPP_EVENT_ASYNC
+	};
+	return (struct item_class){ kinds[EPF_BITS_KIND(bits)], (uint8_t)EPF_BITS_CATEGORY(bits),
+		                    (uint8_t)EPF_BITS_PLACEMENT(bits), flags_of(bits) };
+}
+
+/* What an end that was recorded elsewhere gives to its event. */
+static void join_end(struct item *item, const struct end *end)
+{
+	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ELSEWHERE | flags_of(end->bits));
+	if (EPF_BITS_FLAGS(end->bits) & EPF_FLAG_NAME_AT_END && end->name) {
+		item->name = end->name;
+		item->is.category = (uint8_t)EPF_BITS_CATEGORY(end->bits);
+	}
+	if (end->args_count) {
+		item->sequence = (item->sequence & ~(uint64_t)255) | end->args_count;
+		item->args_offset = ITEM_ARGS_ELSEWHERE;
+	}
+}
+
+/* An asynchronous event is its begin; what it lacks its end has. */
+static void load_async(const struct epp_timeline *timeline, const struct reader_block *block, struct item *item)
+{
+	const struct end *end = ends_find(&timeline->ends, block->source, item->id);
+	size_t hint = 0;
+
+	if (!end) {
+		item->is.flags |= EPP_FLAG_OPEN;
+		item->end_ticks = timeline->last_ticks > item->start_ticks ? timeline->last_ticks : item->start_ticks;
+		item->end_ns = timeline->last_ns > item->start_ns ? timeline->last_ns : item->start_ns;
+		return;
+	}
+	bool elsewhere = timeline->reader->blocks[end->block].track != block->track;
+	item->end_ticks = end->ticks > item->start_ticks ? end->ticks : item->start_ticks;
+	item->end_ns = host_clock_ns(&timeline->host, &hint, item->end_ticks);
+	join_end(item, end);
+	if (!elsewhere)
+		item->is.flags &= (uint8_t)~EPP_FLAG_ENDED_ELSEWHERE;
+}
+
+/* The parent that a record names is not one of its args. */
+static void load_parent(const struct decoded *decoded, const struct codec_record *record, struct item *item,
+                        struct item_extra *extra)
+{
+	extra->parent = block_parent(decoded, record, &item->args_offset);
+	if (item->args_offset != record->args_offset)
+		item->sequence--;
+}
+
+static void load_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
+                          struct item *item, struct item_extra *extra)
+{
+	struct placed placed;
+
+	place_complete(timeline, line, record, extra->parent, true, &placed);
+	item->end_ticks = end_of(record);
+	item->start_ns = placed.start_ns;
+	item->end_ns = placed.end_ns;
+	item->is.placement = (uint8_t)placed.placement;
+	extra->start_error_ns = placed.start_error_ns;
+	extra->end_error_ns = placed.end_error_ns;
+}
+
+/* Items while they are made, in the order of their records. */
+struct loading {
+	struct epp_timeline *timeline;
+	struct decoded decoded;
+	struct run *run;         /* timeline->unordered */
+	uint32_t line, own_line; /* indexes: of the records now, of the block's track */
+	uint32_t key;            /* of line */
+	uint32_t count;
+	uint16_t bits; /* of the last record, and their class */
+	struct item_class is;
+	size_t start_hint, end_hint; /* of the host clock */
+};
+
+/* A record in host ticks that ends at `end_ticks`.  Most records are of the class of the one before. */
+static inline void fill_item(struct loading *loading, const struct codec_record *record, uint64_t rank, uint32_t index,
+                             uint64_t end_ticks, struct item *item)
+{
+	const struct host_clock *host = &loading->timeline->host;
+	int64_t start_ns = host_clock_ns(host, &loading->start_hint, record->start_ticks);
+
+	if (record->bits != loading->bits) {
+		loading->bits = record->bits;
+		loading->is = class_of(record->bits);
+	}
+	*item = (struct item){
+		.start_ns = start_ns,
+		.end_ns = end_ticks != record->start_ticks ? host_clock_ns(host, &loading->end_hint, end_ticks) : start_ns,
+		.start_ticks = record->start_ticks,
+		.end_ticks = end_ticks,
+		.id = record->id,
+		.sequence = ITEM_SEQUENCE(rank, index, record->args_count),
+		.name = record->name,
+		.args_offset = record->args_offset,
+		.line = loading->key,
+		.is = loading->is,
+	};
+}
+
+static epp_status *switch_line(struct loading *loading, uint32_t track)
+{
+	const struct lines *lines = &loading->timeline->lines;
+	loading->line = loading->own_line;
+	if (track)
+		EPP_TRY(lines_find(&loading->timeline->lines, track, &loading->line));
+	loading->key = lines->lines[loading->line].key;
+	return NULL;
+}
+
+/* Everything but events of a thread. */
+static epp_status *load_other(struct loading *loading, const struct codec_record *record, uint32_t rank, uint32_t index)
+{
+	struct item *item = &loading->run->items[loading->count];
+	struct item_extra *extra = loading->run->has_extras ? &loading->run->extras[loading->count] : NULL;
+	unsigned kind = EPF_BITS_KIND(record->bits);
+
+	if (kind == EPF_TRACK_SWITCH)
+		return switch_line(loading, (uint32_t)record->id);
+	if (!class_of(record->bits).kind)
+		return NULL;
+	if (!(loading->decoded.block->kinds >> kind & 1))
+		return corrupt(loading->decoded.block, "holds a kind of record that its header does not name");
+	if (extra)
+		*extra = (struct item_extra){ 0 };
+	fill_item(loading, record, rank, index, kind == EPF_COMPLETE ? record->start_ticks : end_of(record), item);
+	if (kind == EPF_COMPLETE || kind == EPF_FLOW)
+		load_parent(&loading->decoded, record, item, extra);
+	if (kind == EPF_COMPLETE)
+		load_complete(loading->timeline, &loading->timeline->lines.lines[loading->line], record, item, extra);
+	else if (kind == EPF_ASYNC_BEGIN)
+		load_async(loading->timeline, loading->decoded.block, item);
+	loading->count++;
+	return NULL;
+}
+
+static epp_status *load_records(struct loading *loading, uint32_t rank)
+{
+	const struct codec_record *records = loading->timeline->records;
+	uint32_t source = loading->decoded.block->source;
+
+	for (uint32_t i = 0; i < loading->decoded.count; i++) {
+		const struct codec_record *record = &records[i];
+		if (EPF_BITS_KIND(record->bits) != EPF_EVENT) {
+			EPP_TRY(load_other(loading, record, rank, i));
+			continue;
+		}
+		struct item *item = &loading->run->items[loading->count];
+		const struct end *end;
+		uint64_t end_ticks = block_event_end(loading->timeline, source, record, &end);
+		fill_item(loading, record, rank, i, end_ticks, item);
+		if (end)
+			join_end(item, end);
+		if (loading->run->has_extras)
+			loading->run->extras[loading->count] = (struct item_extra){ 0 };
+		loading->count++;
+	}
+	return NULL;
+}
+
+/* ---- blocks of a thread's own events ---- */
+
+#define PLAIN_KINDS (1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER)
+#define HIDDEN_KINDS (1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END | 1u << EPF_CLOCK_PAIR)
+
+static inline bool begins_before(const void *of, uint32_t a, uint32_t b)
+{
+	const struct codec_record *records = of;
+	if (records[a].start_ticks != records[b].start_ticks)
+		return records[a].start_ticks < records[b].start_ticks;
+	return records[a].id < records[b].id;
+}
+
+/* Nearly all blocks: one line, host ticks, so the records themselves are put in order and items made once.  `*done` stays
+ * false if they are not a thread's after all. */
+static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run *run, bool *done)
+{
+	struct epp_timeline *timeline = loading->timeline;
+	struct start_order *order = &timeline->order;
+	const struct codec_record *records = timeline->records;
+	uint32_t source = loading->decoded.block->source;
+
+	EPP_TRY(run_order_begin(order, loading->decoded.count));
+	for (uint32_t i = 0; i < loading->decoded.count; i++) {
+		unsigned kind = EPF_BITS_KIND(records[i].bits);
+		if (!(PLAIN_KINDS >> kind & 1)) {
+			if (!(HIDDEN_KINDS >> kind & 1))
+				return NULL;
+		} else if (!start_order_add(order, i, records, begins_before)) {
+			return NULL;
+		}
+	}
+	EPP_TRY(run_reserve(run, order->count, false));
+	for (uint32_t i = 0; i < order->count; i++) {
+		uint32_t index = order->order[i];
+		const struct end *end;
+		uint64_t end_ticks = block_event_end(timeline, source, &records[index], &end);
+		fill_item(loading, &records[index], rank, index, end_ticks, &run->items[i]);
+		if (end && run->items[i].is.kind == EPP_EVENT_SLICE)
+			join_end(&run->items[i], end);
+	}
+	run->end = order->count;
+	*done = true;
+	return NULL;
+}
+
+epp_status *block_load(struct epp_timeline *timeline, uint32_t index, struct run *run)
+{
+	struct loading loading = { .timeline = timeline, .run = &timeline->unordered };
+	bool done = false;
+
+	EPP_TRY(block_decode(timeline, index, &run->bytes, &run->bytes_room, &loading.decoded));
+	const struct reader_block *block = loading.decoded.block;
+	EPP_TRY(lines_find(&timeline->lines, block->track, &loading.own_line));
+	EPP_TRY(switch_line(&loading, 0));
+	run->payload = loading.decoded.payload;
+	run->payload_bytes = loading.decoded.payload_bytes;
+	if (!(block->kinds & ~(PLAIN_KINDS | HIDDEN_KINDS)))
+		EPP_TRY(load_plain(&loading, timeline->rank_of_block[index], run, &done));
+	if (done)
+		return NULL;
+	EPP_TRY(run_reserve(loading.run, loading.decoded.count, block->kinds & (1u << EPF_COMPLETE | 1u << EPF_FLOW)));
+	EPP_TRY(load_records(&loading, timeline->rank_of_block[index]));
+	return run_put_in_order(run, loading.run, loading.count, &timeline->order);
+}
+
+epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t count, struct run *run)
+{
+	size_t hint = 0;
+
+	EPP_TRY(run_reserve(&timeline->unordered, count, false));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct reader_open *open = &timeline->reader->open[from + i];
+		struct item *item = &timeline->unordered.items[i];
+		uint32_t line;
+		EPP_TRY(lines_find(&timeline->lines, open->track, &line));
+		uint32_t key = timeline->lines.lines[line].key;
+		const struct end *end = ends_find(&timeline->ends, timeline->lines.lines[line].source, open->open.id);
+		uint64_t start = open->open.start_ticks, end_ticks = end ? end->ticks : timeline->last_ticks;
+		*item = (struct item){
+			.start_ns = host_clock_ns(&timeline->host, &hint, start),
+			.start_ticks = start,
+			.end_ticks = end_ticks > start ? end_ticks : start,
+			.id = open->open.id,
+			.sequence = ITEM_SEQUENCE((uint64_t)ITEM_RANK_OPEN, 0, 0),
+			.name = open->open.name,
+			.line = key,
+			.is = { EPP_EVENT_SLICE, (uint8_t)EPF_BITS_CATEGORY(open->open.bits), 0, EPP_FLAG_OPEN },
+		};
+		item->end_ns = host_clock_ns(&timeline->host, &hint, item->end_ticks);
+		if (end) {
+			item->is.flags = 0;
+			join_end(item, end);
+		} else if (timeline->last_ns > item->end_ns) {
+			item->end_ns = timeline->last_ns;
+		}
+	}
+	return run_put_in_order(run, &timeline->unordered, count, &timeline->order);
+}

@@ -1,0 +1,96 @@
+/* Joins events of devices to the host events that caused them.
+ *
+ * By the id that the record names; else, if the track names the thread that the work came from, to the innermost event of
+ * that thread around its start (inferred); else it stands alone.  An event that begins before its parent by more than its
+ * bound is marked; ends are compared with the outermost event around the parent, since work may be left running.
+ */
+#include "base/status.h"
+#include "timeline/timeline.h"
+
+/* The end of the outermost event around a parent; INT64_MIN: not known yet. */
+static int64_t outer_end(const struct epp_timeline *timeline, const struct referred_event *parent)
+{
+	if (parent->outer_end_ns != INT64_MIN)
+		return parent->outer_end_ns;
+	/* The parent comes after its kernel, by the clock's error: what is open on its thread now may be around it. */
+	return nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns, parent->end_ns);
+}
+
+static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns)
+{
+	if (event->placement == EPP_PLACED_DURATION || event->placement == EPP_PLACED_CLAMPED)
+		return;
+	int64_t latest_start_ns = event->start_ns + event->start_error_ns;
+	int64_t earliest_end_ns = event->start_ns + event->duration_ns - event->end_error_ns;
+	if (latest_start_ns >= event->parent_start_ns && (outer_end_ns == INT64_MIN || earliest_end_ns <= outer_end_ns))
+		return;
+	event->flags |= EPP_FLAG_OUTSIDE_PARENT;
+	timeline->counts.outside_parent++;
+}
+
+static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, epp_event *event, bool *joined)
+{
+	const struct referred *referred = &timeline->referred;
+	uint32_t number = REFERRED_NONE;
+
+	*joined = false;
+	if (event->parent && referred->events)
+		number = referred_find(referred, &line->parent_lookup, line->source, event->parent);
+	if (number == REFERRED_NONE)
+		return NULL;
+	const struct referred_event *parent = &referred->events[number];
+	if (parent->start_ns == INT64_MIN)
+		EPP_TRY(resolve_parents(timeline));
+	if (parent->start_ns == INT64_MIN)
+		return NULL;
+	*joined = true;
+	event->parent_track = lines_of_key(&timeline->lines, parent->line)->track;
+	event->parent_start_ns = parent->start_ns;
+	event->parent_end_ns = parent->end_ns;
+	check_outside(timeline, event, outer_end(timeline, parent));
+	return NULL;
+}
+
+static bool join_by_thread(struct epp_timeline *timeline, const struct line *line, epp_event *event)
+{
+	const struct nest_open *found = NULL;
+	const struct line *thread = NULL;
+
+	for (uint32_t index = line->first_thread; index != LINE_NONE; index = timeline->lines.lines[index].first_thread) {
+		const struct line *candidate = &timeline->lines.lines[index];
+		const struct nest_open *open = nest_containing(&candidate->nest, event->start_ns);
+		if (open && (!found || open->start_ns > found->start_ns)) {
+			found = open;
+			thread = candidate;
+		}
+	}
+	if (!found)
+		return false;
+	event->parent = found->id;
+	event->parent_track = thread->track;
+	event->parent_start_ns = found->start_ns;
+	event->parent_end_ns = found->end_ns;
+	event->placement = EPP_PLACED_INFERRED;
+	check_outside(timeline, event, nest_outer_end(&thread->nest, found->start_ns, found->end_ns));
+	return true;
+}
+
+epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event)
+{
+	bool joined;
+
+	EPP_TRY(join_by_id(timeline, line, event, &joined));
+	if (joined) {
+		bool inferred = event->placement == EPP_PLACED_INFERRED;
+		timeline->counts.correlated += line->is_device && !inferred;
+		timeline->counts.inferred += line->is_device && inferred;
+	} else if (line->is_device) {
+		if (!event->parent && join_by_thread(timeline, line, event)) {
+			timeline->counts.inferred++;
+		} else {
+			event->flags |= EPP_FLAG_UNCORRELATED;
+			timeline->counts.uncorrelated++;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,97 @@
+/* See device_clock.h.  A place is the fit's host tick, taken through the host clock's map, which rounds down by less than a
+ * nanosecond; its bound is the fit's, by the host's nominal rate, rounded up.  A clock is known by its number, or by its track if it has none. */
+#include "timeline/device_clock.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+void device_clocks_deinit(struct device_clocks *clocks)
+{
+	for (size_t i = 0; i < clocks->count; i++) {
+		free(clocks->clocks[i]->pairs);
+		free(clocks->clocks[i]->segments);
+		free(clocks->clocks[i]);
+	}
+	free(clocks->clocks);
+	*clocks = (struct device_clocks){ 0 };
+}
+
+epp_status *device_clocks_find(struct device_clocks *clocks, const struct epf_track *definition, struct device_clock **found)
+{
+	uint32_t track = definition->clock ? 0 : definition->track;
+
+	*found = NULL;
+	for (size_t i = 0; i < clocks->count; i++) {
+		struct device_clock *clock = clocks->clocks[i];
+		if (clock->source == definition->source && clock->number == definition->clock && clock->track == track) {
+			*found = clock;
+			return NULL;
+		}
+	}
+	struct device_clock **room = reallocarray(clocks->clocks, clocks->count + 1, sizeof(struct device_clock *));
+	if (!room)
+		return epp_status_no_memory();
+	clocks->clocks = room;
+	struct device_clock *clock = calloc(1, sizeof(*clock));
+	if (!clock)
+		return epp_status_no_memory();
+	clock->source = definition->source;
+	clock->number = definition->clock;
+	clock->track = track;
+	clock->bits = definition->clock_bits;
+	clock->ticks_per_second = definition->ticks_per_second;
+	clocks->clocks[clocks->count++] = *found = clock;
+	return NULL;
+}
+
+epp_status *device_clock_add_pair(struct device_clock *clock, uint64_t device_ticks, uint64_t host_ticks,
+                                  uint64_t half_width_ticks)
+{
+	if (clock->pairs_count == clock->pairs_room) {
+		size_t room = clock->pairs_room ? clock->pairs_room * 2 : 16;
+		struct clock_pair *pairs = reallocarray(clock->pairs, room, sizeof(*pairs));
+		if (!pairs)
+			return epp_status_no_memory();
+		clock->pairs = pairs;
+		clock->pairs_room = room;
+	}
+	clock->pairs[clock->pairs_count++] = (struct clock_pair){ device_ticks, host_ticks, half_width_ticks };
+	return NULL;
+}
+
+epp_status *device_clocks_fit(struct device_clocks *clocks, const struct host_clock *host)
+{
+	for (size_t i = 0; i < clocks->count; i++) {
+		struct device_clock *clock = clocks->clocks[i];
+		if (!clock->pairs_count)
+			continue;
+		clock->pairs_count = clock_fit_prepare(clock->pairs, clock->pairs_count, host->ticks_per_second);
+		clock->segments = calloc(clock->pairs_count, sizeof(*clock->segments));
+		if (!clock->segments)
+			return epp_status_no_memory();
+		clock_fit_build(&clock->fit, clock->segments, clock->pairs, clock->pairs_count, clock->ticks_per_second,
+		                host->ticks_per_second, clock->bits);
+		free(clock->pairs);
+		clock->pairs = NULL;
+		clock->ambiguous = (clock->bits && clock->bits < 64) ||
+		                   clock->segments[clock->pairs_count - 1].epoch_first > 0;
+	}
+	return NULL;
+}
+
+struct device_time device_clock_place(struct device_clock *clock, const struct host_clock *host, size_t *host_hint,
+                                      uint64_t ticks, int64_t near_ns)
+{
+	struct clock_place place;
+	if (near_ns != INT64_MIN && clock->ambiguous) {
+		uint64_t near_ticks = host_clock_ticks(host, near_ns);
+		clock_fit_hint(&clock->fit, near_ticks, &clock->hint);
+		place = clock_fit_map_near(&clock->fit, ticks, near_ticks, &clock->hint);
+	} else {
+		place = clock_fit_map(&clock->fit, ticks, &clock->hint);
+	}
+	return (struct device_time){ .ns = host_clock_ns(host, host_hint, place.host),
+		                     .error_ns = host_clock_span_ns(host, place.bound),
+		                     .fitted = place.kind != CLOCK_FIT_FORMULA };
+}

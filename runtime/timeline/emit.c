@@ -1,0 +1,228 @@
+/* An item becomes an event: its texts, its place among the events of its track, its parent. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "timeline/timeline.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+_Static_assert(offsetof(epp_event, flags) == offsetof(epp_event, kind) + offsetof(struct item_class, flags) &&
+                   offsetof(epp_event, category) == offsetof(epp_event, kind) + offsetof(struct item_class, category) &&
+                   offsetof(epp_event, placement) == offsetof(epp_event, kind) + offsetof(struct item_class, placement),
+               "an item's class is copied into an event in one piece");
+
+__attribute__((noinline)) static uint32_t find_run(const struct epp_timeline *timeline, const struct item *item)
+{
+	if (ITEM_RANK(item->sequence) == ITEM_RANK_OPEN)
+		return timeline->reader->live.run;
+	return timeline->reader->blocks[timeline->block_of_rank[ITEM_RANK(item->sequence)]].run;
+}
+
+static inline void set_name(const struct reader *reader, epp_event *event, uint32_t name)
+{
+	event->name_number = name;
+	if (likely(name < reader->names_count && reader->names[name].text)) {
+		event->name = reader->names[name].text;
+		event->name_bytes = reader->names[name].bytes;
+	} else {
+		event->name = "(unknown)";
+		event->name_bytes = sizeof("(unknown)") - 1;
+	}
+}
+
+static void set_args(struct epp_timeline *timeline, const struct run *run, const struct item *item)
+{
+	struct event_args *args = &timeline->args;
+
+	timeline->event.args = args;
+	timeline->event_is_plain = false;
+	*args = (struct event_args){ .payload = run->payload,
+		                     .payload_bytes = run->payload_bytes,
+		                     .offset = item->args_offset };
+	if (item->args_offset != ITEM_ARGS_ELSEWHERE)
+		return;
+	const struct end *end = ends_find(&timeline->ends, lines_of_key(&timeline->lines, item->line)->source, item->id);
+	*args = (struct event_args){ .block = end->block, .offset = end->args_offset };
+}
+
+static void set_extra(struct epp_timeline *timeline, const struct item_extra *extra)
+{
+	timeline->event_is_plain = false;
+	timeline->event.start_error_ns = extra->start_error_ns;
+	timeline->event.end_error_ns = extra->end_error_ns;
+	timeline->event.parent = extra->parent;
+}
+
+/* Back to what events of threads without args have. */
+static void clear_rare(struct epp_timeline *timeline)
+{
+	epp_event *event = &timeline->event;
+
+	event->start_error_ns = 0;
+	event->end_error_ns = 0;
+	event->parent_track = NULL;
+	event->parent_start_ns = INT64_MIN;
+	event->parent_end_ns = INT64_MIN;
+	event->args = NULL;
+	timeline->event_is_plain = true;
+}
+
+/* Field by field, and what is rare only after it was set: this is on the way of every event. */
+static inline void fill(struct epp_timeline *timeline, const struct line *line, const struct item *item)
+{
+	epp_event *event = &timeline->event;
+
+	if (unlikely(!timeline->event_is_plain))
+		clear_rare(timeline);
+	event->start_ns = item->start_ns;
+	event->duration_ns = item->end_ns - item->start_ns;
+	event->start_ticks = item->start_ticks;
+	event->end_ticks = item->end_ticks;
+	event->id = item->id;
+	event->parent = 0;
+	set_name(timeline->reader, event, item->name);
+	event->track = line->track;
+	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
+	event->depth = 0;
+	event->lane = 0;
+	memcpy(&event->kind, &item->is, sizeof(item->is));
+	event->args_count = ITEM_ARGS_COUNT(item->sequence);
+}
+
+/* ---- nesting ---- */
+
+/* Positions are ticks on threads, elsewhere nanoseconds, made unsigned without a change of their order. */
+static inline uint64_t position_of(const struct line *line, uint64_t ticks, int64_t ns)
+{
+	return line->is_thread ? ticks : (uint64_t)ns ^ 1ull << 63;
+}
+
+/* Somebody may have named the event as its parent. */
+static void mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
+{
+	const struct referred *referred = &timeline->referred;
+	uint32_t number = referred_find(referred, &line->own_lookup, line->source, event->id);
+
+	if (number == REFERRED_NONE)
+		return;
+	event->flags |= EPP_FLAG_REFERRED;
+	if (!referred->events)
+		return;
+	struct referred_event *noted = &referred->events[number];
+	noted->start_ns = event->start_ns;
+	noted->end_ns = event->start_ns + event->duration_ns;
+	noted->line = line->key;
+	if (event->kind == EPP_EVENT_SLICE)
+		noted->outer_end_ns = nest_outer_end(&line->nest, noted->start_ns, noted->end_ns);
+}
+
+static inline epp_status *nest_thread_slice(struct line *line, const struct item *item, epp_event *event)
+{
+	struct nest_open opened = { .end = item->end_ticks,
+		                    .sequence = item->sequence,
+		                    .id = item->id,
+		                    .start_ns = item->start_ns,
+		                    .end_ns = item->end_ns };
+	struct nest_place place;
+
+	if (unlikely(item->is.flags & EPP_FLAG_OPEN))
+		opened.end = UINT64_MAX;
+	if (unlikely(!nest_slice(&line->nest, item->start_ticks, &opened, &place)))
+		return epp_status_no_memory();
+	event->lane = place.lane;
+	event->depth = place.depth;
+	event->parent = place.parent;
+	return NULL;
+}
+
+/* A slice that no thread's stack held: a device's, or of a track that the host made. */
+__attribute__((noinline)) static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line,
+                                                              const struct item *item, epp_event *event)
+{
+	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
+
+	EPP_TRY(correlate_event(timeline, line, event));
+	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)
+		timeline->counts.largest_error_ns = error_ns;
+
+	bool uncorrelated = event->flags & EPP_FLAG_UNCORRELATED;
+	struct nest_open opened = { .end = position_of(line, item->end_ticks, item->end_ns),
+		                    .id = item->id,
+		                    .start_ns = item->start_ns,
+		                    .end_ns = item->end_ns };
+	struct nest_place place;
+	if (!nest_slice(uncorrelated ? &line->uncorrelated : &line->nest,
+	                position_of(line, item->start_ticks, item->start_ns), &opened, &place))
+		return epp_status_no_memory();
+	event->lane = uncorrelated ? EPP_LANE_UNCORRELATED + place.lane : place.lane;
+	event->depth = place.depth;
+	if (!line->is_device && !event->parent)
+		event->parent = place.parent;
+	return NULL;
+}
+
+/* A moment belongs to the innermost event that is open. */
+static void nest_moment_in(struct line *line, const struct item *item, epp_event *event)
+{
+	uint64_t position = position_of(line, item->start_ticks, item->start_ns);
+	const struct nest_open *around = nest_moment(&line->nest, position, line->is_thread ? item->sequence : 0,
+	                                             &event->depth);
+	if (around && !line->is_device)
+		event->parent = around->id;
+}
+
+/* ---- events ---- */
+
+static inline epp_status *emit(struct epp_timeline *timeline, const struct merge_source *source, const struct item *item)
+{
+	struct line *line = lines_of_key(&timeline->lines, item->line);
+	epp_event *event = &timeline->event;
+	epp_status *status = NULL;
+
+	fill(timeline, line, item);
+	if (event->args_count)
+		set_args(timeline, source->run, item);
+	if (unlikely(source->extras))
+		set_extra(timeline, &source->extras[item - source->items]);
+	timeline->counts.events++;
+	if (likely(event->kind == EPP_EVENT_SLICE))
+		status = likely(line->is_thread && !event->parent) ? nest_thread_slice(line, item, event)
+		                                                   : nest_other_slice(timeline, line, item, event);
+	else if (event->kind == EPP_EVENT_INSTANT || event->kind == EPP_EVENT_COUNTER)
+		nest_moment_in(line, item, event);
+	if (unlikely(timeline->referred.pages_count) && (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC))
+		mark_referred(timeline, line, event);
+	return status;
+}
+
+static int end_with(struct epp_timeline *timeline, epp_status *status)
+{
+	timeline->ended = true;
+	timeline->status = status;
+	return 0;
+}
+
+int epp_timeline_next(epp_timeline *timeline, const epp_event **event)
+{
+	*event = NULL;
+	if (unlikely(timeline->ended))
+		return 0;
+	for (;;) {
+		const struct item *item;
+		const struct merge_source *source;
+		epp_status *status = merge_next(timeline, &timeline->merge, &item, &source);
+		if (unlikely(!item))
+			return end_with(timeline, status);
+		if (unlikely(item->start_ns >= timeline->options.to_ns))
+			return end_with(timeline, NULL);
+		if (unlikely(item->end_ns < timeline->options.from_ns))
+			continue;
+		status = emit(timeline, source, item);
+		if (unlikely(status))
+			return end_with(timeline, status);
+		*event = &timeline->event;
+		return 1;
+	}
+}

@@ -1,0 +1,35 @@
+/* Ends that were recorded apart from their event: orphan ends (another thread's) and ends of asynchronous events, by id.
+ * A table of 32 bytes an end, filled before the merge; where an id ended twice the earlier end counts.
+ */
+#ifndef EPPROF_TIMELINE_ENDS_H
+#define EPPROF_TIMELINE_ENDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/status.h"
+
+struct end {
+	uint64_t id; /* 0: no entry */
+	uint64_t ticks;
+	uint32_t block;       /* whose args these are */
+	uint32_t args_offset; /* in its payload */
+	uint32_t name;        /* 0: not given at the end */
+	uint16_t bits;        /* of the record */
+	uint8_t args_count;
+	uint8_t source;
+};
+
+_Static_assert(sizeof(struct end) == 32, "end");
+
+struct ends {
+	struct end *table; /* open addressing */
+	size_t room, count;
+};
+
+void ends_deinit(struct ends *ends);
+epp_status *ends_add(struct ends *ends, const struct end *end) EPP_MUST_CHECK;
+/* NULL if that id ended nowhere else.  Valid until the next add. */
+const struct end *ends_find(const struct ends *ends, uint32_t source, uint64_t id);
+
+#endif

@@ -1,0 +1,191 @@
+/* See host_clock.h.  The segments lie one behind the other without a gap; the last one has room for later ticks as far as
+ * its arithmetic goes, and what is earlier than the first goes by the first one's slope.
+ * ns = (ticks << shift) * multiplier / 2^64: one multiplication, if a segment's ticks leave `shift` bits free. */
+#include "timeline/host_clock.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+/* Two pairs tell the slope if their half-widths are at most this part of their distance. */
+#define UNCERTAINTY_PART 10000u
+
+static uint64_t multiplier_of(const struct host_clock *clock, uint64_t ns, uint64_t ticks)
+{
+	unsigned __int128 multiplier = ((unsigned __int128)ns << 64 >> clock->shift) / ticks;
+	return multiplier >> 64 ? UINT64_MAX : (uint64_t)multiplier;
+}
+
+static bool tells_slope(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
+{
+	unsigned __int128 noise = (unsigned __int128)a->half_width_ticks + b->half_width_ticks;
+	uint64_t ticks = b->ticks - a->ticks;
+	return b->ticks > a->ticks && ticks < UINT64_MAX >> clock->shift && b->monotonic_ns > a->monotonic_ns &&
+	       noise * UNCERTAINTY_PART <= ticks;
+}
+
+/* Copies the pairs that are to be used; returns how many.  Times that cannot be are left out. */
+static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair *chosen,
+                           const struct epf_host_pair *pairs, size_t count, int64_t zero_ns)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if ((uint64_t)pairs[i].monotonic_ns - (uint64_t)zero_ns + ITEM_NS_MAX / 2 > (uint64_t)ITEM_NS_MAX)
+			continue;
+		/* A badly read pair gives way to a better one that comes soon after. */
+		while (kept > 0 && !tells_slope(clock, &chosen[kept - 1], &pairs[i]) &&
+		       pairs[i].ticks > chosen[kept - 1].ticks &&
+		       pairs[i].half_width_ticks < chosen[kept - 1].half_width_ticks / 4)
+			kept--;
+		if (kept == 0 || tells_slope(clock, &chosen[kept - 1], &pairs[i]))
+			chosen[kept++] = pairs[i];
+	}
+	return kept;
+}
+
+/* As long as its times stay below ITEM_NS_MAX and its ticks leave room for the shift. */
+static uint64_t span_of_last(const struct host_clock *clock, const struct host_segment *segment)
+{
+	unsigned __int128 room = (unsigned __int128)(ITEM_NS_MAX - segment->ns) << 64;
+	uint64_t most = UINT64_MAX - segment->ticks;
+
+	room = (room / (segment->multiplier ? segment->multiplier : 1)) >> clock->shift;
+	most = most < UINT64_MAX >> clock->shift ? most : UINT64_MAX >> clock->shift;
+	return room > most ? most : (uint64_t)room;
+}
+
+static void lay_out(struct host_clock *clock, const struct epf_host_pair *pairs, size_t count, int64_t zero_ns)
+{
+	clock->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct host_segment *segment = &clock->segments[i];
+		*segment = (struct host_segment){ .ticks = pairs[i].ticks,
+			                          .ns = pairs[i].monotonic_ns - zero_ns,
+			                          .multiplier = clock->nominal };
+		if (i + 1 < count) {
+			segment->span = pairs[i + 1].ticks - pairs[i].ticks;
+			segment->multiplier = multiplier_of(
+			    clock, (uint64_t)(pairs[i + 1].monotonic_ns - pairs[i].monotonic_ns), segment->span);
+		} else {
+			if (i > 0)
+				segment->multiplier = segment[-1].multiplier;
+			segment->span = span_of_last(clock, segment);
+		}
+	}
+}
+
+/* The earliest tick of a trace without any pair. */
+static uint64_t first_ticks(const struct reader *reader)
+{
+	uint64_t first = UINT64_MAX;
+	for (size_t i = 0; i < reader->blocks_count; i++) {
+		if (reader->blocks[i].first_ticks < first)
+			first = reader->blocks[i].first_ticks;
+	}
+	return first == UINT64_MAX ? 0 : first;
+}
+
+epp_status *host_clock_init(struct host_clock *clock, const struct reader *reader)
+{
+	const struct epf_host_pair *start = NULL;
+	for (size_t i = 0; i < reader->runs_count && !start; i++) {
+		if (reader->runs[i].start.ticks)
+			start = &reader->runs[i].start;
+	}
+	struct epf_host_pair only = { .ticks = first_ticks(reader) };
+	const struct epf_host_pair *pairs = reader->pairs;
+	size_t count = reader->pairs_count;
+	if (!start && count)
+		start = &pairs[0];
+	if (!start)
+		start = &only;
+	if (!count) {
+		pairs = start;
+		count = 1;
+	}
+
+	*clock = (struct host_clock){ .ticks_per_second = reader->header.source.ticks_per_second };
+	if (!clock->ticks_per_second)
+		clock->ticks_per_second = 1000000000;
+	/* So that a slope 16 times the nominal one is still a fraction. */
+	uint64_t ns_a_tick = 1000000000 / clock->ticks_per_second + 1;
+	clock->shift = 64 - (uint32_t)__builtin_clzll(ns_a_tick) + 4;
+	clock->nominal = multiplier_of(clock, 1000000000, clock->ticks_per_second);
+
+	struct epf_host_pair *chosen = malloc(count * sizeof(*chosen));
+	clock->segments = malloc(count * sizeof(*clock->segments));
+	if (!chosen || !clock->segments) {
+		free(chosen);
+		host_clock_deinit(clock);
+		return epp_status_no_memory();
+	}
+	size_t kept = choose_pairs(clock, chosen, pairs, count, start->monotonic_ns);
+	if (!kept)
+		chosen[kept++] = *start;
+	lay_out(clock, chosen, kept, start->monotonic_ns);
+	free(chosen);
+	return NULL;
+}
+
+void host_clock_deinit(struct host_clock *clock)
+{
+	free(clock->segments);
+	clock->segments = NULL;
+}
+
+/* The ticks leave room for the shift. */
+static int64_t advance(const struct host_clock *clock, const struct host_segment *segment, uint64_t ticks)
+{
+	return (int64_t)((unsigned __int128)(ticks << clock->shift) * segment->multiplier >> 64);
+}
+
+int64_t host_clock_ns_far(const struct host_clock *clock, size_t *hint, uint64_t ticks)
+{
+	size_t first = 0, last = clock->count - 1;
+	while (first < last) {
+		size_t middle = first + (last - first + 1) / 2;
+		if (ticks < clock->segments[middle].ticks)
+			last = middle - 1;
+		else
+			first = middle;
+	}
+	const struct host_segment *segment = &clock->segments[first];
+	*hint = first;
+	if (ticks >= segment->ticks) {
+		if (ticks - segment->ticks >= segment->span)
+			return ITEM_NS_MAX;
+		return segment->ns + advance(clock, segment, ticks - segment->ticks);
+	}
+	if ((segment->ticks - ticks) >> (64 - clock->shift))
+		return -ITEM_NS_MAX;
+	uint64_t before = (uint64_t)advance(clock, segment, segment->ticks - ticks);
+	if (before > (uint64_t)ITEM_NS_MAX || segment->ns - (int64_t)before < -ITEM_NS_MAX)
+		return -ITEM_NS_MAX;
+	return segment->ns - (int64_t)before;
+}
+
+int64_t host_clock_span_ns(const struct host_clock *clock, uint64_t ticks)
+{
+	if (ticks >> (64 - clock->shift))
+		return ITEM_NS_MAX;
+	uint64_t ns = (uint64_t)((unsigned __int128)(ticks << clock->shift) * clock->nominal >> 64);
+	return ns < (uint64_t)ITEM_NS_MAX ? (int64_t)ns + 1 : ITEM_NS_MAX;
+}
+
+uint64_t host_clock_ticks(const struct host_clock *clock, int64_t ns)
+{
+	size_t first = 0, last = clock->count - 1;
+	while (first < last) {
+		size_t middle = first + (last - first + 1) / 2;
+		if (ns < clock->segments[middle].ns)
+			last = middle - 1;
+		else
+			first = middle;
+	}
+	const struct host_segment *segment = &clock->segments[first];
+	uint64_t multiplier = segment->multiplier ? segment->multiplier : 1;
+	bool before = ns < segment->ns;
+	uint64_t distance = before ? (uint64_t)segment->ns - (uint64_t)ns : (uint64_t)ns - (uint64_t)segment->ns;
+	uint64_t ticks = (uint64_t)(((unsigned __int128)distance << 64) / multiplier >> clock->shift);
+	return before ? segment->ticks - ticks : segment->ticks + ticks;
+}

@@ -1,0 +1,50 @@
+/* Host ticks to nanoseconds: a piecewise linear map through the file's host pairs, never decreasing.
+ *
+ * A pair is used only if it tells the slope better than 100 ppm; what is closer together, or was read badly, is left out,
+ * so a short trace goes by the nominal rate.  Time 0 is the first run's start.
+ */
+#ifndef EPPROF_TIMELINE_HOST_CLOCK_H
+#define EPPROF_TIMELINE_HOST_CLOCK_H
+
+#include "epprof/status.h"
+#include "file/reader.h"
+#include "timeline/item.h"
+
+struct host_segment {
+	uint64_t ticks;      /* its beginning */
+	uint64_t span;       /* ticks up to the next one's */
+	uint64_t multiplier; /* ns for 2^clock->shift ticks, as a fraction of 2^64 */
+	int64_t ns;
+};
+
+struct host_clock {
+	struct host_segment *segments; /* at least one */
+	size_t count;
+	uint32_t shift;
+	uint64_t ticks_per_second; /* nominal */
+	uint64_t nominal;          /* multiplier */
+};
+
+epp_status *host_clock_init(struct host_clock *clock, const struct reader *reader) EPP_MUST_CHECK;
+void host_clock_deinit(struct host_clock *clock);
+
+int64_t host_clock_ns_far(const struct host_clock *clock, size_t *hint, uint64_t ticks);
+
+/* `*hint` is 0 at first and makes queries close to each other cheap.  Within +-ITEM_NS_MAX. */
+static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint, uint64_t ticks)
+{
+	const struct host_segment *segment = &clock->segments[*hint];
+	uint64_t offset = ticks - segment->ticks;
+
+	if (__builtin_expect(offset >= segment->span, 0))
+		return host_clock_ns_far(clock, hint, ticks);
+	return segment->ns + (int64_t)((unsigned __int128)(offset << clock->shift) * segment->multiplier >> 64);
+}
+
+/* A length by the nominal rate, at most a nanosecond more than it is; at most ITEM_NS_MAX. */
+int64_t host_clock_span_ns(const struct host_clock *clock, uint64_t ticks);
+
+/* The ticks at a time, to within a tick or two: where a clock that wraps is to be looked for. */
+uint64_t host_clock_ticks(const struct host_clock *clock, int64_t ns);
+
+#endif

@@ -1,0 +1,268 @@
+/* See merge.h.  A run that is used up keeps its memory until its last batch has been handed out, since items and args are
+ * handed out where they lie.  Sorted runs of the spill come in chunks: a stretch never goes beyond a chunk that has a
+ * successor. */
+#include "timeline/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "timeline/timeline.h"
+
+/* Items so far ahead are fetched for the next stretch. */
+#define GATHER_AHEAD_BYTES (8 * sizeof(struct item))
+/* So many events are to be in a batch: it then stays in the processor's first cache. */
+#define BATCH_ITEMS 512u
+/* And so many for each source, so that looking at all of them does not count. */
+#define BATCH_ITEMS_A_SOURCE 8u
+
+void merge_init(struct merge *merge)
+{
+	*merge = (struct merge){ .stretch_ns = 1000 };
+}
+
+void merge_deinit(struct merge *merge)
+{
+	for (uint32_t i = 0; i < merge->sources_count; i++)
+		run_free(merge->sources[i].run);
+	while (!SLIST_EMPTY(&merge->pool)) {
+		struct run *run = SLIST_FIRST(&merge->pool);
+		SLIST_REMOVE_HEAD(&merge->pool, link);
+		run_free(run);
+	}
+	free(merge->batch);
+	free(merge->spare);
+	free(merge->sources);
+	free(merge->waiting);
+	free(merge->bodies);
+	*merge = (struct merge){ 0 };
+}
+
+struct run *merge_run_take(struct merge *merge)
+{
+	struct run *run = SLIST_FIRST(&merge->pool);
+	if (!run)
+		return calloc(1, sizeof(*run));
+	SLIST_REMOVE_HEAD(&merge->pool, link);
+	run->spill = NULL;
+	return run;
+}
+
+void merge_run_give_back(struct merge *merge, struct run *run)
+{
+	if (run)
+		SLIST_INSERT_HEAD(&merge->pool, run, link);
+}
+
+epp_status *merge_grow(void *array_pointer, size_t count, size_t *room, size_t size)
+{
+	void **array = array_pointer;
+	if (count < *room)
+		return NULL;
+	size_t larger = *room ? *room * 2 : 64;
+	void *moved = reallocarray(*array, larger, size);
+	if (!moved)
+		return epp_status_no_memory();
+	*array = moved;
+	*room = larger;
+	return NULL;
+}
+
+static struct merge_source source_of(struct run *run)
+{
+	return (struct merge_source){ &run->items[run->at], &run->items[run->end], run->items,
+		                      run->has_extras ? run->extras : NULL, run };
+}
+
+epp_status *merge_add(struct merge *merge, struct run *run)
+{
+	epp_status *status = NULL;
+	if (run->at < run->end)
+		status = merge_grow(&merge->sources, merge->sources_count, &merge->sources_room, sizeof(*merge->sources));
+	if (status || run->at == run->end) {
+		merge_run_give_back(merge, run);
+		return status;
+	}
+	merge->sources[merge->sources_count++] = source_of(run);
+	if (merge->sources_count > merge->active_most)
+		merge->active_most = merge->sources_count;
+	return NULL;
+}
+
+/* ---- one stretch ---- */
+
+/* Runs that the last batch has used up go, or go on. */
+static epp_status *drop_used(struct epp_timeline *timeline)
+{
+	struct merge *merge = &timeline->merge;
+
+	for (uint32_t i = 0; i < merge->sources_count;) {
+		struct merge_source *source = &merge->sources[i];
+		struct run *run = source->run;
+		if (source->head < source->end) {
+			i++;
+			continue;
+		}
+		run->at = run->end = 0;
+		if (run->spill)
+			EPP_TRY(spill_refill(&timeline->spill, run));
+		if (run->at < run->end) {
+			*source = source_of(run);
+			continue;
+		}
+		merge_run_give_back(merge, run);
+		*source = merge->sources[--merge->sources_count];
+	}
+	return NULL;
+}
+
+static int64_t first_start(const struct merge *merge, uint32_t from, int64_t first_ns)
+{
+	for (uint32_t i = from; i < merge->sources_count; i++) {
+		if (merge->sources[i].head->start_ns < first_ns)
+			first_ns = merge->sources[i].head->start_ns;
+	}
+	return first_ns;
+}
+
+/* Chunks of the spill that have a successor: the stretch [from_ns, *to_ns) must end before their last item does; where that
+ * would leave nothing of it, the successor is made active too. */
+static epp_status *bound_by_chunks(struct epp_timeline *timeline, int64_t from_ns, int64_t *to_ns)
+{
+	struct merge *merge = &timeline->merge;
+
+	for (uint32_t i = 0; i < merge->sources_count; i++) {
+		struct run *run = merge->sources[i].run;
+		if (!run->spill || !spill_has_more(run->spill))
+			continue;
+		int64_t last_ns = merge->sources[i].end[-1].start_ns;
+		if (last_ns > from_ns) {
+			*to_ns = last_ns < *to_ns ? last_ns : *to_ns;
+			continue;
+		}
+		struct run *next = merge_run_take(merge);
+		if (!next)
+			return epp_status_no_memory();
+		next->spill = run->spill;
+		run->spill = NULL;
+		epp_status *status = spill_refill(&timeline->spill, next);
+		if (status) {
+			merge_run_give_back(merge, next);
+			return status;
+		}
+		EPP_TRY(merge_add(merge, next));
+	}
+	return NULL;
+}
+
+/* Everything before to_ns, source by source. */
+static epp_status *gather(struct merge *merge, int64_t from_ns, int64_t to_ns)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < merge->sources_count; i++) {
+		struct merge_source *source = &merge->sources[i];
+		const struct item *item = source->head;
+		while (item < source->end && item->start_ns < to_ns) {
+			if (count + MERGE_AHEAD >= merge->batch_room) {
+				size_t room = merge->batch_room;
+				EPP_TRY(merge_grow(&merge->batch, room, &room, sizeof(*merge->batch)));
+				EPP_TRY(merge_grow(&merge->spare, merge->batch_room, &merge->batch_room,
+				                   sizeof(*merge->spare)));
+			}
+			merge->batch[count++] = (struct merge_entry){ (uint32_t)(item->start_ns - from_ns), i, item };
+			__builtin_prefetch((const void *)((uintptr_t)item + GATHER_AHEAD_BYTES), 0, 2);
+			item++;
+		}
+		source->head = item;
+	}
+	merge->batch_count = count;
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct merge_entry *left = a, *right = b;
+	return item_before(left->item, right->item) ? -1 : left != right;
+}
+
+/* Entries of one start stand in the order of their sources; `index` is the first that is wrong.  Returns their end. */
+__attribute__((noinline)) static uint32_t sort_equal(struct merge *merge, uint32_t index)
+{
+	uint32_t offset_ns = merge->batch[index].offset_ns, first = index, end = index + 1;
+
+	while (first > 0 && merge->batch[first - 1].offset_ns == offset_ns)
+		first--;
+	while (end < merge->batch_count && merge->batch[end].offset_ns == offset_ns)
+		end++;
+	qsort(&merge->batch[first], end - first, sizeof(*merge->batch), compare);
+	return end;
+}
+
+/* By start, 8 bits at a time, the lowest first. */
+static void sort_batch(struct merge *merge, uint32_t offset_most)
+{
+	uint32_t count = merge->batch_count;
+
+	for (unsigned shift = 0; shift < 32 && offset_most >> shift; shift += 8) {
+		uint32_t places[256] = { 0 };
+		for (uint32_t i = 0; i < count; i++)
+			places[merge->batch[i].offset_ns >> shift & 255]++;
+		for (uint32_t digit = 0, place = 0; digit < 256; digit++) {
+			uint32_t of_digit = places[digit];
+			places[digit] = place;
+			place += of_digit;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			merge->spare[places[merge->batch[i].offset_ns >> shift & 255]++] = merge->batch[i];
+		struct merge_entry *sorted = merge->spare;
+		merge->spare = merge->batch;
+		merge->batch = sorted;
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		if (merge->batch[i].offset_ns == merge->batch[i - 1].offset_ns &&
+		    !item_before(merge->batch[i - 1].item, merge->batch[i].item))
+			i = sort_equal(merge, i);
+	}
+}
+
+/* The next stretch is longer or shorter, by how many events this one held. */
+static void adapt(struct merge *merge, bool was_cut)
+{
+	uint64_t wanted = (uint64_t)merge->sources_count * BATCH_ITEMS_A_SOURCE;
+
+	if (wanted < BATCH_ITEMS)
+		wanted = BATCH_ITEMS;
+	if (merge->batch_count > wanted * 2 && merge->stretch_ns > 1)
+		merge->stretch_ns /= 2;
+	else if (!was_cut && merge->batch_count < wanted && merge->stretch_ns < 1u << 31)
+		merge->stretch_ns *= 2;
+}
+
+epp_status *merge_refill(struct epp_timeline *timeline)
+{
+	struct merge *merge = &timeline->merge;
+	size_t body;
+
+	merge->batch_at = merge->batch_count = 0;
+	EPP_TRY(drop_used(timeline));
+	int64_t from_ns = first_start(merge, 0, INT64_MAX), next_ns;
+	while ((next_ns = merge_next_activation(merge, &body)) <= from_ns && next_ns != INT64_MAX) {
+		uint32_t before = merge->sources_count;
+		EPP_TRY(merge_activate(timeline, body));
+		from_ns = first_start(merge, before, from_ns);
+	}
+	if (!merge->sources_count)
+		return NULL;
+	int64_t to_ns = from_ns + (int64_t)merge->stretch_ns;
+	bool was_cut = next_ns < to_ns;
+	if (was_cut)
+		to_ns = next_ns;
+	EPP_TRY(bound_by_chunks(timeline, from_ns, &to_ns));
+	EPP_TRY(gather(merge, from_ns, to_ns));
+	if (merge->sources_count > 1)
+		sort_batch(merge, (uint32_t)(to_ns - from_ns - 1));
+	memset(&merge->batch[merge->batch_count], 0, MERGE_AHEAD * sizeof(*merge->batch));
+	adapt(merge, was_cut);
+	return NULL;
+}

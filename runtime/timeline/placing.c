@@ -1,0 +1,142 @@
+/* Where complete events lie on the host's clock, by what their track's clock is.
+ *
+ * A duration-only event has no time of its own: it begins where its parent begins, or where the parent's last such event
+ * ended; without a parent, at the run's start.  What is certain then is only that it lies in there, and that is its bound.
+ * On request events of devices are moved into their parent, and cut if they are longer.
+ * Both need the parent, so blocks with such events are loaded before the merge, once, in the file's order.
+ */
+#include "timeline/timeline.h"
+
+static int64_t clip(int64_t ns)
+{
+	return ns > ITEM_NS_MAX ? ITEM_NS_MAX : ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns;
+}
+
+static struct referred_event *find_parent(struct epp_timeline *timeline, struct line *line, uint64_t parent,
+                                          uint32_t *number)
+{
+	*number = REFERRED_NONE;
+	if (!parent || !timeline->referred.events)
+		return NULL;
+	*number = referred_find(&timeline->referred, &line->parent_lookup, line->source, parent);
+	if (*number == REFERRED_NONE || timeline->referred.events[*number].start_ns == INT64_MIN)
+		return NULL;
+	return &timeline->referred.events[*number];
+}
+
+static void by_host(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
+                    struct placed *placed)
+{
+	uint64_t end = record->start_ticks + record->duration_ticks;
+
+	placed->start_ns = host_clock_ns(&timeline->host, &line->host_hint, record->start_ticks);
+	placed->end_ns = host_clock_ns(&timeline->host, &line->host_hint, end < record->start_ticks ? UINT64_MAX : end);
+	placed->placement = (epp_placement)EPF_BITS_PLACEMENT(record->bits);
+}
+
+static void by_pairs(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
+                     int64_t near_ns, struct placed *placed)
+{
+	size_t *hint = &line->host_hint;
+	struct device_time start = device_clock_place(line->clock, &timeline->host, hint, record->start_ticks, near_ns);
+	struct device_time end = device_clock_place(line->clock, &timeline->host, hint,
+	                                            record->start_ticks + record->duration_ticks, start.ns);
+	*placed = (struct placed){ .start_ns = start.ns,
+		                   .end_ns = end.ns > start.ns ? end.ns : start.ns,
+		                   .start_error_ns = start.error_ns,
+		                   .end_error_ns = end.error_ns,
+		                   .placement = start.fitted && end.fitted ? EPP_PLACED_FITTED : EPP_PLACED_FORMULA };
+}
+
+/* The microseconds may be negative: before the run's start. */
+static void by_offset(const struct line *line, const struct codec_record *record, struct placed *placed)
+{
+	int64_t start_us = (int64_t)record->start_ticks, most_us = ITEM_NS_MAX / 4000;
+	uint64_t duration_us = record->duration_ticks < (uint64_t)most_us ? record->duration_ticks : (uint64_t)most_us;
+
+	start_us = start_us > most_us ? most_us : start_us < -most_us ? -most_us : start_us;
+	placed->start_ns = line->offset_base_ns + start_us * 1000;
+	placed->end_ns = placed->start_ns + (int64_t)duration_us * 1000;
+	placed->start_error_ns = line->offset_error_ns + CLOCK_FIT_MICROSECOND_START_NS;
+	placed->end_error_ns = line->offset_error_ns + CLOCK_FIT_MICROSECOND_END_NS;
+	placed->placement = EPP_PLACED_FORMULA;
+}
+
+static void by_duration(struct epp_timeline *timeline, const struct line *line, const struct codec_record *record,
+                        const struct referred_event *parent, uint32_t number, struct placed *placed)
+{
+	uint64_t per_second = line->ticks_per_second ? line->ticks_per_second : 1000000000;
+	unsigned __int128 length = (unsigned __int128)record->duration_ticks * 1000000000 / per_second;
+	int64_t duration_ns = length > (uint64_t)ITEM_NS_MAX / 4 ? ITEM_NS_MAX / 4 : (int64_t)length;
+	int64_t from_ns = parent ? parent->start_ns : line->run_start_ns;
+	int64_t to_ns = parent ? parent->end_ns : timeline->last_ns;
+
+	placed->start_ns = from_ns;
+	if (parent) {
+		placed->start_ns = clip(from_ns + timeline->used_ns[number]);
+		timeline->used_ns[number] = clip(timeline->used_ns[number] + duration_ns);
+	}
+	placed->end_ns = clip(placed->start_ns + duration_ns);
+	int64_t before_ns = placed->start_ns - from_ns, behind_ns = to_ns - placed->end_ns;
+	placed->start_error_ns = placed->end_error_ns = before_ns > behind_ns ? before_ns : behind_ns;
+	placed->placement = EPP_PLACED_DURATION;
+}
+
+/* Events whose parent is not known stay where they are. */
+static void clamp(const struct referred_event *parent, struct placed *placed)
+{
+	int64_t start_ns = placed->start_ns, end_ns = placed->end_ns, duration_ns = end_ns - start_ns;
+
+	if (duration_ns > parent->end_ns - parent->start_ns)
+		duration_ns = parent->end_ns - parent->start_ns;
+	if (start_ns > parent->end_ns - duration_ns)
+		start_ns = parent->end_ns - duration_ns;
+	if (start_ns < parent->start_ns)
+		start_ns = parent->start_ns;
+	if (start_ns == placed->start_ns && start_ns + duration_ns == end_ns)
+		return;
+	placed->start_ns = start_ns;
+	placed->end_ns = start_ns + duration_ns;
+	placed->placement = EPP_PLACED_CLAMPED;
+}
+
+bool place_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
+                    uint64_t parent_id, bool take, struct placed *placed)
+{
+	bool needs_parent = place_depends(timeline, line);
+	uint32_t number = REFERRED_NONE;
+	struct referred_event *parent = NULL;
+
+	*placed = (struct placed){ 0 };
+	if (needs_parent) {
+		if (!take)
+			return false;
+		parent = find_parent(timeline, line, parent_id, &number);
+	}
+	switch (line->placing) {
+	case LINE_BY_HOST:
+		by_host(timeline, line, record, placed);
+		break;
+	case LINE_BY_PAIRS:
+		by_pairs(timeline, line, record, parent ? parent->start_ns : INT64_MIN, placed);
+		break;
+	case LINE_BY_OFFSET:
+		by_offset(line, record, placed);
+		break;
+	case LINE_BY_DURATION:
+		by_duration(timeline, line, record, parent, number, placed);
+		break;
+	}
+	/* How the parent was found is known to whoever wrote the record. */
+	if (parent_id && EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED && placed->placement != EPP_PLACED_DURATION)
+		placed->placement = EPP_PLACED_INFERRED;
+	if (timeline->options.clamp_to_parent && line->is_device && parent)
+		clamp(parent, placed);
+	return true;
+}
+
+bool place_depends(const struct epp_timeline *timeline, const struct line *line)
+{
+	return line->placing == LINE_BY_DURATION || (line->placing == LINE_BY_PAIRS && line->clock->ambiguous) ||
+	       (timeline->options.clamp_to_parent && line->is_device);
+}

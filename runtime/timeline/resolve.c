@@ -1,0 +1,102 @@
+/* Finds all events that others name as their parent: where and when they are.
+ *
+ * An event of a thread is noted when it passes in the merge, before the events of devices that it caused, so most traces
+ * need no more.  But by its clock's error an event of a device may begin before its parent; a parent may be lost, or lie
+ * outside what was asked for; and what is placed inside its parent cannot be placed otherwise.  Then this pass over all
+ * blocks is made, once: before the merge if placing needs it, else when the first parent is missed.
+ */
+#include "base/status.h"
+#include "timeline/timeline.h"
+
+/* The entry of an event that is referred to, or NULL. */
+static struct referred_event *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id)
+{
+	uint32_t number = referred_find(&timeline->referred, &line->own_lookup, line->source, id);
+	return number == REFERRED_NONE ? NULL : &timeline->referred.events[number];
+}
+
+static void note(struct referred_event *entry, const struct line *line, int64_t start_ns, int64_t end_ns)
+{
+	entry->start_ns = start_ns;
+	entry->end_ns = end_ns;
+	entry->line = line->key;
+}
+
+static void note_record(struct epp_timeline *timeline, struct line *line, const struct decoded *decoded,
+                        const struct codec_record *record, struct referred_event *entry)
+{
+	const struct end *end;
+	struct placed placed;
+	uint32_t after;
+	size_t hint = 0;
+	unsigned kind = EPF_BITS_KIND(record->bits);
+
+	if (kind == EPF_COMPLETE) {
+		if (place_complete(timeline, line, record, block_parent(decoded, record, &after), false, &placed))
+			note(entry, line, placed.start_ns, placed.end_ns);
+		return;
+	}
+	uint64_t end_ticks = block_event_end(timeline, line->source, record, &end);
+	if (kind == EPF_ASYNC_BEGIN) {
+		end = ends_find(&timeline->ends, line->source, record->id);
+		end_ticks = end && end->ticks > record->start_ticks ? end->ticks : record->start_ticks;
+	}
+	int64_t start_ns = host_clock_ns(&timeline->host, &hint, record->start_ticks);
+	note(entry, line, start_ns, host_clock_ns(&timeline->host, &hint, end_ticks));
+}
+
+static epp_status *resolve_block(struct epp_timeline *timeline, uint32_t index)
+{
+	struct decoded decoded;
+	uint32_t line_index;
+
+	EPP_TRY(block_decode(timeline, index, &timeline->buffer, &timeline->buffer_bytes, &decoded));
+	EPP_TRY(lines_find(&timeline->lines, decoded.block->track, &line_index));
+	for (uint32_t i = 0; i < decoded.count; i++) {
+		const struct codec_record *record = &timeline->records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		struct line *line = &timeline->lines.lines[line_index];
+		if (kind == EPF_EVENT || kind == EPF_COMPLETE || kind == EPF_ASYNC_BEGIN) {
+			struct referred_event *entry = entry_of(timeline, line, record->id);
+			if (entry)
+				note_record(timeline, line, &decoded, record, entry);
+		} else if (kind == EPF_TRACK_SWITCH) {
+			uint32_t track = record->id ? (uint32_t)record->id : decoded.block->track;
+			EPP_TRY(lines_find(&timeline->lines, track, &line_index));
+		}
+	}
+	return NULL;
+}
+
+static epp_status *resolve_open(struct epp_timeline *timeline)
+{
+	const struct reader *reader = timeline->reader;
+	size_t hint = 0;
+
+	for (size_t i = 0; i < reader->open_count; i++) {
+		const struct epf_open *open = &reader->open[i].open;
+		uint32_t line_index;
+		EPP_TRY(lines_find(&timeline->lines, reader->open[i].track, &line_index));
+		struct line *line = &timeline->lines.lines[line_index];
+		struct referred_event *entry = entry_of(timeline, line, open->id);
+		if (!entry)
+			continue;
+		const struct end *end = ends_find(&timeline->ends, line->source, open->id);
+		int64_t start_ns = host_clock_ns(&timeline->host, &hint, open->start_ticks);
+		int64_t end_ns = end ? host_clock_ns(&timeline->host, &hint, end->ticks) : timeline->last_ns;
+		note(entry, line, start_ns, end_ns > start_ns ? end_ns : start_ns);
+	}
+	return NULL;
+}
+
+epp_status *resolve_parents(struct epp_timeline *timeline)
+{
+	if (timeline->resolved || !timeline->referred.events)
+		return NULL;
+	timeline->resolved = true;
+	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
+		if (timeline->reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE))
+			EPP_TRY(resolve_block(timeline, i));
+	}
+	return resolve_open(timeline);
+}

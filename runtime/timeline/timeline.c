@@ -1,0 +1,162 @@
+/* The functions of epprof/timeline.h but for epp_timeline_next, which is in emit.c; timeline/timeline.h says what a timeline
+ * is made of. */
+#include "timeline/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+#define ACTIVE_BYTES_MOST ((size_t)64 << 20)
+
+/* The options as this version knows them; what a later caller asks for beyond that is refused. */
+static epp_status *take_options(struct epp_timeline *timeline, const epp_timeline_options *options)
+{
+	epp_timeline_options *own = &timeline->options;
+
+	if (options) {
+		size_t bytes = options->struct_size;
+		for (size_t i = sizeof(*own); i < bytes; i++) {
+			if (((const uint8_t *)options)[i])
+				return epp_status_create(EPP_INVALID_ARGUMENT,
+				                         "timeline options: made for a later version");
+		}
+		memcpy(own, options, bytes < sizeof(*own) ? bytes : sizeof(*own));
+	}
+	if (!own->from_ns && !own->to_ns) {
+		own->from_ns = INT64_MIN;
+		own->to_ns = INT64_MAX;
+	}
+	if (own->from_ns > own->to_ns)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "timeline options: from_ns lies behind to_ns");
+	return NULL;
+}
+
+static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_options *options)
+{
+	EPP_TRY(take_options(timeline, options));
+	EPP_TRY(host_clock_init(&timeline->host, timeline->reader));
+	EPP_TRY(lines_init(&timeline->lines, timeline->reader, &timeline->clocks));
+	EPP_TRY(survey_blocks(timeline));
+	return plan_merge(timeline);
+}
+
+epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
+                            size_t spill_bytes_most, epp_timeline **timeline)
+{
+	*timeline = NULL;
+	struct epp_timeline *made = calloc(1, sizeof(*made));
+	if (!made)
+		return epp_status_no_memory();
+	made->reader = reader;
+	made->active_bytes_most = active_bytes_most;
+	made->ends_block = BLOCK_NONE;
+	merge_init(&made->merge);
+	spill_init(&made->spill);
+	made->spill.bytes_most = spill_bytes_most;
+	epp_status *status = prepare(made, options);
+	if (status) {
+		epp_timeline_release(made);
+		return status;
+	}
+	*timeline = made;
+	return NULL;
+}
+
+epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
+{
+	if (!timeline)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_timeline_create: timeline is NULL");
+	*timeline = NULL;
+	if (!trace)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_timeline_create: trace is NULL");
+	return timeline_create(trace->reader, options, ACTIVE_BYTES_MOST, SPILL_BYTES_MOST, timeline);
+}
+
+void epp_timeline_release(epp_timeline *timeline)
+{
+	if (!timeline)
+		return;
+	merge_deinit(&timeline->merge);
+	spill_deinit(&timeline->spill);
+	lines_deinit(&timeline->lines);
+	device_clocks_deinit(&timeline->clocks);
+	host_clock_deinit(&timeline->host);
+	referred_deinit(&timeline->referred);
+	ends_deinit(&timeline->ends);
+	free(timeline->used_ns);
+	free(timeline->surveyed);
+	free(timeline->rank_of_block);
+	free(timeline->block_of_rank);
+	free(timeline->records);
+	free(timeline->unordered.items);
+	free(timeline->unordered.extras);
+	free(timeline->order.order);
+	free(timeline->order.stack);
+	free(timeline->buffer);
+	free(timeline->ends_buffer);
+	epp_status_release(timeline->status);
+	free(timeline);
+}
+
+/* Args that stand with an end in another block. */
+static bool fetch_args(struct epp_timeline *timeline)
+{
+	struct event_args *args = &timeline->args;
+	struct reader *reader = timeline->reader;
+
+	if (timeline->ends_block != args->block) {
+		timeline->ends_block = BLOCK_NONE;
+		epp_status *status = reader_block_read(reader, &reader->blocks[args->block], &timeline->ends_buffer,
+		                                       &timeline->ends_buffer_bytes);
+		if (status) {
+			timeline->ended = true;
+			timeline->status = status;
+			return false;
+		}
+		timeline->ends_block = args->block;
+	}
+	args->payload = timeline->ends_buffer + sizeof(struct epf_block);
+	args->payload_bytes = reader->blocks[args->block].payload_bytes;
+	return true;
+}
+
+/* The cursor: how many were handed out in the high half, the position of the next one in the low half. */
+int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg)
+{
+	const struct event_args *args = event->args;
+	uint32_t count = (uint32_t)((uint64_t)*cursor >> 32), position = (uint32_t)*cursor;
+	struct codec_arg decoded;
+
+	*arg = (epp_trace_arg){ 0 };
+	if (!args || count >= event->args_count)
+		return 0;
+	/* The caller's timeline is one that epp_timeline_create made, so it may be changed. */
+	if (!args->payload && !fetch_args((struct epp_timeline *)timeline))
+		return 0;
+	position = codec_arg(args->payload, args->payload_bytes, count ? position : args->offset, &decoded);
+	if (!position)
+		return 0;
+	*cursor = (size_t)((uint64_t)(count + 1) << 32 | position);
+	arg->key = epp_trace_name(&(epp_trace){ timeline->reader }, decoded.key, &arg->key_bytes);
+	arg->type = decoded.type;
+	if (decoded.type == EPP_ARG_TEXT) {
+		arg->text_bytes = decoded.text_bytes;
+		arg->value.text = (const char *)decoded.text;
+	} else {
+		arg->value.u64 = decoded.value;
+	}
+	return 1;
+}
+
+epp_status *epp_timeline_status(epp_timeline *timeline)
+{
+	epp_status *status = timeline->status;
+	timeline->status = NULL;
+	return status;
+}
+
+const epp_timeline_counts *epp_timeline_get_counts(const epp_timeline *timeline)
+{
+	return &timeline->counts;
+}

@@ -1,0 +1,149 @@
+/* The state of a timeline, and the steps that make it, in this order:
+ *
+ *   host_clock, lines      the file's pairs, its tracks
+ *   survey.c               decodes the blocks that hold more than a thread's own events: device pairs, then which ids are
+ *                          referred to, ends recorded elsewhere, when each such block begins; fits the clocks
+ *   resolve.c              finds the events that are referred to: a pass over all blocks, only if they are needed early
+ *   plan.c                 when each block must be decoded; which are too many at once and go through a temporary file
+ *   activation.c, merge.c  blocks become active as the front reaches them, and are merged
+ *   emit.c, correlate.c    an item becomes an event: nesting, parents
+ */
+#ifndef EPPROF_TIMELINE_TIMELINE_H
+#define EPPROF_TIMELINE_TIMELINE_H
+
+#include "epprof/timeline.h"
+#include "file/reader.h"
+#include "timeline/ends.h"
+#include "timeline/line.h"
+#include "timeline/merge.h"
+#include "timeline/spill.h"
+
+/* What the survey tells the plan of a block. */
+struct survey_block {
+	int64_t first_ns; /* no item begins earlier; INT64_MAX: there is nothing to show */
+	int64_t last_ns;  /* no item begins later */
+	int64_t end_ns;   /* no item ends later, but for ends that were recorded elsewhere */
+	bool spill;       /* goes through the temporary file */
+};
+
+/* What epp_event.args points to. */
+struct event_args {
+	const uint8_t *payload; /* NULL: in `block`, which is read when somebody asks */
+	uint32_t payload_bytes;
+	uint32_t offset; /* of the first one */
+	uint32_t block;
+};
+
+#define BLOCK_NONE UINT32_MAX
+
+struct epp_timeline {
+	struct reader *reader;
+	epp_timeline_options options; /* from_ns and to_ns are always valid */
+	struct host_clock host;
+	struct device_clocks clocks;
+	struct lines lines;
+	struct referred referred;
+	struct ends ends;
+	bool parents;  /* some record names a parent: referred has a table */
+	bool resolved; /* and all of it was looked for */
+	bool placing_needs_parents;
+	int64_t *used_ns; /* beside referred.events: how much of a parent its duration-only events have taken; or NULL */
+	uint64_t last_ticks; /* the latest host time seen */
+	int64_t last_ns;     /* the latest time of all */
+
+	struct survey_block *surveyed; /* beside reader->blocks; NULL once the merge is planned */
+	uint32_t *rank_of_block;       /* in the order in which blocks were recorded; likewise beside them */
+	uint32_t *block_of_rank;
+	uint32_t only_run;            /* of all blocks; 0: there are several */
+	struct codec_record *records; /* of the block being decoded */
+	uint32_t records_room;
+	struct run unordered; /* what is made of them, in the same order */
+	struct start_order order;
+	uint8_t *buffer; /* of blocks that are only looked through */
+	size_t buffer_bytes;
+
+	size_t active_bytes_most; /* of blocks in memory at once */
+	struct merge merge;
+	struct spill spill;
+	uint8_t *ends_buffer; /* the block that args of ends were read from last */
+	size_t ends_buffer_bytes;
+	uint32_t ends_block; /* BLOCK_NONE: none yet */
+
+	epp_event event;
+	bool event_is_plain; /* no errors, no parent elsewhere, no args */
+	struct event_args args;
+	epp_timeline_counts counts;
+	epp_status *status; /* why it ended early */
+	bool ended;
+};
+
+/* epp_timeline_create with other bounds of memory. */
+epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
+                            size_t spill_bytes_most, epp_timeline **timeline) EPP_MUST_CHECK;
+
+/* ---- block_load.c ---- */
+
+struct decoded {
+	const struct reader_block *block;
+	const uint8_t *payload;
+	uint32_t payload_bytes;
+	uint32_t count; /* timeline->records */
+};
+
+/* Reads and decodes a block; its bytes are in *buffer. */
+epp_status *block_decode(struct epp_timeline *timeline, uint32_t block, uint8_t **buffer, size_t *buffer_bytes,
+                         struct decoded *decoded) EPP_MUST_CHECK;
+
+/* Makes a run of a block, in order of start. */
+epp_status *block_load(struct epp_timeline *timeline, uint32_t block, struct run *run) EPP_MUST_CHECK;
+
+/* Makes a run of `count` of the events that were open when the trace was read. */
+epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t count, struct run *run) EPP_MUST_CHECK;
+
+/* The parent that a record names in its first arg, 0 if none; `*after` is then the position of the next arg. */
+uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after);
+
+/* The end of an event of a thread: its own, or the one recorded elsewhere (`*end`, else NULL). */
+static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint32_t source,
+                                       const struct codec_record *record, const struct end **end)
+{
+	uint64_t ticks = record->start_ticks + record->duration_ticks;
+
+	*end = NULL;
+	if (__builtin_expect(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_UNENDED, 0)) {
+		*end = ends_find(&timeline->ends, source, record->id);
+		if (*end)
+			return (*end)->ticks > record->start_ticks ? (*end)->ticks : record->start_ticks;
+	}
+	return ticks < record->start_ticks ? UINT64_MAX : ticks;
+}
+
+/* ---- placing.c ---- */
+
+struct placed {
+	int64_t start_ns, end_ns;
+	int64_t start_error_ns, end_error_ns;
+	epp_placement placement;
+};
+
+/* Places a complete event; false: only its parent tells where it is, and that is not known yet.
+ * A duration-only event takes its place inside its parent, so it is placed once, by `take`. */
+bool place_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
+                    uint64_t parent, bool take, struct placed *placed);
+
+/* True if the place depends on more than the record: such blocks are loaded once, before the merge. */
+bool place_depends(const struct epp_timeline *timeline, const struct line *line);
+
+/* ---- survey.c, resolve.c, plan.c ---- */
+
+epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
+/* Does nothing but for the first time. */
+epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
+epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
+
+/* ---- correlate.c ---- */
+
+/* Joins an event to the one that its record names or, on a device, whose thread it came from. */
+epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event) EPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,269 @@
+/* epprof summary: that its numbers are right, in all formats.  Covers summary.c, summary_text.c, summary_data.c, tally.c,
+ * histogram.c and map.c. */
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/command.h"
+#include "tests/epp_builder.h"
+#include "tests/strict_json.h"
+
+static struct epp_builder *builder;
+static struct command run;
+static struct json *json;
+static char path[512];
+
+static void setup(void)
+{
+	builder = builder_create();
+	snprintf(path, sizeof path, "%s", check_path("trace.epp"));
+}
+
+static void teardown(void)
+{
+	json_free(json);
+	json = NULL;
+	command_free(&run);
+	builder_destroy(builder);
+	unlink(path);
+}
+
+static void summarize(void)
+{
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--format", "json", path, NULL);
+	ck_assert_msg(run.code == 0, "%s", run.err);
+	json = json_expect(run.out, run.out_bytes);
+}
+
+/* The line of a table with a name and, if it is not NULL, something else that has the given text. */
+static const struct json *line_of(const char *table, const char *name, const char *key, const char *value)
+{
+	const struct json *lines = json_get(json, table);
+
+	ck_assert_ptr_nonnull(lines);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct json *line = &lines->items[i];
+		if (strcmp(json_text(line, "name"), name) == 0 && (!key || strcmp(json_text(line, key), value) == 0))
+			return line;
+	}
+	ck_abort_msg("no '%s' in %s", name, table);
+	return NULL;
+}
+
+static int64_t number(const struct json *line, const char *key)
+{
+	return json_thousandths(line, key) / 1000;
+}
+
+static void is_near(int64_t value, int64_t expected)
+{
+	ck_assert_msg(value >= expected - expected / 100 && value <= expected + expected / 100, "%lld is not near %lld",
+	              (long long)value, (long long)expected);
+}
+
+START_TEST(totals_are_exact_and_quantiles_near)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_name name = builder_name(builder, "op");
+	uint64_t at = BUILDER_START;
+	int64_t total = 0;
+
+	/* 1, 2, ... 1000 times a number that is no power of two, in no order. */
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t duration = (i * 379 % 1000 + 1) * 12347;
+		builder_event(builder, thread, at, duration, EPP_NODE, name, NULL, 0);
+		at += duration + 10;
+		total += (int64_t)duration;
+	}
+	summarize();
+	const struct json *line = line_of("ops", "op", "category", "Node");
+	ck_assert_int_eq(number(line, "count"), 1000);
+	ck_assert_int_eq(number(line, "total_ns"), total);
+	ck_assert_int_eq(number(line, "self_ns"), total);
+	ck_assert_int_eq(number(line, "mean_ns"), total / 1000);
+	ck_assert_int_eq(number(line, "max_ns"), 12347000);
+	is_near(number(line, "p50_ns"), 500 * 12347);
+	is_near(number(line, "p99_ns"), 990 * 12347);
+	ck_assert_int_eq(number(json, "wall_ns"), (int64_t)(at - BUILDER_START) - 10);
+	ck_assert_int_eq(number(line_of("threads", "main", NULL, NULL), "busy_ns"), total);
+}
+END_TEST
+
+START_TEST(quantiles_of_any_magnitude_are_near)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint64_t at = BUILDER_START;
+	char text[32];
+
+	for (unsigned bits = 0; bits < 50; bits++) {
+		uint64_t duration = (UINT64_C(1) << bits) + (UINT64_C(1) << bits) / 3;
+		snprintf(text, sizeof text, "op %u", bits);
+		builder_event(builder, thread, at, duration, EPP_NODE, builder_name(builder, text), NULL, 0);
+		builder_event(builder, thread, at + duration, duration * 2, EPP_NODE, builder_name(builder, text), NULL, 0);
+		builder_event(builder, thread, at + duration * 3, duration * 3, EPP_NODE, builder_name(builder, text),
+		              NULL, 0);
+		at += duration * 6;
+	}
+	builder_event(builder, thread, at, 0, EPP_NODE, builder_name(builder, "moment"), NULL, 0);
+	summarize();
+	for (unsigned bits = 0; bits < 50; bits++) {
+		snprintf(text, sizeof text, "op %u", bits);
+		int64_t duration = (INT64_C(1) << bits) + (INT64_C(1) << bits) / 3;
+		is_near(number(line_of("ops", text, NULL, NULL), "p50_ns"), duration * 2);
+		ck_assert_int_eq(number(line_of("ops", text, NULL, NULL), "max_ns"), duration * 3);
+	}
+	ck_assert_int_eq(number(line_of("ops", "moment", NULL, NULL), "p99_ns"), 0);
+}
+END_TEST
+
+START_TEST(own_time_leaves_out_what_is_inside)
+{
+	uint32_t thread = builder_thread(builder, "main", 1), other = builder_thread(builder, "other", 2);
+	epp_name outer = builder_name(builder, "outer"), inner = builder_name(builder, "inner");
+
+	uint64_t a = builder_begin(builder, thread, BUILDER_START, EPP_SESSION, outer);
+	uint64_t b = builder_begin(builder, thread, BUILDER_START + 100, EPP_NODE, inner);
+	builder_event(builder, thread, BUILDER_START + 150, 50, EPP_NODE, inner, NULL, 0);
+	builder_end(builder, thread, b, BUILDER_START + 400, NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 500, 200, EPP_NODE, inner, NULL, 0);
+	builder_end(builder, thread, a, BUILDER_START + 1000, NULL, 0);
+	/* Inside by time, but not on the same thread; and the same name in another category. */
+	builder_event(builder, other, BUILDER_START + 200, 300, EPP_API, inner, NULL, 0);
+	summarize();
+	ck_assert_int_eq(number(line_of("ops", "outer", NULL, NULL), "self_ns"), 1000 - 300 - 200);
+	ck_assert_int_eq(number(line_of("ops", "inner", "category", "Node"), "total_ns"), 300 + 50 + 200);
+	ck_assert_int_eq(number(line_of("ops", "inner", "category", "Node"), "self_ns"), 250 + 50 + 200);
+	ck_assert_int_eq(number(line_of("ops", "inner", "category", "Api"), "self_ns"), 300);
+	ck_assert_int_eq(number(line_of("threads", "main", NULL, NULL), "self_ns"), 1000);
+	ck_assert_int_eq(number(line_of("threads", "main", NULL, NULL), "busy_ns"), 1000);
+	ck_assert_int_eq(number(json, "host_events"), 5);
+}
+END_TEST
+
+START_TEST(streams_are_busy_once)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream 1", "Accelerator", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name op = builder_name(builder, "op"), kernel = builder_name(builder, "kernel");
+	uint64_t id = builder_event(builder, thread, BUILDER_START, 10000, EPP_NODE, op, NULL, 0);
+
+	/* Two that overlap in part, one inside, one apart that nobody caused. */
+	builder_complete(builder, stream, BUILDER_START + 1000, 2000, EPP_KERNEL, kernel, id, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 2000, 3000, EPP_KERNEL, kernel, id, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 3000, 500, EPP_KERNEL, kernel, id, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 20000, 1000, EPP_KERNEL, kernel, 0, NULL, 0);
+	summarize();
+	const struct json *line = line_of("streams", "stream 1", "device", "Accelerator");
+	ck_assert_int_eq(number(line, "count"), 4);
+	ck_assert_int_eq(number(line, "busy_ns"), 4000 + 1000);
+	ck_assert_int_eq(number(line, "total_ns"), 6500);
+	line = line_of("kernels", "kernel", NULL, NULL);
+	is_near(number(line, "launch_p50_ns"), 2000);
+	ck_assert_int_eq(number(json, "device_events"), 4);
+	ck_assert_int_eq(number(json, "correlated"), 3);
+	ck_assert_int_eq(number(json, "uncorrelated"), 1);
+}
+END_TEST
+
+static void build_three(void)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+
+	builder_event(builder, thread, BUILDER_START, 100, EPP_NODE, builder_name(builder, "a, \"b\""), NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 100, 70, EPP_NODE, builder_name(builder, "many"), NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 200, 70, EPP_NODE, builder_name(builder, "many"), NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 300, 120, EPP_NODE, builder_name(builder, "long"), NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+}
+
+START_TEST(csv_has_a_line_for_each)
+{
+	build_three();
+	run = command_run(NULL, "summary", "--format", "csv", "--by", "op", path, NULL);
+	ck_assert_str_eq(run.out, "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns\n"
+	                          "op,\"many\",\"Node\",2,140,140,70,70,70,70,,\n"
+	                          "op,\"long\",\"Node\",1,120,120,120,120,120,120,,\n"
+	                          "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,\n");
+}
+END_TEST
+
+START_TEST(lines_are_sorted_and_cut)
+{
+	static const char *const columns[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name" };
+	static const char *const firsts[] = { "many", "many", "many", "long", "long", "long", "long", "a, \"\"b" };
+
+	build_three();
+	for (unsigned i = 0; i < 8; i++) {
+		command_free(&run);
+		run = command_run(NULL, "summary", "--format=csv", "--by=op", "--top=1", "--sort", columns[i], path, NULL);
+		char *second = strchr(run.out, '\n') + 1;
+		ck_assert_msg(strncmp(second, "op,\"", 4) == 0 && strncmp(second + 4, firsts[i], strlen(firsts[i])) == 0,
+		              "--sort %s: %s", columns[i], second);
+		ck_assert_ptr_eq(strchr(second, '\n'), run.out + run.out_bytes - 1);
+	}
+	command_free(&run);
+	run = command_run(NULL, "summary", "--top", "2", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "... and 1 more"));
+}
+END_TEST
+
+static const char *line_before(const char *at)
+{
+	while (at > run.out && at[-1] != '\n')
+		at--;
+	return at;
+}
+
+START_TEST(columns_are_aligned)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+
+	builder_event(builder, thread, BUILDER_START, 5, EPP_NODE, builder_name(builder, "\xE4\xB8\xAD\xE6\x96\x87"),
+	              NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 100, 123456789, EPP_SESSION, builder_name(builder, "plain"),
+	              NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--by", "op", path, NULL);
+	char *title = strstr(run.out, "  count"), *first = strstr(run.out, "  plain\n"),
+	     *second = strstr(run.out, "  \xE4\xB8\xAD");
+	ck_assert(title && first && second);
+	/* Each table line has its name where the title has "op". */
+	const char *line = line_before(first);
+	size_t column = (size_t)(strstr(title, "  op\n") - title);
+	ck_assert_uint_eq((size_t)(first - line), column);
+	line = line_before(second);
+	ck_assert_uint_eq((size_t)(second - line), column);
+	ck_assert_ptr_null(strstr(run.out, "By thread"));
+}
+END_TEST
+
+START_TEST(an_empty_trace_has_a_summary)
+{
+	summarize();
+	ck_assert_int_eq(number(json, "wall_ns"), 0);
+	ck_assert_uint_eq(json_get(json, "ops")->count, 0);
+	struct command text = command_run(NULL, "summary", path, NULL);
+	ck_assert_int_eq(text.code, 0);
+	ck_assert_ptr_null(strstr(text.out, "nan"));
+	command_free(&text);
+}
+END_TEST
+
+static Suite *cli_summary_suite(void)
+{
+	Suite *suite = suite_create("cli_summary");
+	TCase *tests = tcase_create("cli_summary");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, totals_are_exact_and_quantiles_near);
+	tcase_add_test(tests, quantiles_of_any_magnitude_are_near);
+	tcase_add_test(tests, own_time_leaves_out_what_is_inside);
+	tcase_add_test(tests, streams_are_busy_once);
+	tcase_add_test(tests, csv_has_a_line_for_each);
+	tcase_add_test(tests, lines_are_sorted_and_cut);
+	tcase_add_test(tests, columns_are_aligned);
+	tcase_add_test(tests, an_empty_trace_has_a_summary);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+CHECK_MAIN(cli_summary_suite)

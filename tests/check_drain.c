@@ -1,0 +1,239 @@
+/* From regions to blocks: what the helper leaves behind on each visit, what waits when a write fails, and when it wakes:
+ * runtime/record/drain.c and helper.c. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "record/helper.h"
+#include "recording.h"
+
+static epp_name name;
+
+static void set_up(void)
+{
+	name = epp_name_intern("drained");
+}
+
+static void events(epp_session *session, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+}
+
+static bool wait_until(struct session *session, bool (*holds)(struct session *session))
+{
+	for (int i = 0; i < 5000; i++) {
+		pthread_mutex_lock(&session->drain_lock);
+		bool yes = holds(session);
+		pthread_mutex_unlock(&session->drain_lock);
+		if (yes)
+			return true;
+		recording_sleep_ms(1);
+	}
+	return false;
+}
+
+static bool slot_region_is_free(struct session *session)
+{
+	return LOAD_RELAXED(&session->slot_region_state[0]) == REGION_FREE;
+}
+
+START_TEST(a_full_region_becomes_a_block)
+{
+	epp_session *session = recording_start(check_path("region.epp"));
+	struct session *inside = recording_inside(session);
+	static const uint8_t zero[EPF_SLOT_REGION_BYTES];
+	/* More than a slot holds: what is in there goes, the rest stays in a chunk. */
+	events(session, 60);
+	ck_assert(wait_until(inside, slot_region_is_free));
+	const struct epf_region *region = (const struct epf_region *)(const void *)inside->window.slots[0].region;
+	ck_assert_uint_ne(region->sequence, region->sequence_used);
+	ck_assert_mem_eq(region + 1, zero, EPF_SLOT_REGION_BYTES - sizeof(*region));
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_uint_eq(scan->records_count, 60);
+	ck_assert_uint_eq(scan->blocks_count[EPF_BLOCK_RECORDS], 1);
+	ck_assert_uint_eq(scan->window_regions_count, 1);
+	ck_assert_uint_eq(scan->dropped_regions_count, 0);
+	/* Definitions went along, and the log is empty again. */
+	ck_assert_uint_ge(scan->blocks_count[EPF_BLOCK_DEFINITIONS], 1);
+	trace_scan_free(scan);
+	recording_end(session);
+	ck_assert_uint_eq(inside->window.live->log_used, 0);
+	ck_assert_uint_eq(inside->chunks_free, EPF_CHUNK_COUNT);
+	ck_assert_uint_eq(inside->slots_free, EPF_SLOT_COUNT);
+	epp_session_release(session);
+}
+END_TEST
+
+static void *leave(void *session)
+{
+	events(session, 3);
+	epp_event_begin(session, EPP_NODE, name);
+	return NULL;
+}
+
+static bool all_slots_free(struct session *session)
+{
+	return LOAD_RELAXED(&session->slots_free) == EPF_SLOT_COUNT;
+}
+
+START_TEST(a_slot_is_given_back)
+{
+	epp_session *session = recording_start(NULL);
+	struct session *inside = recording_inside(session);
+	for (int i = 0; i < 3; i++) {
+		recording_on_thread(leave, session);
+		ck_assert(wait_until(inside, all_slots_free));
+		ck_assert_uint_eq(inside->window.slots[0].state, EPF_SLOT_FREE);
+		ck_assert_uint_eq(inside->window.slots[0].depth, 0);
+		ck_assert_uint_eq(inside->slots_used, 1);
+	}
+	struct trace_scan *scan = recording_finish(session);
+	ck_assert_uint_eq(scan->ledger_count, 3);
+	ck_assert_uint_eq(scan->records_count, 12);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(scan->ledger[i].ids_taken, 4);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- writes that fail ---- */
+
+static void break_writer(struct session *session, int *fd)
+{
+	pthread_mutex_lock(&session->drain_lock);
+	*fd = session->writer.fd;
+	session->writer.fd = open("/dev/null", O_RDONLY);
+	pthread_mutex_unlock(&session->drain_lock);
+}
+
+static void mend_writer(struct session *session, int fd)
+{
+	pthread_mutex_lock(&session->drain_lock);
+	close(session->writer.fd);
+	session->writer.fd = fd;
+	pthread_mutex_unlock(&session->drain_lock);
+}
+
+START_TEST(what_fails_is_tried_again)
+{
+	char *path = check_path("again.epp");
+	epp_session *session = recording_start(path);
+	struct session *inside = recording_inside(session);
+	int fd;
+	break_writer(inside, &fd);
+	events(session, 20000);
+	recording_on_thread(leave, session);
+	recording_sleep_ms(30);
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_uint_eq(scan->blocks_count[EPF_BLOCK_RECORDS], 0);
+	ck_assert_uint_eq(scan->records_count, 20003);
+	ck_assert_uint_eq(scan->open_count, 1);
+	ck_assert_ptr_null(scan_balance(scan));
+	trace_scan_free(scan);
+	mend_writer(inside, fd);
+	events(session, 20000);
+	check_ok(epp_session_end(session));
+	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
+	epp_session_release(session);
+	scan = trace_scan_file(path);
+	ck_assert_ptr_null(scan_balance(scan));
+	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
+	ck_assert_uint_eq(scan->records_count, 40004);
+	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(what_fails_to_the_end_stays_in_the_window)
+{
+	char *path = check_path("stays.epp");
+	epp_session *session = recording_start(path);
+	struct session *inside = recording_inside(session);
+	int fd;
+	break_writer(inside, &fd);
+	events(session, 20000);
+	recording_on_thread(leave, session);
+	uint64_t open_id = epp_event_begin(session, EPP_NODE, name);
+	check_ok(epp_session_end(session));
+	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
+	/* The session is not spoiled: another run, which is written. */
+	mend_writer(inside, fd);
+	check_ok(epp_session_start(session));
+	events(session, 10);
+	check_ok(epp_session_end(session));
+	check_ok(epp_session_wait(session, UINT64_MAX));
+	epp_session_release(session);
+	struct trace_scan *scan = trace_scan_file(path);
+	const char *wrong = scan_balance(scan);
+	ck_assert_msg(!wrong, "%s", wrong);
+	ck_assert_uint_eq(scan->header.state, EPF_RECORDING);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, name), 20003 + 10);
+	ck_assert_uint_eq(scan->open_count, 2);
+	ck_assert(scan->open[0].id == open_id || scan->open[1].id == open_id);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_DISK), 0);
+	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(what_fails_for_too_long_is_lost)
+{
+	char *path = check_path("lost.epp");
+	epp_session *session = recording_start(path);
+	struct session *inside = recording_inside(session);
+	int fd;
+	break_writer(inside, &fd);
+	uint64_t count = 0;
+	for (; epp_session_lost(session, EPP_LOSS_DISK) == 0 && count < 100000000; count += 1000) {
+		events(session, 1000);
+		if (LOAD_RELAXED(&inside->chunks_free) < EPF_CHUNK_COUNT / 4)
+			recording_sleep_ms(3);
+	}
+	mend_writer(inside, fd);
+	events(session, 1000);
+	check_ok(epp_session_end(session));
+	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
+	uint64_t lost = epp_session_lost(session, EPP_LOSS_DISK);
+	epp_session_release(session);
+	struct trace_scan *scan = trace_scan_file(path);
+	ck_assert_ptr_null(scan_balance(scan));
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_DISK), lost);
+	ck_assert_uint_eq(scan->records_count + lost + scan_lost(scan, EPP_LOSS_NO_BUFFER), count + 1000);
+	ck_assert_uint_gt(scan->records_count, 100000);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- the helper ---- */
+
+START_TEST(a_burst_wakes_the_helper)
+{
+	epp_session *session = recording_start(NULL);
+	events(session, 1);
+	/* By now it sleeps for a tenth of a second at a time. */
+	recording_sleep_ms(400);
+	uint64_t before = helper_visits(), started = recording_now_ns();
+	events(session, 2000 * 20);
+	while (helper_visits() == before && recording_now_ns() - started < 1000000000u)
+		recording_sleep_ms(1);
+	ck_assert_uint_gt(helper_visits(), before);
+	if (recording_now_ns() - started > 60000000)
+		printf("SKIP: the machine is too busy to tell whether the helper was woken\n");
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+static Suite *drain_suite(void)
+{
+	Suite *suite = suite_create("drain");
+	TCase *tcase = tcase_create("drain");
+	tcase_add_checked_fixture(tcase, set_up, NULL);
+	tcase_add_test(tcase, a_full_region_becomes_a_block);
+	tcase_add_test(tcase, a_slot_is_given_back);
+	tcase_add_test(tcase, what_fails_is_tried_again);
+	tcase_add_test(tcase, what_fails_to_the_end_stays_in_the_window);
+	tcase_add_test(tcase, what_fails_for_too_long_is_lost);
+	tcase_add_test(tcase, a_burst_wakes_the_helper);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(drain_suite)

@@ -1,0 +1,277 @@
+/* Exporting at large: the table of formats, options, failing sinks, cancelling, and the bytes of golden files.
+ * Also covers pipeline.c and ledger.c.
+ *
+ * EPPROF_UPDATE_GOLDEN=1 writes the golden files anew; look at the difference before it goes in. */
+#include <errno.h>
+#include <string.h>
+
+#include "epprof/epprof.h"
+#include "tests/check.h"
+#include "tests/export_text.h"
+#include "tests/strict_json.h"
+
+static const char *const formats[] = { "chrome", "ort", "svg" };
+#define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
+
+START_TEST(every_format_says_what_it_is)
+{
+	size_t count = 0;
+	const epp_export_format *format;
+
+	for (; (format = epp_export_format_at(count)) != NULL; count++) {
+		ck_assert_str_eq(format->name, formats[count]);
+		ck_assert_int_eq(format->extension[0], '.');
+		ck_assert_uint_gt(strlen(format->description), 10);
+	}
+	ck_assert_uint_eq(count, FORMATS_COUNT);
+	ck_assert_ptr_null(epp_export_format_at(SIZE_MAX));
+}
+END_TEST
+
+static size_t take_nothing(const void *bytes, size_t count, void *user)
+{
+	(void)bytes, (void)count, (void)user;
+	return 0;
+}
+
+START_TEST(misuse_is_refused)
+{
+	struct epp_builder *b = export_sample();
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	struct {
+		epp_export_options options;
+		uint64_t newer;
+	} newer = { .options.struct_size = sizeof newer, .newer = 1 };
+
+	check_fails(EPP_NOT_FOUND, epp_export(trace, "crome", NULL, take_nothing, NULL, NULL, NULL));
+	check_fails(EPP_NOT_FOUND, epp_export_file(trace, "", NULL, "-", 0, NULL, NULL));
+	check_fails(EPP_INVALID_ARGUMENT, epp_export(NULL, "chrome", NULL, take_nothing, NULL, NULL, NULL));
+	check_fails(EPP_INVALID_ARGUMENT, epp_export(trace, NULL, NULL, take_nothing, NULL, NULL, NULL));
+	check_fails(EPP_INVALID_ARGUMENT, epp_export(trace, "chrome", NULL, NULL, NULL, NULL, NULL));
+	check_fails(EPP_INVALID_ARGUMENT, epp_export_file(trace, "chrome", NULL, NULL, 0, NULL, NULL));
+	check_fails(EPP_INVALID_ARGUMENT, epp_export(trace, "chrome", &newer.options, take_nothing, NULL, NULL, NULL));
+	newer.newer = 0;
+	check_fails(EPP_IO, epp_export(trace, "chrome", &newer.options, take_nothing, NULL, NULL, NULL));
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+/* ---- failing sinks ---- */
+
+struct limited {
+	size_t left;
+	unsigned calls_after_failure;
+	int failed;
+};
+
+static size_t take_limited(const void *bytes, size_t count, void *user)
+{
+	struct limited *limited = user;
+	size_t taken = count < limited->left ? count : limited->left;
+
+	(void)bytes;
+	limited->calls_after_failure += limited->failed;
+	limited->left -= taken;
+	limited->failed = taken < count;
+	errno = limited->failed ? ENOSPC : 0;
+	return taken;
+}
+
+START_TEST(a_write_that_fails_anywhere_is_an_error)
+{
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1), stream = builder_device(b, "s", "d", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name name = builder_name(b, "op");
+	uint64_t id = builder_event(b, thread, BUILDER_START, 100, EPP_NODE, name, NULL, 0);
+	builder_complete(b, stream, BUILDER_START + 10, 20, EPP_KERNEL, name, id, NULL, 0);
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	struct export_text text;
+	struct limited limited = { 0 };
+
+	export_text_make(&text, trace, formats[_i], NULL);
+	for (size_t left = 0; left < text.count; left++) {
+		limited = (struct limited){ .left = left };
+		epp_status *status = epp_export(trace, formats[_i], NULL, take_limited, &limited, NULL, NULL);
+		if (epp_status_code(status) != EPP_IO ||
+		    !strstr(epp_status_message(status), "No space left on device") || limited.calls_after_failure)
+			ck_abort_msg("%s with room for %zu of %zu: %s", formats[_i], left, text.count,
+			             epp_status_message(status));
+		epp_status_release(status);
+	}
+	limited = (struct limited){ .left = text.count };
+	check_ok(epp_export(trace, formats[_i], NULL, take_limited, &limited, NULL, NULL));
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+static struct epp_builder *long_trace(size_t events)
+{
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1);
+	epp_name name = builder_name(b, "op");
+
+	for (size_t i = 0; i < events; i++)
+		builder_event(b, thread, BUILDER_START + i * 100, 90, EPP_NODE, name, NULL, 0);
+	return b;
+}
+
+START_TEST(the_first_failure_ends_a_long_export)
+{
+	struct epp_builder *b = long_trace(20000);
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+
+	/* More than one buffer full, so that some writes succeed. */
+	for (size_t left = 0; left < 900000; left += 100000) {
+		struct limited limited = { .left = left };
+		check_fails(EPP_IO, epp_export(trace, "chrome", NULL, take_limited, &limited, NULL, NULL));
+		ck_assert_uint_eq(limited.calls_after_failure, 0);
+	}
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+START_TEST(a_long_export_is_whole)
+{
+	struct epp_builder *b = long_trace(20000);
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	struct export_text text;
+	int64_t expected_us = 0;
+	size_t slices = 0;
+
+	export_text_make(&text, trace, "chrome", NULL);
+	struct json *json = json_expect(text.bytes, text.count);
+	const struct json *events = json_get(json, "traceEvents");
+	for (size_t i = 0; i < events->count; i++) {
+		if (strcmp(json_text(&events->items[i], "ph"), "X") != 0)
+			continue;
+		if (json_thousandths(&events->items[i], "ts") != expected_us)
+			ck_abort_msg("event %zu is at the wrong time", slices);
+		expected_us += 100;
+		slices++;
+	}
+	ck_assert_uint_eq(slices, 20000);
+	json_free(json);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+START_TEST(it_can_be_cancelled)
+{
+	struct epp_builder *b = long_trace(5000);
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	volatile int cancel = 1;
+	epp_export_options options = { .struct_size = sizeof options, .cancel = &cancel };
+	char *path = check_path("cancelled.json");
+
+	check_fails(EPP_UNAVAILABLE, epp_export_file(trace, "chrome", &options, path, 0, NULL, NULL));
+	ck_assert_int_ne(access(path, F_OK), 0);
+	cancel = 0;
+	check_ok(epp_export_file(trace, "chrome", &options, path, 0, NULL, NULL));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	/* Options of a caller that knows of no cancelling. */
+	options.struct_size = offsetof(epp_export_options, cancel);
+	cancel = 1;
+	check_ok(epp_export_file(trace, "chrome", &options, path, 1, NULL, NULL));
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+/* ---- what is written ---- */
+
+START_TEST(the_bytes_are_those_of_the_golden_file)
+{
+	static const char *const files[] = { "sample.chrome.json", "sample.ort.json", "sample.svg" };
+	struct epp_builder *b = export_sample();
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	struct export_text text;
+	char path[512];
+	size_t count = 0, line = 1;
+
+	export_text_make(&text, trace, formats[_i], NULL);
+	snprintf(path, sizeof path, "%s/tests/golden/%s", CHECK_SOURCE, files[_i]);
+	if (getenv("EPPROF_UPDATE_GOLDEN"))
+		check_ok(epp_export_file(trace, formats[_i], NULL, path, 1, NULL, NULL));
+	FILE *file = fopen(path, "r");
+	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
+	char *golden = malloc(text.count + 2);
+	count = fread(golden, 1, text.count + 1, file);
+	fclose(file);
+	for (size_t i = 0; i < count && i < text.count; i++) {
+		ck_assert_msg(golden[i] == text.bytes[i], "%s differs in line %zu: %.*s", files[_i], line,
+		              (int)strcspn(text.bytes + i, "\n"), text.bytes + i);
+		line += golden[i] == '\n';
+	}
+	ck_assert_uint_eq(count, text.count);
+	free(golden);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+START_TEST(an_empty_trace_gives_a_valid_document)
+{
+	struct epp_builder *b = builder_create();
+	epp_trace *trace = builder_open(b, _i % 2 ? EPF_RECORDING : EPF_FINISHED);
+	const char *format = formats[_i / 2];
+	struct export_text text;
+
+	export_text_make(&text, trace, format, NULL);
+	ck_assert_uint_gt(text.count, 0);
+	if (strcmp(format, "svg") != 0)
+		json_free(json_expect(text.bytes, text.count));
+	ck_assert_str_eq(text.receipts, "");
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+START_TEST(the_ledger_stands_in_every_format)
+{
+	struct epp_builder *b = export_sample();
+	uint32_t thread = builder_thread(b, "unlucky", 77);
+	struct export_text text;
+	epp_trace *trace;
+
+	builder_event(b, thread, BUILDER_START + 100, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
+	builder_lost(b, thread, EPP_LOSS_NO_BUFFER, 41, 0);
+	trace = builder_open(b, EPF_FINISHED);
+	export_text_make(&text, trace, formats[_i], NULL);
+	if (_i == 2) {
+		ck_assert_ptr_nonnull(strstr(text.bytes, "41 lost"));
+	} else {
+		ck_assert_ptr_nonnull(strstr(text.bytes, "\"thread unlucky (77)\",\"emitted\":42,\"written\":1,\"open\":0,"
+		                                         "\"lost\":{\"no buffer\":41}"));
+	}
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+static Suite *export_suite(void)
+{
+	Suite *suite = suite_create("export");
+	TCase *tests = tcase_create("export");
+
+	tcase_add_test(tests, every_format_says_what_it_is);
+	tcase_add_test(tests, misuse_is_refused);
+	tcase_add_loop_test(tests, a_write_that_fails_anywhere_is_an_error, 0, FORMATS_COUNT);
+	tcase_add_test(tests, the_first_failure_ends_a_long_export);
+	tcase_add_test(tests, a_long_export_is_whole);
+	tcase_add_test(tests, it_can_be_cancelled);
+	tcase_add_loop_test(tests, the_bytes_are_those_of_the_golden_file, 0, FORMATS_COUNT);
+	tcase_add_loop_test(tests, an_empty_trace_gives_a_valid_document, 0, 2 * FORMATS_COUNT);
+	tcase_add_loop_test(tests, the_ledger_stands_in_every_format, 0, FORMATS_COUNT);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+CHECK_MAIN(export_suite)

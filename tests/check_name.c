@@ -1,0 +1,211 @@
+/* Names: runtime/base/name.c. */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/name.h"
+#include "recording.h"
+
+static epp_name numbered(unsigned number)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "name \"%u\"", number);
+	return epp_name_intern(text);
+}
+
+START_TEST(the_same_bytes_are_the_same_number)
+{
+	char copy[] = "mat\"mul";
+	epp_name name = epp_name_intern("mat\"mul");
+	ck_assert_uint_ge(name, EPF_NAME_FIRST_FREE);
+	ck_assert_uint_eq(epp_name_intern(copy), name);
+	ck_assert_uint_eq(epp_name_intern_bytes("mat\"mul and more", 7), name);
+	ck_assert_uint_ne(epp_name_intern_bytes("mat\"mul", 6), name);
+	ck_assert_ptr_ne(epp_name_text(name), copy);
+	ck_assert_str_eq(epp_name_text(name), copy);
+	ck_assert_uint_eq(name_get(name).bytes, 7);
+}
+END_TEST
+
+START_TEST(any_bytes_are_a_name)
+{
+	epp_name a = epp_name_intern_bytes("a\0b", 3), b = epp_name_intern_bytes("a\0c", 3), c = epp_name_intern("a");
+	ck_assert_uint_ne(a, b);
+	ck_assert_uint_ne(a, c);
+	ck_assert_mem_eq(name_get(b).text, "a\0c", 4);
+	ck_assert_uint_eq(epp_name_intern(""), EPF_NAME_NONE);
+	ck_assert_uint_eq(epp_name_intern(NULL), EPF_NAME_NONE);
+	ck_assert_uint_eq(epp_name_intern_bytes(NULL, 0), EPF_NAME_NONE);
+	ck_assert_uint_eq(epp_name_intern_bytes(NULL, 5), EPF_NAME_NONE);
+	ck_assert_uint_ne(epp_name_intern_bytes("\0", 1), EPF_NAME_NONE);
+}
+END_TEST
+
+START_TEST(reserved_numbers_are_not_found_by_their_text)
+{
+	epp_name first = numbered(0);
+	ck_assert_uint_ge(epp_name_intern("parent"), EPF_NAME_FIRST_FREE);
+	ck_assert_uint_ge(epp_name_intern("(pending)"), EPF_NAME_FIRST_FREE);
+	epp_name odd = epp_name_intern("(reserved)");
+	ck_assert_uint_ge(odd, EPF_NAME_FIRST_FREE);
+	/* Not after the table has grown, either. */
+	for (unsigned i = 0; i < 3000; i++)
+		numbered(i);
+	ck_assert_uint_eq(epp_name_intern("(reserved)"), odd);
+	ck_assert_uint_ge(epp_name_intern("flow"), EPF_NAME_FIRST_FREE);
+	ck_assert_uint_eq(epp_name_intern(""), EPF_NAME_NONE);
+	ck_assert_uint_eq(numbered(0), first);
+	ck_assert_str_eq(epp_name_text(EPF_NAME_PARENT), "parent");
+	ck_assert_str_eq(epp_name_text(EPF_NAME_LOST), "(name lost)");
+}
+END_TEST
+
+START_TEST(numbers_that_name_nothing)
+{
+	ck_assert_str_eq(epp_name_text(0), "(unknown)");
+	ck_assert_str_eq(epp_name_text(name_end()), "(unknown)");
+	ck_assert_str_eq(epp_name_text(UINT32_MAX), "(unknown)");
+}
+END_TEST
+
+START_TEST(long_names_are_cut_and_marked)
+{
+	size_t bytes = 1 << 20;
+	char *text = malloc(bytes);
+	memset(text, 'z', bytes);
+	epp_name whole = epp_name_intern_bytes(text, EPF_NAME_BYTES_MAX), cut = epp_name_intern_bytes(text, bytes);
+	ck_assert_uint_eq(name_get(whole).bytes, EPF_NAME_BYTES_MAX);
+	ck_assert_uint_eq(name_get(whole).text[EPF_NAME_BYTES_MAX - 1], 'z');
+	ck_assert_uint_eq(name_get(cut).bytes, EPF_NAME_BYTES_MAX);
+	ck_assert_str_eq(name_get(cut).text + EPF_NAME_BYTES_MAX - 4, "z...");
+	ck_assert_uint_eq(epp_name_intern_bytes(text, EPF_NAME_BYTES_MAX + 1), cut);
+	free(text);
+}
+END_TEST
+
+START_TEST(names_have_an_end)
+{
+	/* 256 MiB of text is 4,096 of the longest. */
+	char *text = malloc(EPF_NAME_BYTES_MAX);
+	memset(text, 'f', EPF_NAME_BYTES_MAX);
+	epp_name last = 0;
+	unsigned count = 0;
+	for (; count < 5000; count++) {
+		memcpy(text, &count, sizeof(count));
+		epp_name name = epp_name_intern_bytes(text, EPF_NAME_BYTES_MAX);
+		if (name == EPF_NAME_LOST)
+			break;
+		last = name;
+	}
+	ck_assert_uint_ge(count, 4090);
+	ck_assert_uint_le(count, 4096);
+	/* What is there stays there. */
+	count--;
+	memcpy(text, &count, sizeof(count));
+	ck_assert_uint_eq(epp_name_intern_bytes(text, EPF_NAME_BYTES_MAX), last);
+	free(text);
+}
+END_TEST
+
+START_TEST(the_table_has_an_end)
+{
+	epp_name last = 0;
+	unsigned i = 0;
+	for (; i <= 1u << 20; i++) {
+		epp_name name = numbered(i);
+		if (name == EPF_NAME_LOST)
+			break;
+		last = name;
+	}
+	ck_assert_uint_gt(i, (1u << 20) - 100);
+	ck_assert_uint_lt(i, 1u << 20);
+	ck_assert_uint_eq(numbered(i - 1), last);
+	ck_assert_uint_eq(numbered(i + 7), EPF_NAME_LOST);
+}
+END_TEST
+
+/* ---- listeners ---- */
+
+struct counter {
+	struct name_listener listener;
+	unsigned count;
+	epp_name last;
+};
+
+static void count_added(struct name_listener *self, epp_name name, struct name_text text)
+{
+	struct counter *counter = (struct counter *)self;
+	ck_assert_ptr_eq(text.text, name_get(name).text);
+	counter->count++;
+	counter->last = name;
+}
+
+START_TEST(listeners_miss_no_name)
+{
+	struct counter first = { .listener.added = count_added }, second = first;
+	numbered(100000);
+	name_listener_add(&first.listener);
+	ck_assert_uint_eq(first.count, name_end() - 1);
+	numbered(100000);
+	ck_assert_uint_eq(first.count, name_end() - 1);
+	epp_name fresh = numbered(100001);
+	ck_assert_uint_eq(first.last, fresh);
+	name_listener_add(&second.listener);
+	name_listener_remove(&first.listener);
+	numbered(100002);
+	ck_assert_uint_eq(first.last, fresh);
+	ck_assert_uint_eq(second.count, name_end() - 1);
+	name_listener_remove(&second.listener);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+#define NAMES (20000 / RECORDING_SLOW)
+
+static void *intern_all(void *argument)
+{
+	static char another[] = "another text";
+	epp_name *names = argument;
+	for (unsigned i = 0; i < NAMES; i++) {
+		names[i] = numbered(i);
+		char text[32];
+		snprintf(text, sizeof(text), "name \"%u\"", i);
+		if (strcmp(epp_name_text(names[i]), text) != 0)
+			return another;
+	}
+	return NULL;
+}
+
+START_TEST(threads_agree)
+{
+	static epp_name names[4][NAMES];
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++)
+		threads[i] = recording_thread(intern_all, names[i]);
+	for (int i = 0; i < 4; i++) {
+		void *wrong;
+		pthread_join(threads[i], &wrong);
+		ck_assert_ptr_null(wrong);
+		ck_assert_mem_eq(names[i], names[0], sizeof(names[0]));
+	}
+}
+END_TEST
+
+static Suite *name_suite(void)
+{
+	Suite *suite = suite_create("name");
+	TCase *tcase = tcase_create("name");
+	tcase_add_test(tcase, the_same_bytes_are_the_same_number);
+	tcase_add_test(tcase, any_bytes_are_a_name);
+	tcase_add_test(tcase, reserved_numbers_are_not_found_by_their_text);
+	tcase_add_test(tcase, numbers_that_name_nothing);
+	tcase_add_test(tcase, long_names_are_cut_and_marked);
+	tcase_add_test(tcase, names_have_an_end);
+	tcase_add_test(tcase, the_table_has_an_end);
+	tcase_add_test(tcase, listeners_miss_no_name);
+	tcase_add_test(tcase, threads_agree);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(name_suite)

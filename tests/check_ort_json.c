@@ -1,0 +1,225 @@
+/* ONNX Runtime's profile format: its shape to the space, its order, and valid JSON where ONNX Runtime's own is not.
+ * Also covers pending.c. */
+#include <string.h>
+
+#include "export/pending.h"
+#include "tests/check.h"
+#include "tests/export_text.h"
+#include "tests/strict_json.h"
+
+static struct epp_builder *builder;
+static epp_trace *trace;
+static struct export_text text;
+static struct json *records;
+
+static void setup(void)
+{
+	builder = builder_create();
+}
+
+static void teardown(void)
+{
+	json_free(records);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(builder);
+}
+
+static void write_and_parse(void)
+{
+	trace = builder_open(builder, EPF_FINISHED);
+	export_text_make(&text, trace, "ort", NULL);
+	records = json_expect(text.bytes, text.count);
+}
+
+static const char *name_at(size_t index)
+{
+	ck_assert_uint_lt(index, records->count);
+	return json_text(&records->items[index], "name");
+}
+
+/* The text of a line, from 1. */
+static const char *line_at(unsigned line)
+{
+	static char copy[4096];
+	const char *at = text.bytes;
+
+	while (--line)
+		at = strchr(at, '\n') + 1;
+	snprintf(copy, sizeof copy, "%.*s", (int)strcspn(at, "\n"), at);
+	return copy;
+}
+
+START_TEST(it_has_the_shape_of_onnx_runtime_s)
+{
+	uint32_t thread = builder_thread(builder, "main", 2);
+	epp_arg args[] = {
+		{ .key = builder_name(builder, "k"), .type = EPP_ARG_TEXT, .value.text = "v", .text_bytes = 1 },
+		{ .key = builder_name(builder, "k2"), .type = EPP_ARG_TEXT, .value.text = "[1, 2]", .text_bytes = 6 },
+		{ .key = builder_name(builder, "n"), .type = EPP_ARG_I64, .value.i64 = 512 }
+	};
+
+	builder_event(builder, thread, BUILDER_START + 10999, 5999, EPP_NODE, builder_name(builder, "n"), args, 3);
+	builder_header(builder)->source.pid = 1;
+	write_and_parse();
+	ck_assert_str_eq(line_at(1), "[");
+	ck_assert_str_eq(line_at(2),
+	                 "{\"cat\" : \"Node\",\"pid\" :1,\"tid\" :2,\"dur\" :5,\"ts\" :10,\"ph\" : \"X\",\"name\" :\"n\","
+	                 "\"args\" : {\"k\" : \"v\",\"k2\" : [1, 2],\"n\" : \"512\"}},");
+	ck_assert_str_eq(text.bytes + text.count - 3, "\n]\n");
+	ck_assert_uint_eq(records->count, 2);
+	ck_assert_str_eq(name_at(1), "epprof.ledger");
+	ck_assert_str_eq(json_text(json_get(&records->items[1], "args"), "balanced"), "true");
+	ck_assert_int_eq(json_get(json_get(&records->items[1], "args"), "ledger")->kind, JSON_ARRAY);
+}
+END_TEST
+
+START_TEST(host_events_come_by_their_end_then_the_provider_s)
+{
+	uint32_t one = builder_thread(builder, "one", 1), two = builder_thread(builder, "two", 2);
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+	uint64_t outer = builder_begin(builder, one, BUILDER_START, EPP_SESSION, builder_name(builder, "outer"));
+	uint64_t inner = builder_begin(builder, one, BUILDER_START + 1000, EPP_NODE, builder_name(builder, "inner"));
+
+	builder_complete(builder, stream, BUILDER_START + 2000, 100, EPP_KERNEL, builder_name(builder, "kernel"), inner,
+	                 NULL, 0);
+	builder_end(builder, one, inner, BUILDER_START + 5000, NULL, 0);
+	builder_event(builder, two, BUILDER_START + 500, 8000, EPP_NODE, builder_name(builder, "other"), NULL, 0);
+	builder_event(builder, one, BUILDER_START + 6000, 1000, EPP_NODE, builder_name(builder, "second"), NULL, 0);
+	builder_end(builder, one, outer, BUILDER_START + 7000, NULL, 0);
+	write_and_parse();
+	static const char *const expected[] = { "inner", "second", "outer", "other", "kernel", "epprof.ledger" };
+	ck_assert_uint_eq(records->count, 6);
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_str_eq(name_at(i), expected[i]);
+	/* The microsecond of the parent's start. */
+	ck_assert_str_eq(json_text(json_get(&records->items[4], "args"), "ort_correlation_id"), "1700000000000001");
+}
+END_TEST
+
+START_TEST(a_provider_s_own_args_are_kept)
+{
+	uint32_t thread = builder_thread(builder, "main", 2),
+		 stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_arg args[] = {
+		{ .key = builder_name(builder, "ort_correlation_id"),
+		  .type = EPP_ARG_TEXT,
+		  .value.text = "42",
+		  .text_bytes = 2 },
+		{ .key = builder_name(builder, "placement"), .type = EPP_ARG_TEXT, .value.text = "left", .text_bytes = 4 }
+	};
+	uint64_t id = builder_event(builder, thread, BUILDER_START, 1000, EPP_NODE, builder_name(builder, "n"), NULL, 0);
+
+	builder_complete(builder, stream, BUILDER_START + 10, 10, EPP_KERNEL, builder_name(builder, "k"), id, args, 2);
+	write_and_parse();
+	const struct json *written = json_get(&records->items[1], "args");
+	ck_assert_str_eq(json_text(written, "ort_correlation_id"), "42");
+	ck_assert_str_eq(json_text(written, "placement"), "left");
+	ck_assert_str_eq(json_text(written, "placement#2"), "measured");
+}
+END_TEST
+
+START_TEST(what_is_no_json_is_a_string)
+{
+	static const char *const values[] = {
+		"[1,2", "{float:[4,64]}", "[\"\xff\"]", "say \"hi\"", "tab\there", "{\"a\":1} ", ""
+	};
+	unsigned count = sizeof values / sizeof *values;
+	uint32_t thread = builder_thread(builder, "main", 2);
+	epp_arg args[8];
+
+	for (unsigned i = 0; i < count; i++) {
+		char key[] = { 'a', (char)('0' + i), 0 };
+		args[i] = (epp_arg){ .key = builder_name(builder, key),
+			             .type = EPP_ARG_TEXT,
+			             .value.text = values[i],
+			             .text_bytes = strlen(values[i]) };
+	}
+	builder_event(builder, thread, BUILDER_START, 1000, EPP_NODE, builder_name(builder, "a \"name\"\n"), args, count);
+	write_and_parse();
+	ck_assert_str_eq(name_at(0), "a \"name\"\n");
+	const struct json *written = json_get(&records->items[0], "args");
+	ck_assert_str_eq(json_text(written, "a0"), "[1,2");
+	ck_assert_str_eq(json_text(written, "a1"), "{float:[4,64]}");
+	ck_assert_str_eq(json_text(written, "a3"), "say \"hi\"");
+	ck_assert_int_eq(json_get(written, "a5")->kind, JSON_OBJECT);
+}
+END_TEST
+
+START_TEST(times_before_zero_are_rounded_down)
+{
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+
+	builder_complete(builder, stream, BUILDER_START - 1, 10, EPP_KERNEL, builder_name(builder, "k"), 0, NULL, 0);
+	write_and_parse();
+	ck_assert_int_eq(json_thousandths(&records->items[0], "ts"), -1000);
+}
+END_TEST
+
+START_TEST(what_the_format_lacks_is_told)
+{
+	builder_destroy(builder);
+	builder = export_sample();
+	write_and_parse();
+	ck_assert_str_eq(text.receipts, "1 instants left out: the format has none\n"
+	                                "1 counter values left out: the format has none\n"
+	                                "1 arrows left out: the format has none\n");
+	ck_assert_uint_eq(records->count, 25 + 1);
+}
+END_TEST
+
+START_TEST(waiting_texts_come_in_order)
+{
+	struct pending pending = { 0 };
+	struct pending_text taken;
+	int64_t before = INT64_MIN;
+	size_t count = 0;
+
+	srand48(4);
+	for (unsigned i = 0; i < 1000; i++) {
+		int64_t time = lrand48() % 200;
+		check_ok(pending_push(&pending, time, (char *)&time, sizeof time));
+	}
+	ck_assert(!pending_pop(&pending, 0, &taken));
+	while (pending_pop(&pending, 150, &taken)) {
+		int64_t time;
+		memcpy(&time, taken.text, sizeof time);
+		if (taken.bytes != sizeof time || time != taken.time_ns || time < before || time >= 150)
+			ck_abort_msg("text %zu is out of order", count);
+		before = time;
+		count++;
+		free(taken.text);
+	}
+	ck_assert_uint_gt(count, 500);
+	ck_assert_uint_eq(pending.count, 1000 - count);
+	/* At equal times the last comes first: the inner event ended with the outer one. */
+	check_ok(pending_push(&pending, 0, "outer", 5));
+	check_ok(pending_push(&pending, 0, "inner", 5));
+	check_ok(pending_push(&pending, 0, "", 0));
+	ck_assert(pending_pop(&pending, 1, &taken));
+	ck_assert_uint_eq(taken.bytes, 0);
+	free(taken.text);
+	ck_assert(pending_pop(&pending, 1, &taken));
+	ck_assert_mem_eq(taken.text, "inner", 5);
+	free(taken.text);
+	pending_deinit(&pending);
+}
+END_TEST
+
+static Suite *ort_json_suite(void)
+{
+	Suite *suite = suite_create("ort_json");
+	TCase *tests = tcase_create("ort_json");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, it_has_the_shape_of_onnx_runtime_s);
+	tcase_add_test(tests, host_events_come_by_their_end_then_the_provider_s);
+	tcase_add_test(tests, a_provider_s_own_args_are_kept);
+	tcase_add_test(tests, what_is_no_json_is_a_string);
+	tcase_add_test(tests, times_before_zero_are_rounded_down);
+	tcase_add_test(tests, what_the_format_lacks_is_told);
+	tcase_add_test(tests, waiting_texts_come_in_order);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+CHECK_MAIN(ort_json_suite)

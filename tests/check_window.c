@@ -1,0 +1,226 @@
+/* Windows: files made, locked, finished and given up, and clean ones from the pool: runtime/file/window.c. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/checksum.h"
+#include "file/window.h"
+#include "recording.h"
+
+static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
+
+static void check_header(const struct epf_header *header, uint32_t state)
+{
+	struct epf_header copy = *header;
+	copy.state = copy.checksum = 0;
+	ck_assert_mem_eq(header->magic, EPF_MAGIC, 8);
+	ck_assert_uint_eq(header->state, state);
+	ck_assert_uint_eq(header->checksum, checksum_crc32c(0, &copy, offsetof(struct epf_header, checksum)));
+	ck_assert_uint_eq(header->created_unix_ns, 77);
+	ck_assert_uint_eq(header->segments_offset, EPF_SEGMENTS_OFFSET);
+	ck_assert_uint_eq(header->chunk_count, EPF_CHUNK_COUNT);
+}
+
+static struct epf_header read_header(const char *path)
+{
+	struct epf_header header = { .state = 99 };
+	int fd = open(path, O_RDONLY);
+	ck_assert_int_eq(read(fd, &header, sizeof(header)), sizeof(header));
+	close(fd);
+	return header;
+}
+
+START_TEST(a_file_is_made_mapped_and_finished)
+{
+	struct window window, second;
+	struct stat st;
+	char *path = check_path("window.epp");
+	check_ok(window_open_file(path, false, &plain, &window));
+	check_header(window.header, EPF_RECORDING);
+	ck_assert(window.shared);
+	ck_assert_uint_eq(window.header->features, 0);
+	ck_assert_ptr_eq(window.slots, window.base + EPF_SLOTS_OFFSET);
+	ck_assert_ptr_eq(window.chunks + EPF_CHUNK_COUNT * EPF_CHUNK_BYTES, window.base + WINDOW_BYTES);
+	/* A store is in the file at once. */
+	window.slots[5].thread_id = 4711;
+	int fd = open(path, O_RDONLY);
+	struct epf_slot slot;
+	ck_assert_int_eq(pread(fd, &slot, sizeof(slot), EPF_SLOTS_OFFSET + 5 * EPF_SLOT_BYTES), sizeof(slot));
+	ck_assert_uint_eq(slot.thread_id, 4711);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_ge((uint64_t)st.st_blocks * 512, WINDOW_BYTES);
+	/* Nobody else may write it, in this process or another. */
+	check_fails(EPP_BUSY, window_open_file(path, true, &plain, &second));
+	ck_assert_ptr_null(second.base);
+	ck_assert_int_eq(second.fd, -1);
+	check_fails(EPP_IO, window_open_file(path, false, &plain, &second));
+	ck_assert_uint_gt(window_populate(&window, 0), 0);
+	ck_assert_uint_eq(window.slots[5].thread_id, 4711);
+	ck_assert_int_eq(window_finish(&window), 0);
+	window_close(&window, 6, 0);
+	ck_assert_ptr_null(window.base);
+	window_close(&window, 0, 0);
+	struct epf_header header = read_header(path);
+	check_header(&header, EPF_FINISHED);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, WINDOW_BYTES);
+	ck_assert_uint_le((uint64_t)st.st_blocks * 512, 64 << 10);
+	close(fd);
+	check_ok(window_open_file(path, true, &plain, &second));
+	check_header(second.header, EPF_RECORDING);
+	ck_assert_uint_eq(second.slots[5].thread_id, 0);
+	window_close(&second, 0, 0);
+}
+END_TEST
+
+START_TEST(a_window_that_is_given_up)
+{
+	struct window window, again;
+	char *path = check_path("given-up.epp");
+	check_ok(window_open_file(path, false, &plain, &window));
+	uint8_t *base = window.base;
+	window_abandon(&window);
+	ck_assert_ptr_null(window.base);
+	/* Somebody may still store there, so the file is not to be had. */
+	base[EPF_CHUNKS_OFFSET] = 1;
+	check_fails(EPP_BUSY, window_open_file(path, true, &plain, &again));
+	munmap(base, WINDOW_BYTES);
+	check_ok(window_open_file(path, true, &plain, &again));
+	window_close(&again, 0, 0);
+}
+END_TEST
+
+START_TEST(a_child_lets_go)
+{
+	struct window window;
+	char *path = check_path("child.epp");
+	check_ok(window_open_file(path, false, &plain, &window));
+	window.slots[0].thread_id = 1;
+	pid_t child = fork();
+	if (child == 0) {
+		window_drop(&window);
+		window_fork_child();
+		_exit(window.base ? 1 : 0);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(window.slots[0].thread_id, 1);
+	/* The lock is still held. */
+	struct window second;
+	check_fails(EPP_BUSY, window_open_file(path, true, &plain, &second));
+	window_close(&window, 1, 0);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+/* As sessions leave them: slots and region headers dirty, records zeroed. */
+static void soil(const struct window *window, uint32_t slots, uint32_t chunks)
+{
+	memset(window->live, 0xAB, EPF_SLOTS_OFFSET - EPF_LIVE_OFFSET);
+	memset(window->slots, 0xAB, slots * sizeof(*window->slots));
+	for (uint32_t i = 0; i < chunks; i++)
+		memset(window->chunks + i * EPF_CHUNK_BYTES, 0xAB, sizeof(struct epf_region));
+}
+
+static void check_clean(const struct window *window)
+{
+	static const uint8_t zero[EPF_CHUNK_BYTES];
+	check_header(window->header, EPF_RECORDING);
+	for (size_t at = EPF_LIVE_OFFSET; at < EPF_LOG_OFFSET; at += EPF_PAGE_BYTES)
+		ck_assert_mem_eq(window->base + at, zero, EPF_PAGE_BYTES);
+	for (size_t at = EPF_CHUNKS_OFFSET; at < WINDOW_BYTES; at += EPF_CHUNK_BYTES)
+		ck_assert_mem_eq(window->base + at, zero, EPF_CHUNK_BYTES);
+}
+
+START_TEST(memory_is_clean_each_time)
+{
+	static const uint32_t used[][2] = { { 0, 0 },
+		                            { 1, 1 },
+		                            { WINDOW_WARM_SLOTS, WINDOW_WARM_CHUNKS },
+		                            { WINDOW_WARM_SLOTS + 1, WINDOW_WARM_CHUNKS + 1 },
+		                            { EPF_SLOT_COUNT, EPF_CHUNK_COUNT } };
+	uint8_t *first = NULL;
+	for (unsigned i = 0; i < 10; i++) {
+		struct window window;
+		check_ok(window_open_memory(&plain, &window));
+		ck_assert_int_eq(window.fd, -1);
+		ck_assert(!window.shared);
+		/* The same memory, or nothing is shown. */
+		if (first)
+			ck_assert_ptr_eq(window.base, first);
+		first = window.base;
+		check_clean(&window);
+		soil(&window, used[i % 5][0], used[i % 5][1]);
+		ck_assert_int_eq(window_finish(&window), 0);
+		window_close(&window, used[i % 5][0], used[i % 5][1]);
+	}
+}
+END_TEST
+
+START_TEST(more_windows_than_the_pool_keeps)
+{
+	struct window windows[20];
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 20; i++) {
+			check_ok(window_open_memory(&plain, &windows[i]));
+			check_clean(&windows[i]);
+			soil(&windows[i], 3, 3);
+		}
+		for (int i = 0; i < 20; i++)
+			window_close(&windows[i], 3, 3);
+	}
+}
+END_TEST
+
+/* ---- elsewhere ---- */
+
+START_TEST(a_window_in_a_directory_of_its_own)
+{
+	struct window window;
+	char *directory = check_path("windows"), *path = check_path("elsewhere.epp"), kept[1024];
+	struct stat st;
+	ck_assert_int_eq(mkdir(directory, 0777), 0);
+	setenv("EPPROF_WINDOW_DIR", directory, 1);
+	check_ok(window_open_file(path, false, &plain, &window));
+	ck_assert_str_eq(window.header->window_path, window.elsewhere);
+	snprintf(kept, sizeof(kept), "%s", window.elsewhere);
+	check_header(window.header, EPF_RECORDING);
+	ck_assert_uint_eq(window.header->features, EPF_FEATURE_WINDOW_ELSEWHERE);
+	struct epf_header header = read_header(path);
+	check_header(&header, EPF_RECORDING);
+	header = read_header(kept);
+	check_header(&header, EPF_RECORDING);
+	ck_assert_int_eq(window_finish(&window), 0);
+	window_close(&window, 0, 0);
+	header = read_header(path);
+	check_header(&header, EPF_FINISHED);
+	ck_assert_uint_eq(header.features, 0);
+	ck_assert_int_eq(stat(kept, &st), -1);
+	setenv("EPPROF_WINDOW_DIR", "relative/path", 1);
+	check_fails(EPP_INVALID_ARGUMENT, window_open_file(check_path("x.epp"), false, &plain, &window));
+	setenv("EPPROF_WINDOW_DIR", check_path("no/such/directory"), 1);
+	check_fails(EPP_NOT_FOUND, window_open_file(check_path("x.epp"), false, &plain, &window));
+	ck_assert_int_eq(stat(check_path("x.epp"), &st), -1);
+	unsetenv("EPPROF_WINDOW_DIR");
+}
+END_TEST
+
+static Suite *window_suite(void)
+{
+	Suite *suite = suite_create("window");
+	TCase *tcase = tcase_create("window");
+	tcase_add_test(tcase, a_file_is_made_mapped_and_finished);
+	tcase_add_test(tcase, a_window_that_is_given_up);
+	tcase_add_test(tcase, a_child_lets_go);
+	tcase_add_test(tcase, memory_is_clean_each_time);
+	tcase_add_test(tcase, more_windows_than_the_pool_keeps);
+	tcase_add_test(tcase, a_window_in_a_directory_of_its_own);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(window_suite)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Virtual environments with packages from PyPI, made when they are first wanted and kept.
+
+environment.py [--under DIRECTORY] PACKAGE[==VERSION]...    prints the path of the environment's Python
+
+The first package names the environment.  Without a version it is the newest, looked for again after a day.  The default
+directory is EPPROF_CACHE, or epprof in the user's cache folder.
+"""
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+FRESH_SECONDS = 24 * 3600
+
+
+class Unavailable(Exception):
+    """The environment cannot be made; the text says why."""
+
+
+def cache():
+    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("EPPROF_CACHE") or Path(user_cache) / "epprof")
+
+
+def _run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stdout.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise Unavailable(lines[-1])
+
+
+def _install(where, requirements):
+    python = where / "bin" / "python"
+    if not python.exists():
+        shutil.rmtree(where, ignore_errors=True)
+        _run(sys.executable, "-m", "venv", str(where))
+    _run(str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade", *requirements)
+
+
+def python_with(requirements, under=None):
+    """The Python of an environment with these packages."""
+    under = Path(under or cache()).absolute()
+    name, _, version = requirements[0].partition("==")
+    where = under / f"{name}-{version or 'newest'}-py{sys.version_info.major}.{sys.version_info.minor}"
+    wanted = "\n".join(requirements)
+    stamp = where / "installed"  # what was asked for, written last
+    under.mkdir(parents=True, exist_ok=True)
+    with open(f"{where}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        complete = stamp.exists() and stamp.read_text(encoding="utf-8") == wanted
+        if complete and (version or time.time() - stamp.stat().st_mtime < FRESH_SECONDS):
+            return where / "bin" / "python"
+        print(f"environment: fetching {' '.join(requirements)} into {where}", file=sys.stderr)
+        try:
+            _install(where, requirements)
+        except Unavailable as error:
+            if not complete:
+                raise Unavailable(f"{requirements[0]}: {error}") from error
+            print(f"{requirements[0]}: not looked for anew: {error}", file=sys.stderr)
+        stamp.write_text(wanted, encoding="utf-8")
+    return where / "bin" / "python"
+
+
+def main(arguments):
+    under = None
+    if arguments[:1] == ["--under"]:
+        under, arguments = arguments[1], arguments[2:]
+    if not arguments or arguments[0].startswith("-"):
+        sys.exit(__doc__.strip())
+    try:
+        print(python_with(arguments, under))
+    except Unavailable as error:
+        sys.exit(f"environment: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

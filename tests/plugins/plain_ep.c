@@ -1,0 +1,6 @@
+/* official_ep.c, compiled against epprof's header alone. */
+#include "epprof/ort_ep_profiler.h"
+
+#define PLAIN_EP
+#define EP_VERSION EPPROF_ORT_API_VERSION
+#include "official_ep.c"

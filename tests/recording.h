@@ -1,0 +1,105 @@
+/* Short forms for tests that record: sessions made and ended, threads, and a look at what was recorded.  All assert. */
+#ifndef EPPROF_TESTS_RECORDING_H
+#define EPPROF_TESTS_RECORDING_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "check.h"
+#include "epprof/session.h"
+#include "record/session.h"
+#include "trace_scan.h"
+
+#define RECORDING_INLINE __attribute__((unused)) static inline
+
+/* In memory, or in the file `path`; started. */
+RECORDING_INLINE epp_session *recording_start(const char *path)
+{
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	return session;
+}
+
+/* Ends it and waits until everything is written. */
+RECORDING_INLINE void recording_end(epp_session *session)
+{
+	check_ok(epp_session_end(session));
+	check_ok(epp_session_wait(session, 20000000000u));
+}
+
+/* What the session holds now; it must obey the format.  Freed by the caller. */
+RECORDING_INLINE struct trace_scan *recording_look(epp_session *session)
+{
+	struct trace_scan *scan = trace_scan_session(session);
+	ck_assert_msg(!scan->error, "%s", scan->error);
+	return scan;
+}
+
+/* Ends, looks, checks the ledger, releases. */
+RECORDING_INLINE struct trace_scan *recording_finish(epp_session *session)
+{
+	recording_end(session);
+	struct trace_scan *scan = recording_look(session);
+	const char *wrong = scan_balance(scan);
+	ck_assert_msg(!wrong, "%s", wrong);
+	epp_session_release(session);
+	return scan;
+}
+
+/* The same of a file that is released first. */
+RECORDING_INLINE struct trace_scan *recording_finish_file(epp_session *session, const char *path)
+{
+	recording_end(session);
+	epp_session_release(session);
+	struct trace_scan *scan = trace_scan_file(path);
+	const char *wrong = scan_balance(scan);
+	ck_assert_msg(!wrong, "%s: %s", path, wrong);
+	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
+	return scan;
+}
+
+RECORDING_INLINE struct session *recording_inside(epp_session *session)
+{
+	return session_of((uintptr_t)session);
+}
+
+RECORDING_INLINE pthread_t recording_thread(void *(*run)(void *), void *argument)
+{
+	pthread_t thread;
+	ck_assert_int_eq(pthread_create(&thread, NULL, run, argument), 0);
+	return thread;
+}
+
+RECORDING_INLINE void recording_on_thread(void *(*run)(void *), void *argument)
+{
+	pthread_join(recording_thread(run, argument), NULL);
+}
+
+RECORDING_INLINE void recording_sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+RECORDING_INLINE uint64_t recording_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A sanitizer makes everything several times slower: counts are divided by this. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define RECORDING_SLOW 8
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define RECORDING_SLOW 8
+#endif
+#endif
+#ifndef RECORDING_SLOW
+#define RECORDING_SLOW 1
+#endif
+
+#endif
