@@ -76,11 +76,13 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 
 /* ---- end ---- */
 
-static inline void fill(struct epf_record *record, const struct epf_open *open, uint64_t now)
+static inline void fill(struct epf_record *record, const struct epf_open *open, uint64_t id, uint64_t now)
 {
-	record->start_ticks = open->start_ticks;
-	record->duration_ticks = now - open->start_ticks;
-	record->id = open->id;
+	uint64_t start = open->start_ticks;
+	/* One by one: gathering the two in a vector register takes longer than storing them. */
+	STORE_RELAXED(&record->start_ticks, start);
+	STORE_RELAXED(&record->duration_ticks, now - start);
+	record->id = id;
 }
 
 /* Ends the topmost open event, whatever goes with it; the mark is set. */
@@ -94,7 +96,7 @@ static NOINLINE void end_top(struct recorder *recorder, uint64_t now, uint64_t t
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
 	struct epf_record *record = recorder_reserve(recorder, EPF_RECORD_BYTES + size.slots * sizeof(struct epf_arg));
 	if (record) {
-		fill(record, open, now);
+		fill(record, open, open->id, now);
 		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
 	}
 	/* After the record, never before: a kill between the two leaves the event in both places, and readers know that. */
@@ -125,6 +127,13 @@ static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, u
 		end_top(recorder, now, tail, args, args_count);
 }
 
+/* The event without args that was ended last, to the profilers; out of line, for the sake of the fast path's registers. */
+static NOINLINE void end_calls(struct recorder *recorder, uint64_t now)
+{
+	const struct epf_open *open = &recorder->slot->open[recorder->slot->depth];
+	calls_stop_event(recorder, open, now, open->tail, NULL, 0);
+}
+
 void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
 {
 	if (id == 0)
@@ -148,18 +157,19 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 	}
 	const struct epf_open *open = &slot->open[depth - 1];
 	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
-	size_t room = (size_t)(recorder->limit - recorder->at);
-	if (!USUAL(args_count == 0 && room >= EPF_RECORD_BYTES)) {
+	/* As numbers: without a region both are 0. */
+	uintptr_t after = (uintptr_t)record + EPF_RECORD_BYTES;
+	if (!USUAL(args_count == 0 && after <= (uintptr_t)recorder->limit)) {
 		end_top(recorder, now, 0, args, args_count);
 		return;
 	}
-	fill(record, open, now);
+	fill(record, open, id, now);
 	STORE_RELEASE(&record->tail, open->tail);
-	recorder->at = (uint8_t *)(record + 1);
+	recorder->at = (uint8_t *)after;
 	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
 	STORE_RELEASE(&slot->depth, depth - 1);
 	if (!USUAL(!recorder->calls))
-		calls_stop_event(recorder, open, now, open->tail, NULL, 0);
+		end_calls(recorder, now);
 	else
 		recorder_leave(recorder);
 }
