@@ -112,15 +112,15 @@ START_TEST(memory_and_file_are_alike)
 		count++;
 	}
 	ck_assert_uint_eq(file.blocks_count, count);
-	ck_assert_uint_eq(memory.at, file.at);
+	ck_assert_uint_eq(memory.current.at, file.current.at);
 	size_t bytes;
-	uint8_t *all = read_all(path, &bytes), *copy = calloc(1, memory.at + 100);
-	size_t done = block_writer_read(&memory, 0, copy, memory.at + 100);
-	ck_assert_uint_eq(done, memory.at);
+	uint8_t *all = read_all(path, &bytes), *copy = calloc(1, memory.current.at + 100);
+	size_t done = block_writer_read(&memory, 0, copy, memory.current.at + 100);
+	ck_assert_uint_eq(done, memory.current.at);
 	ck_assert_uint_eq(count_blocks(all, bytes), count);
 	ck_assert_uint_eq(count_blocks(copy, done), count);
 	ck_assert_mem_eq(all, copy, bytes < done ? bytes : done);
-	ck_assert_uint_eq(block_writer_read(&memory, memory.at, copy, 1), 0);
+	ck_assert_uint_eq(block_writer_read(&memory, memory.current.at, copy, 1), 0);
 	ck_assert_uint_eq(block_writer_read(&memory, UINT64_MAX, copy, 1), 0);
 	ck_assert_uint_eq(block_writer_read(&memory, 12345, copy, 777), 777);
 	ck_assert_mem_eq(copy, all + 12345, 777);
@@ -140,7 +140,7 @@ START_TEST(memory_comes_back_clean)
 		block_writer_init(&writer, -1, 0);
 		unsigned count = 0;
 		/* Long ones first, then short ones in the same memory. */
-		while (writer.at < (2 << 20) + 100000)
+		while (writer.current.at < (2 << 20) + 100000)
 			ck_assert_int_eq(append(&writer, ++count, round ? 17 : 90000), 0);
 		size_t done = block_writer_read(&writer, 0, copy, 3 << 20);
 		ck_assert_uint_eq(count_blocks(copy, done), count);
@@ -161,8 +161,8 @@ START_TEST(a_limit_leaves_room_to_explain)
 		count++;
 	ck_assert_int_eq(error, ENOBUFS);
 	ck_assert_int_eq(writer.error, ENOBUFS);
-	ck_assert_uint_le(writer.at, limit - limit / 8);
-	ck_assert_uint_gt(writer.at, limit - limit / 8 - 2000);
+	ck_assert_uint_le(writer.current.at, limit - limit / 8);
+	ck_assert_uint_gt(writer.current.at, limit - limit / 8 - 2000);
 	while (true) {
 		*block = (struct epf_block){ .type = EPF_BLOCK_LEDGER,
 			                     .payload_bytes = 1000,
@@ -173,8 +173,8 @@ START_TEST(a_limit_leaves_room_to_explain)
 		if (block_writer_append(&writer, block))
 			break;
 	}
-	ck_assert_uint_le(writer.at, limit);
-	ck_assert_uint_gt(writer.at, limit - 2000);
+	ck_assert_uint_le(writer.current.at, limit);
+	ck_assert_uint_gt(writer.current.at, limit - 2000);
 	uint8_t *copy = malloc(limit);
 	size_t done = block_writer_read(&writer, 0, copy, limit);
 	ck_assert_uint_eq(count_blocks(copy, done), count - 1);

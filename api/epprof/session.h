@@ -77,7 +77,8 @@ typedef struct epp_session_options {
 	const char *path;      /* the .epp to write; NULL: in memory.  %pid% and %hostname% are expanded */
 	const char *label;     /* what the session is called in the trace; NULL: the program's name */
 	uint64_t memory_bytes; /* in memory: the most that finished blocks may take; 0: 256 MiB */
-	uint64_t max_bytes;    /* ring and stop: the file's limit; 0 with those is an error */
+	uint64_t max_bytes;    /* ring and stop: how much of what was recorded is kept, beside the 21 MiB of the window;
+	                          at least 1 MiB for stop, 4 MiB for ring */
 	uint64_t release_timeout_ns; /* how long release waits for a plugin; 0: one second */
 	epp_log_fn log;              /* NULL: nobody is told; the ledger still counts */
 	void *log_user;

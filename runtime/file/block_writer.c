@@ -52,12 +52,38 @@ void block_writer_init(struct block_writer *writer, int fd, uint64_t limit_bytes
 	*writer = (struct block_writer){ .fd = fd, .limit_bytes = limit_bytes };
 }
 
+/* Of all segments of a ring: at least one, since names and accounts need a place. */
+static uint64_t kept_max(const struct block_writer *writer)
+{
+	uint64_t eighth = writer->limit_bytes / SEGMENT / 8;
+	return eighth ? eighth : 1;
+}
+
+bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes)
+{
+	block_writer_init(writer, fd, limit_bytes);
+	uint64_t segments = limit_bytes / SEGMENT - kept_max(writer);
+	writer->kept.flags = EPF_SEGMENT_KEPT;
+	writer->ring = malloc(sizeof(*writer->ring));
+	if (writer->ring && ring_init(writer->ring, segments < UINT32_MAX ? (uint32_t)segments : UINT32_MAX))
+		return true;
+	free(writer->ring);
+	writer->ring = NULL;
+	return false;
+}
+
 void block_writer_deinit(struct block_writer *writer)
 {
+	/* Of one that is no ring the last segment is used up to where the next block would stand. */
 	for (size_t i = 0; i < writer->segments_capacity; i++)
 		if (writer->segments[i])
-			segment_free(writer->segments[i], i == writer->at / SEGMENT ? writer->at % SEGMENT : SEGMENT);
+			segment_free(writer->segments[i], !writer->ring && i == writer->current.at / SEGMENT
+			                                      ? writer->current.at % SEGMENT
+			                                      : SEGMENT);
 	free(writer->segments);
+	if (writer->ring)
+		ring_deinit(writer->ring);
+	free(writer->ring);
 	*writer = (struct block_writer){ .fd = -1 };
 }
 
@@ -107,101 +133,199 @@ static int write_at(struct block_writer *writer, uint64_t at, const void *data, 
 	return error;
 }
 
-static int write_segment_header(struct block_writer *writer, uint64_t number, uint64_t first, uint64_t last)
+/* ---- segments ---- */
+
+static int write_header(struct block_writer *writer, uint64_t index, const struct block_segment *segment, bool full)
 {
-	struct epf_segment header = { .magic = EPF_SEGMENT_MAGIC, .number = number, .first_ticks = first, .last_ticks = last };
+	struct epf_segment header = { .magic = EPF_SEGMENT_MAGIC, .number = segment->number, .flags = segment->flags };
+	if (full) {
+		header.first_ticks = segment->first_ticks;
+		header.last_ticks = segment->last_ticks;
+	}
 	header.checksum = checksum_crc32c(0, &header, sizeof(header));
-	return write_at(writer, (number - 1) * SEGMENT, &header, sizeof(header));
+	return write_at(writer, index * SEGMENT, &header, sizeof(header));
 }
 
-static void give_back_cache(const struct block_writer *writer, uint64_t full_number)
+static uint64_t index_of(const struct block_segment *segment)
 {
-	off_t offset = (off_t)(EPF_SEGMENTS_OFFSET + (full_number - 1) * SEGMENT);
+	return segment->end / SEGMENT - 1;
+}
+
+static void give_back_cache(const struct block_writer *writer, uint64_t full_index)
+{
+	off_t offset = (off_t)(EPF_SEGMENTS_OFFSET + full_index * SEGMENT);
 	sync_file_range(writer->fd, offset, SEGMENT, SYNC_FILE_RANGE_WRITE);
 	/* Twice, since a slow disk may have kept it dirty the first time. */
-	if (full_number > DROP_BEHIND)
+	if (full_index >= DROP_BEHIND)
 		posix_fadvise(writer->fd, offset - (off_t)DROP_BEHIND * SEGMENT, SEGMENT, POSIX_FADV_DONTNEED);
-	if (full_number > 8 * DROP_BEHIND)
+	if (full_index >= 8 * DROP_BEHIND)
 		posix_fadvise(writer->fd, offset - 8 * (off_t)DROP_BEHIND * SEGMENT, SEGMENT, POSIX_FADV_DONTNEED);
 }
 
-/* Begins the next segment; `at` then points behind its header. */
-static int next_segment(struct block_writer *writer)
+static int write_block(struct block_writer *writer, struct block_segment *segment, struct epf_block *block, size_t bytes)
 {
-	uint64_t number = writer->segment_number + 1;
-	int error = write_segment_header(writer, number, 0, 0);
+	block->magic = EPF_BLOCK_MAGIC;
+	block->checksum = 0;
+	block->checksum = checksum_crc32c(0, block, bytes);
+	int error = write_at(writer, segment->at, block, bytes);
+	if (!error)
+		segment->at += (bytes + 7) & ~(size_t)7;
+	return error;
+}
+
+/* The ring's oldest segment is given up, in the current one, which kept room for saying so. */
+static int give_up_victim(struct block_writer *writer)
+{
+	struct epf_block *block = calloc(1, ring_reserve(writer->ring));
+	if (!block)
+		return ENOMEM;
+	*block = (struct epf_block){ .type = EPF_BLOCK_OVERWRITTEN,
+		                     .first_ticks = UINT64_MAX,
+		                     .own_first_ticks = UINT64_MAX };
+	size_t bytes = ring_give_up(writer->ring, block + 1);
+	block->payload_bytes = (uint32_t)bytes;
+	int error = bytes ? write_block(writer, &writer->current, block, sizeof(*block) + bytes) : ENOBUFS;
+	free(block);
+	return error;
+}
+
+/* Nothing of what stood there may follow what comes next. */
+static int clear(struct block_writer *writer, uint64_t index)
+{
+	static const uint8_t zeros[1 << 14];
+	struct block_segment none = { .number = 0 };
+	int error = write_header(writer, index, &none, false);
+	for (size_t at = EPF_SEGMENT_HEADER_BYTES; at < SEGMENT && !error;) {
+		size_t bytes = SEGMENT - at < sizeof(zeros) ? SEGMENT - at : sizeof(zeros);
+		error = write_at(writer, index * SEGMENT + at, zeros, bytes);
+		at += bytes;
+	}
+	return error;
+}
+
+/* Where the next segment of this kind goes. */
+static int find_place(struct block_writer *writer, const struct block_segment *segment, uint64_t *index)
+{
+	*index = writer->segments_count;
+	if (!writer->ring)
+		return 0;
+	if (segment == &writer->kept)
+		return writer->kept_count < kept_max(writer) ? 0 : ENOBUFS;
+	const struct ring_segment *victim = ring_victim(writer->ring);
+	if (!victim)
+		return 0;
+	*index = victim->index;
+	int error = writer->given_up == victim->number ? 0 : give_up_victim(writer);
 	if (error)
 		return error;
-	if (writer->segment_number) {
-		write_segment_header(writer, writer->segment_number, writer->segment_first_ticks,
-		                     writer->segment_last_ticks);
+	writer->given_up = victim->number;
+	return clear(writer, *index);
+}
+
+/* Begins the next segment of a kind. */
+static int next_segment(struct block_writer *writer, struct block_segment *segment)
+{
+	struct block_segment next = { .number = writer->numbers + 1, .flags = segment->flags, .first_ticks = UINT64_MAX };
+	uint64_t index;
+	int error = find_place(writer, segment, &index);
+	if (!error)
+		error = write_header(writer, index, &next, false);
+	if (error)
+		return error;
+	if (segment->number) {
+		write_header(writer, index_of(segment), segment, true);
 		if (writer->fd >= 0)
-			give_back_cache(writer, writer->segment_number);
+			give_back_cache(writer, index_of(segment));
 	}
-	writer->segment_number = number;
-	writer->segment_first_ticks = UINT64_MAX;
-	writer->segment_last_ticks = 0;
-	writer->at = (number - 1) * SEGMENT + EPF_SEGMENT_HEADER_BYTES;
+	next.at = index * SEGMENT + EPF_SEGMENT_HEADER_BYTES;
+	next.end = (index + 1) * SEGMENT;
+	*segment = next;
+	writer->numbers = next.number;
+	if (index == writer->segments_count)
+		writer->segments_count++;
+	if (writer->ring && segment == &writer->current)
+		ring_begin(writer->ring, index, next.number);
+	else if (writer->ring)
+		writer->kept_count++;
 	return 0;
 }
 
+/* ---- blocks ---- */
+
 /* What comes next may be shorter than what could not be written whole, and must not have its rest behind it.  The file is
  * never made longer here: beyond a limit that is a signal. */
-static void cut_off(const struct block_writer *writer)
+static void cut_off(const struct block_writer *writer, const struct block_segment *segment)
 {
 	struct stat st;
-	off_t end = (off_t)(EPF_SEGMENTS_OFFSET + writer->at);
-	if (writer->fd >= 0 && fstat(writer->fd, &st) == 0 && st.st_size > end && ftruncate(writer->fd, end))
+	off_t end = (off_t)(EPF_SEGMENTS_OFFSET + segment->at);
+	bool last = index_of(segment) + 1 == writer->segments_count;
+	if (last && writer->fd >= 0 && fstat(writer->fd, &st) == 0 && st.st_size > end && ftruncate(writer->fd, end))
 		return;
 }
 
-/* Records leave an eighth to what explains them: names, tracks, accounts. */
-static uint64_t limit_of(const struct block_writer *writer, unsigned type)
+/* What explains records and must not be crowded out by them: names, tracks, accounts. */
+static bool explains(const struct epf_block *block)
 {
-	bool explains = type != EPF_BLOCK_RECORDS && type != EPF_BLOCK_HOST_PAIRS;
-	return explains ? writer->limit_bytes : writer->limit_bytes - writer->limit_bytes / 8;
+	return block->type != EPF_BLOCK_RECORDS && block->type != EPF_BLOCK_HOST_PAIRS;
+}
+
+static bool over_limit(const struct block_writer *writer, const struct epf_block *block, uint64_t at, size_t bytes)
+{
+	uint64_t limit = writer->limit_bytes - (explains(block) ? 0 : writer->limit_bytes / 8);
+	return writer->limit_bytes && !writer->ring && at + bytes > limit;
+}
+
+static int append(struct block_writer *writer, struct epf_block *block)
+{
+	size_t bytes = sizeof(*block) + block->payload_bytes;
+	struct block_segment *segment = writer->ring && explains(block) ? &writer->kept : &writer->current;
+	size_t reserve = writer->ring && segment == &writer->current ? ring_reserve(writer->ring) : 0;
+	bool next = !segment->number || bytes + reserve > segment->end - segment->at;
+	if (over_limit(writer, block, next ? segment->end + EPF_SEGMENT_HEADER_BYTES : segment->at, bytes))
+		return ENOBUFS;
+	int error = next ? next_segment(writer, segment) : 0;
+	if (!error && writer->ring && segment == &writer->current && !ring_room(writer->ring))
+		error = ENOMEM;
+	if (error)
+		return error;
+	error = write_block(writer, segment, block, bytes);
+	if (error) {
+		cut_off(writer, segment);
+		return error;
+	}
+	if (block->first_ticks && block->first_ticks < segment->first_ticks)
+		segment->first_ticks = block->first_ticks;
+	if (block->last_ticks > segment->last_ticks)
+		segment->last_ticks = block->last_ticks;
+	writer->blocks_count++;
+	return 0;
 }
 
 int block_writer_append(struct block_writer *writer, struct epf_block *block)
 {
-	size_t bytes = sizeof(*block) + block->payload_bytes;
-	uint64_t room = writer->segment_number * SEGMENT - writer->at;
-	bool next = !writer->segment_number || bytes > room;
-	uint64_t at = next ? writer->segment_number * SEGMENT + EPF_SEGMENT_HEADER_BYTES : writer->at;
-	if (writer->limit_bytes && at + bytes > limit_of(writer, block->type)) {
-		writer->error = ENOBUFS;
-		return ENOBUFS;
-	}
-	if (next) {
-		writer->error = next_segment(writer);
-		if (writer->error)
-			return writer->error;
-	}
-	block->magic = EPF_BLOCK_MAGIC;
-	block->checksum = 0;
-	block->checksum = checksum_crc32c(0, block, bytes);
-	writer->error = write_at(writer, writer->at, block, bytes);
-	if (writer->error) {
-		cut_off(writer);
-		return writer->error;
-	}
-	if (block->first_ticks && block->first_ticks < writer->segment_first_ticks)
-		writer->segment_first_ticks = block->first_ticks;
-	if (block->last_ticks > writer->segment_last_ticks)
-		writer->segment_last_ticks = block->last_ticks;
-	writer->at += (bytes + 7) & ~(size_t)7;
-	writer->blocks_count++;
-	return 0;
+	return writer->error = append(writer, block);
+}
+
+void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, uint64_t events)
+{
+	if (writer->ring && events)
+		ring_count(writer->ring, of, run, events);
+}
+
+uint64_t block_writer_overwritten(const struct block_writer *writer)
+{
+	return writer->ring ? __atomic_load_n(&writer->ring->gone_events, __ATOMIC_RELAXED) : 0;
 }
 
 size_t block_writer_read(const struct block_writer *writer, uint64_t offset, void *buffer, size_t bytes)
 {
 	size_t done = 0;
-	while (done < bytes && offset < writer->at) {
+	uint64_t end = writer->ring ? writer->segments_count * SEGMENT : writer->current.at;
+	while (done < bytes && offset < end) {
 		size_t index = offset / SEGMENT, inside = offset % SEGMENT;
 		size_t part = SEGMENT - inside < bytes - done ? SEGMENT - inside : bytes - done;
-		if (part > writer->at - offset)
-			part = writer->at - offset;
+		if (part > end - offset)
+			part = end - offset;
 		if (index >= writer->segments_capacity || !writer->segments[index])
 			break;
 		memcpy((uint8_t *)buffer + done, writer->segments[index] + inside, part);

@@ -2,6 +2,7 @@
  *
  * Who appends holds the session's drain lock: there is one writer at a time.  A block lies whole in one segment; what
  * fails half-way is written again at the same offset by the next append, so a reader sees it whole or not at all.
+ * A ring has two segments in hand: one for what goes round (records, host pairs), one for what is kept.
  */
 #ifndef EPPROF_FILE_BLOCK_WRITER_H
 #define EPPROF_FILE_BLOCK_WRITER_H
@@ -10,26 +11,49 @@
 #include <stddef.h>
 
 #include "file/format.h"
+#include "file/ring.h"
+
+/* A segment in hand. */
+struct block_segment {
+	uint64_t number; /* 0: none begun */
+	uint64_t at;     /* where the next block goes, from segments_offset */
+	uint64_t end;
+	uint64_t first_ticks, last_ticks;
+	uint32_t flags;
+};
 
 struct block_writer {
-	int fd;                  /* -1: memory */
-	int error;               /* errno of the last append; 0: it worked */
-	uint64_t limit_bytes;    /* of all segments; 0: none.  Records leave an eighth of it to other blocks */
-	uint64_t at;             /* where the next block goes, from segments_offset */
-	uint64_t segment_number; /* of the segment that `at` lies in; 0: none begun */
-	uint64_t segment_first_ticks, segment_last_ticks;
+	int fd;               /* -1: memory */
+	int error;            /* errno of the last append; 0: it worked */
+	uint64_t limit_bytes; /* of all segments; 0: none.  An eighth of it is left to blocks that explain others */
+	struct block_segment current;
+	struct block_segment kept; /* of a ring: what is not overwritten */
+	uint64_t segments_count;   /* places in use */
+	uint64_t numbers;          /* given out */
+	uint64_t kept_count;
+	struct ring *ring;  /* NULL: not a ring */
+	uint64_t given_up;  /* the number of the victim that the current segment says is gone */
 	uint8_t **segments; /* memory */
 	size_t segments_capacity;
 	uint64_t blocks_count;
 };
 
 void block_writer_init(struct block_writer *writer, int fd, uint64_t limit_bytes);
+/* A ring of `limit_bytes`, which is at least BLOCK_WRITER_RING_BYTES_MIN.  False: no memory. */
+bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes);
+#define BLOCK_WRITER_RING_BYTES_MIN (4u * EPF_SEGMENT_BYTES)
 /* Frees memory segments (the first few go to a pool). */
 void block_writer_deinit(struct block_writer *writer);
 
 /* Appends a block: `block` is a header with the payload right behind it; its magic and checksum are filled in here.
  * Returns 0 or errno (ENOSPC, EFBIG, EDQUOT, EIO; ENOBUFS: over limit_bytes; ENOMEM). */
 int block_writer_append(struct block_writer *writer, struct epf_block *block);
+
+/* Tells a ring whose events the block of records appended last holds: those of a thread's track, or of a producer. */
+void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, uint64_t events);
+
+/* Units: events.  How many of threads a ring has overwritten.  Thread: [any-thread]. */
+uint64_t block_writer_overwritten(const struct block_writer *writer);
 
 /* Reads back, memory only: from segments_offset.  Returns how many bytes there were. */
 size_t block_writer_read(const struct block_writer *writer, uint64_t offset, void *buffer, size_t bytes);

@@ -17,6 +17,11 @@
  * CRC-32C of its header (with checksum 0) and payload.  Blocks of a segment follow each other from
  * EPF_SEGMENT_HEADER_BYTES on, each at a multiple of 8, until a block that is not valid: that is the segment's end.
  *
+ * A ring (EPF_FEATURE_RING) reuses the segment with the lowest number.  Records and host pairs go round; all other blocks
+ * go into segments that are kept.  Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in the one before it counts what it
+ * held: from then on it is gone, whether its bytes are still there or not.  Its number is zeroed, then its blocks, then it
+ * gets the next number.
+ *
  * A record is there if and only if its `name` is not 0; the records of a region follow each other without a gap.
  * A region of the window counts if its sequence is not 0 and no valid block carries that sequence (region blocks only).
  * An open entry (slots[i].open[0..depth)) counts unless an event record or an orphan end carries its id.
@@ -342,23 +347,24 @@ struct epf_segment {
 	uint64_t number;      /* 1, 2, ...; 0: being reused */
 	uint64_t first_ticks; /* 0 and 0 until the segment is full */
 	uint64_t last_ticks;
-	uint32_t flags; /* EPF_SEGMENT_KEPT: definitions, pairs, ledger; never reused by a ring */
+	uint32_t flags; /* EPF_SEGMENT_KEPT: definitions, ledger; never reused by a ring */
 	uint32_t reserved;
 	uint64_t reserved2[3];
 };
 #define EPF_SEGMENT_KEPT 1u
 
 enum epf_block_type {
-	EPF_BLOCK_RECORDS = 1,     /* row-wise delta and varint: file/codec.h */
-	EPF_BLOCK_DEFINITIONS = 2, /* struct epf_definition ... : names and tracks */
-	EPF_BLOCK_HOST_PAIRS = 3,  /* struct epf_host_pair ... */
-	EPF_BLOCK_LEDGER = 4,      /* struct epf_ledger_entry ... */
-	EPF_BLOCK_PRODUCERS = 5,   /* struct epf_producer ...: state at the run's end, supersedes earlier ones */
-	EPF_BLOCK_RUN = 6,         /* struct epf_run */
-	EPF_BLOCK_WINDOW = 7,      /* struct epf_window_extent: more chunks */
-	EPF_BLOCK_SOURCES = 8,     /* struct epf_source ...: merged files */
-	EPF_BLOCK_COLUMNS = 9,     /* packed records */
-	EPF_BLOCK_INDEX = 10,      /* of a packed file */
+	EPF_BLOCK_RECORDS = 1,      /* row-wise delta and varint: file/codec.h */
+	EPF_BLOCK_DEFINITIONS = 2,  /* struct epf_definition ... : names and tracks */
+	EPF_BLOCK_HOST_PAIRS = 3,   /* struct epf_host_pair ... */
+	EPF_BLOCK_LEDGER = 4,       /* struct epf_ledger_entry ... */
+	EPF_BLOCK_PRODUCERS = 5,    /* struct epf_producer ...: state at the run's end, supersedes earlier ones */
+	EPF_BLOCK_RUN = 6,          /* struct epf_run */
+	EPF_BLOCK_WINDOW = 7,       /* struct epf_window_extent: more chunks */
+	EPF_BLOCK_SOURCES = 8,      /* struct epf_source ...: merged files */
+	EPF_BLOCK_COLUMNS = 9,      /* packed records */
+	EPF_BLOCK_INDEX = 10,       /* of a packed file */
+	EPF_BLOCK_OVERWRITTEN = 11, /* struct epf_overwritten: of a ring; the one with the largest `through` counts */
 };
 
 struct epf_block {
@@ -390,6 +396,19 @@ struct epf_ledger_entry {
 	uint64_t lost_idless; /* how many of `lost` took no id */
 };
 
+/* What a ring has overwritten since its beginning: lost by policy.  Rows follow, in order of `of`, then `run`. */
+struct epf_overwritten {
+	uint64_t through; /* segments that are not kept, with numbers up to this one, are gone */
+	uint64_t row_count;
+};
+
+struct epf_overwritten_row {
+	uint32_t of; /* the track of a thread; or a producer: EPF_OVERWRITTEN_PRODUCER and its index */
+	uint32_t run;
+	uint64_t events;
+};
+#define EPF_OVERWRITTEN_PRODUCER (1u << 31)
+
 struct epf_run {
 	uint32_t run;
 	uint32_t reserved;
@@ -414,6 +433,7 @@ _Static_assert(sizeof(struct epf_open) == 32, "open");
 _Static_assert(sizeof(struct epf_slot) == EPF_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct epf_block) == 80, "block");
 _Static_assert(sizeof(struct epf_segment) == 64, "segment");
+_Static_assert(sizeof(struct epf_overwritten) == 16 && sizeof(struct epf_overwritten_row) == 16, "overwritten");
 _Static_assert(sizeof(struct epf_header) <= EPF_PAGE_BYTES, "header");
 
 #endif

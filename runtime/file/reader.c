@@ -233,6 +233,8 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path)
 	EPP_TRY(reader_scan(impl));
 	if (!finished)
 		EPP_TRY(reader_window(impl));
+	if (reader->header.features & EPF_FEATURE_RING)
+		EPP_TRY(reader_ring_end(impl));
 	if (impl->stop.text)
 		reader_find(impl, finished ? EPP_ERROR : EPP_NOTE, impl->stop.offset, "%s%s", impl->stop.text,
 		            finished ? "" : ": where the writer was cut off");
@@ -287,6 +289,8 @@ void reader_close(struct reader *reader)
 	free(impl->stop.text);
 	free(impl->segment);
 	free(impl->slots);
+	free(impl->places);
+	free(impl->overwritten);
 	free(impl->origins);
 	reader_set_deinit(&impl->sequences);
 	free(reader->sources);

@@ -99,7 +99,8 @@ epp_status *reader_open(const struct reader_source *source, const char *path, st
 void reader_close(struct reader *reader);
 
 /* The header and payload of a block in one piece: into *buffer, grown with realloc to *buffer_bytes.  The checksum is
- * checked again, so a file that changed under us gives EPP_CORRUPT. */
+ * checked again, so a file that changed under us gives EPP_CORRUPT; of a ring that is being recorded, a block that was
+ * overwritten meanwhile is an empty one. */
 epp_status *reader_block_read(struct reader *reader, const struct reader_block *block, uint8_t **buffer,
                               size_t *buffer_bytes) EPP_MUST_CHECK;
 

@@ -192,6 +192,22 @@ static uint64_t lost_events(const uint64_t *lost)
 	return total;
 }
 
+/* What a ring gave up was written once: it is lost by policy. */
+static void count_overwritten(struct reader_impl *impl)
+{
+	for (size_t i = 0; i < impl->overwritten_count; i++) {
+		const struct epf_overwritten_row *row = &impl->overwritten[i];
+		epp_trace_account *line = NULL;
+		if (!(row->of & EPF_OVERWRITTEN_PRODUCER))
+			line = line_of(impl, row->of);
+		for (size_t p = impl->accounts_threads; p < impl->accounts_count && !line; p++)
+			if ((EPF_OVERWRITTEN_PRODUCER | (uint32_t)impl->accounts[p].producer_index) == row->of)
+				line = &impl->accounts[p].account;
+		if (line)
+			line->lost[EPP_LOSS_POLICY] += row->events;
+	}
+}
+
 void reader_account_begin(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
@@ -223,6 +239,7 @@ void reader_account_begin(struct reader_impl *impl)
 		line->errors = producer->errors;
 		memcpy(line->lost, producer->lost, sizeof(line->lost));
 	}
+	count_overwritten(impl);
 }
 
 void reader_account_end(struct reader_impl *impl)

@@ -199,6 +199,8 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		}
 		reader_find(impl, EPP_ERROR, offset, "a run of %zu bytes", bytes);
 		break;
+	case EPF_BLOCK_OVERWRITTEN:
+		return reader_ring_define(impl, payload, bytes, offset);
 	case EPF_BLOCK_WINDOW:
 		if (bytes < sizeof(extent) || impl->extents_count == READER_EXTENTS_MAX)
 			break;

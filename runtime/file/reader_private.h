@@ -2,6 +2,7 @@
  *
  *   reader.c              opening: the header, the order of things, what epp_trace_info says
  *   reader_scan.c         the segments and their blocks
+ *   reader_ring.c         the same of a ring
  *   reader_definitions.c  names, tracks, runs, pairs, ledger entries and producers, from blocks and from the log
  *   reader_window.c       what the window still holds: regions, made into blocks
  *   reader_elsewhere.c    a window that is a file of its own
@@ -48,6 +49,15 @@ struct reader_account {
 	int32_t producer_index; /* of plugins */
 };
 
+/* A ring's segment, by its place in the file. */
+struct reader_place {
+	uint64_t number;
+	size_t at; /* where the next block is to be looked for */
+};
+
+/* An origin: the block was overwritten while the file was read. */
+#define READER_GONE UINT64_MAX
+
 struct reader_impl {
 	struct reader reader; /* first: a struct reader * is one of these */
 
@@ -64,6 +74,11 @@ struct reader_impl {
 	size_t segment_at;          /* the next block's place in it; 0: the segment was not there yet */
 	struct reader_finding stop; /* why the last segment ends there; text NULL: cleanly */
 	bool records_closed;
+	struct reader_place *places; /* of a ring */
+	size_t places_capacity;
+	struct epf_overwritten_row *overwritten; /* the last account of what a ring gave up */
+	size_t overwritten_count;
+	uint64_t overwritten_through;
 	struct epf_window_extent extents[READER_EXTENTS_MAX];
 	size_t extents_count;
 
@@ -99,6 +114,15 @@ void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offse
 /* Takes in the blocks from where the last scan stopped; called again to see what a live file has got since.  Blocks of
  * records are passed over once impl->records_closed. */
 epp_status *reader_scan(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* The same of a ring, whose places are gone through again; what it was, once it was scanned for the last time. */
+epp_status *reader_ring_scan(struct reader_impl *impl) EPP_MUST_CHECK;
+epp_status *reader_ring_end(struct reader_impl *impl) EPP_MUST_CHECK;
+/* Takes in an EPF_BLOCK_OVERWRITTEN. */
+epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+    EPP_MUST_CHECK;
+/* The blocks of the segment that impl->segment holds `bytes` of, from *at on. */
+epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t bytes, size_t *at) EPP_MUST_CHECK;
 
 /* Takes in a block that is not of records. */
 epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,

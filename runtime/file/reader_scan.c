@@ -153,9 +153,31 @@ static bool begin_segment(struct reader_impl *impl, size_t bytes)
 	return true;
 }
 
+epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t bytes, size_t *at)
+{
+	struct reader_finding before = impl->stop;
+
+	impl->stop = (struct reader_finding){ 0 };
+	impl->segment_index = index;
+	impl->segment_at = *at;
+	if (begin_segment(impl, bytes))
+		EPP_TRY(take_segment(impl, bytes));
+	*at = impl->segment_at;
+	/* The writer is in one place at a time. */
+	if (impl->stop.text && before.text && impl->stop.offset != before.offset)
+		reader_find(impl, EPP_WARNING, before.offset, "%s: the rest of its segment is not read", before.text);
+	if (impl->stop.text)
+		free(before.text);
+	else
+		impl->stop = before;
+	return NULL;
+}
+
 epp_status *reader_scan(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
+	if (reader->header.features & EPF_FEATURE_RING)
+		return reader_ring_scan(impl);
 	uint32_t segment_bytes = reader->header.segment_bytes;
 	size_t got;
 

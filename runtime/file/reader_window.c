@@ -297,14 +297,32 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 	return reader_add_block(impl, block, at, true, origin);
 }
 
+/* Whether a region of a live ring has been emptied since it was copied: its block may be overwritten again already. */
+static epp_status *was_emptied(struct reader_impl *impl, const struct copy *copy, bool *emptied)
+{
+	uint64_t now, then;
+
+	*emptied = false;
+	if (!(impl->reader.header.features & EPF_FEATURE_RING) || impl->reader.info.state != EPP_TRACE_RECORDING)
+		return NULL;
+	EPP_TRY(read_or_zero(impl, copy->offset, &now, sizeof(now)));
+	memcpy(&then, copy->region, sizeof(then));
+	*emptied = now != then;
+	return NULL;
+}
+
 /* A region that stands in no block becomes one, in memory. */
 static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 {
 	struct epf_region header;
 	struct codec_writer writer;
+	bool emptied;
 
 	memcpy(&header, copy->region, sizeof(header));
 	if (reader_set_has(&impl->sequences, header.sequence))
+		return NULL;
+	EPP_TRY(was_emptied(impl, copy, &emptied));
+	if (emptied)
 		return NULL;
 	struct epf_block *block = reader_block_room(impl, copy->bytes);
 	if (!block)

@@ -8,6 +8,7 @@
 #include "record/drain.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "file/codec.h"
@@ -71,15 +72,10 @@ static void append_unended(struct codec_writer *writer, const struct epf_slot *s
 	}
 }
 
-/* A region's events are given up: the thread's account says so, and that of each profiler that had handed some over. */
-static void count_lost(struct session *session, uint32_t slot, int error, uint64_t events,
-                       const struct epf_region *region, const uint8_t *end)
+/* Calls `count` for each profiler's event that its thread handed over. */
+static void each_handed_over(struct session *session, const struct epf_region *region, const uint8_t *end,
+                             void (*count)(struct session *session, uint32_t producer, uint32_t run, int error), int error)
 {
-	struct epf_slot *of = &session->window.slots[slot];
-	epp_loss reason = error == ENOBUFS ? EPP_LOSS_POLICY : EPP_LOSS_DISK;
-	COUNT_OWNED(reason == EPP_LOSS_POLICY ? &of->drain_lost_policy : &of->drain_lost_disk, events);
-	if (!region)
-		return;
 	const uint8_t *at = (const uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
 	const struct epf_track *track = NULL;
 	while (at < end) {
@@ -88,9 +84,45 @@ static void count_lost(struct session *session, uint32_t slot, int error, uint64
 		if (kind == EPF_TRACK_SWITCH)
 			track = tracks_get(session, (uint32_t)record->id);
 		else if (kind == EPF_COMPLETE && track && track->producer >= 0)
-			ADD_RELAXED(&session->window.producers[track->producer].lost[reason], 1);
+			count(session, (uint32_t)track->producer, region->run, error);
 		at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
 	}
+}
+
+static epp_loss reason_of(int error)
+{
+	return error == ENOBUFS ? EPP_LOSS_POLICY : EPP_LOSS_DISK;
+}
+
+static void count_producer_lost(struct session *session, uint32_t producer, uint32_t run, int error)
+{
+	(void)run;
+	ADD_RELAXED(&session->window.producers[producer].lost[reason_of(error)], 1);
+}
+
+static void count_producer_written(struct session *session, uint32_t producer, uint32_t run, int error)
+{
+	(void)error;
+	block_writer_count(&session->writer, EPF_OVERWRITTEN_PRODUCER | producer, run, 1);
+}
+
+/* A region's events are given up: the thread's account says so, and that of each profiler that had handed some over. */
+static void count_lost(struct session *session, uint32_t slot, int error, uint64_t events,
+                       const struct epf_region *region, const uint8_t *end)
+{
+	struct epf_slot *of = &session->window.slots[slot];
+	COUNT_OWNED(reason_of(error) == EPP_LOSS_POLICY ? &of->drain_lost_policy : &of->drain_lost_disk, events);
+	if (region)
+		each_handed_over(session, region, end, count_producer_lost, error);
+}
+
+/* A ring must know whose events it will overwrite one day. */
+static void count_written(struct session *session, const struct epf_block *block, uint64_t events,
+                          const struct epf_region *region, const uint8_t *end)
+{
+	block_writer_count(&session->writer, block->track, block->run, events);
+	if (region && (block->kinds & 1u << EPF_COMPLETE))
+		each_handed_over(session, region, end, count_producer_written, 0);
 }
 
 /* What becomes of a region that cannot be written. */
@@ -150,6 +182,8 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 		return false;
 	if (error)
 		count_lost(session, slot, error, events, region, at);
+	else if (session->writer.ring && block->record_count)
+		count_written(session, block, events, region, at);
 	session->drained_records += block->record_count;
 	if (ending)
 		STORE_RELEASE(&ending->slot->depth, 0);
@@ -163,6 +197,31 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 static struct epf_region *chunk_region(const struct session *session, uint32_t chunk)
 {
 	return (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES);
+}
+
+struct full_chunk {
+	uint64_t ticks; /* when it became full */
+	uint32_t chunk;
+};
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct full_chunk *x = a, *y = b;
+	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
+}
+
+/* The oldest first: that is what a ring gives up first, and what readers look for first. */
+static size_t collect_full(struct session *session, struct full_chunk *full)
+{
+	size_t count = 0;
+	for (uint32_t chunk = 0; chunk < EPF_CHUNK_COUNT; chunk++) {
+		if (LOAD_ACQUIRE(&session->chunk_state[chunk]) != REGION_FULL)
+			continue;
+		full[count++] = (struct full_chunk){ LOAD_RELAXED(&session->chunk_full_ticks[chunk]), chunk };
+	}
+	if (count > 1)
+		qsort(full, count, sizeof(*full), by_ticks);
+	return count;
 }
 
 /* Regions that their recorders have filled.  `*stuck` is set if one could not be written. */
@@ -179,9 +238,10 @@ static unsigned drain_full(struct session *session, enum failed failed, bool *st
 			emptied++;
 		}
 	}
-	for (uint32_t chunk = 0; chunk < EPF_CHUNK_COUNT && !*stuck; chunk++) {
-		if (LOAD_ACQUIRE(&session->chunk_state[chunk]) != REGION_FULL)
-			continue;
+	struct full_chunk full[EPF_CHUNK_COUNT];
+	size_t count = collect_full(session, full);
+	for (size_t i = 0; i < count && !*stuck; i++) {
+		uint32_t chunk = full[i].chunk;
 		*stuck = !drain_region(session, chunk_region(session, chunk), EPF_CHUNK_BYTES, NULL, 0, failed);
 		if (!*stuck) {
 			if (chunk >= session->chunks_used)

@@ -14,7 +14,7 @@
 #define BUSY_SLEEP_NS 2000000
 #define IDLE_SLEEP_NS 110000000      /* fewer than 10 wake-ups a second */
 #define QUIET_VISITS_BEFORE_IDLE 50u /* of BUSY_SLEEP_NS */
-#define POPULATE_PER_SECOND 1000u /* parts of the window */
+#define POPULATE_PER_SECOND 1000u    /* parts of the window */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and `running` */
 static LIST_HEAD(, session) sessions = LIST_HEAD_INITIALIZER(sessions);

@@ -183,6 +183,8 @@ static void region_leave(struct recorder *recorder)
 	                                                      : &session->chunk_state[recorder->chunk];
 	recorder->region = NULL;
 	recorder->at = recorder->limit = NULL;
+	if (recorder->chunk != RECORDER_NO_CHUNK)
+		STORE_RELAXED(&session->chunk_full_ticks[recorder->chunk], clock_ticks());
 	STORE_RELEASE(state, REGION_FULL);
 }
 

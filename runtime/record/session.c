@@ -108,12 +108,14 @@ static epp_status *check_options(const epp_session_options *options, epp_session
 			return epp_status_create(EPP_INVALID_ARGUMENT,
 			                         "session options: unknown to this version (byte %zu)", i);
 	memcpy(known, options, options->struct_size < sizeof(*known) ? options->struct_size : sizeof(*known));
-	if (known->policy == EPP_POLICY_RING)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: the ring policy is not in this version");
 	if (known->policy > EPP_POLICY_STOP)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: policy %u is unknown", known->policy);
 	if (known->policy == EPP_POLICY_STOP && known->max_bytes < EPF_SEGMENT_BYTES)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: stop needs max_bytes of at least 1 MiB");
+	if (known->policy == EPP_POLICY_RING && known->max_bytes < BLOCK_WRITER_RING_BYTES_MIN)
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "session options: a ring needs max_bytes of at least %u MiB",
+		                         BLOCK_WRITER_RING_BYTES_MIN >> 20);
 	return NULL;
 }
 
@@ -123,6 +125,19 @@ static void chunks_reset(struct session *session)
 		session->chunk_next[i] = (uint16_t)(i + 1 < EPF_CHUNK_COUNT ? i + 2 : 0);
 	session->chunks_head = 1;
 	session->chunks_free = session->chunks_free_at_visit = EPF_CHUNK_COUNT;
+}
+
+static bool begin_writer(struct session *session, const epp_session_options *options)
+{
+	uint64_t limit = options->max_bytes;
+	if (options->policy == EPP_POLICY_RING)
+		return block_writer_init_ring(&session->writer, session->window.fd, limit);
+	if (options->policy != EPP_POLICY_STOP)
+		limit = 0;
+	if (!options->path)
+		limit = options->memory_bytes ? options->memory_bytes : MEMORY_BYTES_DEFAULT;
+	block_writer_init(&session->writer, session->window.fd, limit);
+	return true;
 }
 
 epp_status *epp_session_create(const epp_session_options *given, epp_session **handle)
@@ -137,6 +152,7 @@ epp_status *epp_session_create(const epp_session_options *given, epp_session **h
 	struct epf_header header = { 0 };
 	describe_process(&header, options.label);
 	header.policy = options.policy;
+	header.features = options.policy == EPP_POLICY_RING ? EPF_FEATURE_RING : 0;
 	epp_status *status = NULL;
 	if (options.path) {
 		session->path = describe_path(options.path);
@@ -150,10 +166,12 @@ epp_status *epp_session_create(const epp_session_options *given, epp_session **h
 		entry_return(session);
 		return status;
 	}
-	uint64_t limit = options.policy == EPP_POLICY_STOP ? options.max_bytes : 0;
-	if (!options.path)
-		limit = options.memory_bytes ? options.memory_bytes : MEMORY_BYTES_DEFAULT;
-	block_writer_init(&session->writer, session->window.fd, limit);
+	if (!begin_writer(session, &options)) {
+		window_close(&session->window, 0, 0);
+		free(session->path);
+		entry_return(session);
+		return epp_status_no_memory();
+	}
 	session->policy = options.policy;
 	session->log = options.log;
 	session->log_user = options.log_user;
@@ -304,6 +322,8 @@ uint64_t epp_session_lost(epp_session *handle, epp_loss reason)
 		return 0;
 	pthread_mutex_lock(&session->lock);
 	uint64_t lost = session->lost_before[reason] + LOAD_RELAXED(&session->window.live->lost[reason]);
+	if (reason == EPP_LOSS_POLICY)
+		lost += block_writer_overwritten(&session->writer);
 	for (uint32_t i = 0; i < session->slots_used; i++) {
 		const struct epf_slot *slot = &session->window.slots[i];
 		lost += LOAD_RELAXED(&slot->lost[reason]);

@@ -89,7 +89,8 @@ struct session {
 	uint64_t chunks_head; /* the free list: tag in the high half, index + 1 in the low */
 	uint32_t chunks_free;
 	uint16_t chunk_next[EPF_CHUNK_COUNT];
-	uint8_t chunk_state[EPF_CHUNK_COUNT]; /* enum region_state */
+	uint8_t chunk_state[EPF_CHUNK_COUNT];       /* enum region_state */
+	uint64_t chunk_full_ticks[EPF_CHUNK_COUNT]; /* when it became full */
 	uint8_t slot_region_state[EPF_SLOT_COUNT];
 	uint8_t slot_taken[EPF_SLOT_COUNT];
 	uint32_t chunks_free_at_visit;     /* what the helper left; far fewer wakes it early */

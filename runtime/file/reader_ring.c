@@ -1,0 +1,129 @@
+/* The segments of a ring stand in no order, and one of them may be begun anew while they are read.
+ *
+ * Each scan goes through all places and takes up what is new in each; a segment whose number has changed meanwhile takes
+ * its place's blocks away.  At the end, blocks of segments that were given up are left out, since they are counted as lost,
+ * and the others are put in the order in which they were written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/reader_private.h"
+
+static uint64_t place_of(const struct reader_impl *impl, uint64_t offset)
+{
+	const struct epf_header *header = &impl->reader.header;
+	return (offset - header->segments_offset) / header->segment_bytes;
+}
+
+/* Blocks whose place another segment has taken. */
+static void forget_place(struct reader_impl *impl, uint64_t index)
+{
+	for (size_t i = 0; i < impl->reader.blocks_count; i++)
+		if (!impl->reader.blocks[i].in_window && impl->origins[i] != READER_GONE &&
+		    place_of(impl, impl->reader.blocks[i].offset) == index)
+			impl->origins[i] = READER_GONE;
+}
+
+/* The number that a place's segment has now; 0: none, or a damaged one. */
+static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number)
+{
+	const struct epf_header *header = &impl->reader.header;
+	struct epf_segment segment = { 0 };
+	size_t got;
+
+	EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, &segment, sizeof(segment),
+	                    &got));
+	*number = got == sizeof(segment) && segment.magic == EPF_SEGMENT_MAGIC ? segment.number : 0;
+	return NULL;
+}
+
+epp_status *reader_ring_scan(struct reader_impl *impl)
+{
+	const struct epf_header *header = &impl->reader.header;
+	uint64_t places_max = (UINT64_MAX - header->segments_offset) / header->segment_bytes;
+	size_t got = header->segment_bytes;
+
+	for (uint64_t index = 0; got == header->segment_bytes && index < places_max; index++) {
+		uint64_t before, after;
+		EPP_TRY(number_now(impl, index, &before));
+		EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, impl->segment,
+		                    header->segment_bytes, &got));
+		if (!got)
+			break;
+		EPP_TRY(number_now(impl, index, &after));
+		if (!reader_grow(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
+			return reader_no_memory();
+		struct reader_place *place = &impl->places[index];
+		if (place->number != after) {
+			forget_place(impl, index);
+			*place = (struct reader_place){ .number = after, .at = EPF_SEGMENT_HEADER_BYTES };
+		}
+		if (after && before == after)
+			EPP_TRY(reader_scan_place(impl, index, got, &place->at));
+	}
+	return NULL;
+}
+
+epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+{
+	struct epf_overwritten head;
+
+	if (bytes >= sizeof(head))
+		memcpy(&head, payload, sizeof(head));
+	if (bytes < sizeof(head) || head.row_count > (bytes - sizeof(head)) / sizeof(*impl->overwritten)) {
+		reader_find(impl, EPP_ERROR, offset, "an account of what was overwritten, of %zu bytes", bytes);
+		return NULL;
+	}
+	if (head.through <= impl->overwritten_through)
+		return NULL;
+	struct epf_overwritten_row *rows = reallocarray(NULL, head.row_count + 1, sizeof(*rows));
+	if (!rows)
+		return reader_no_memory();
+	memcpy(rows, payload + sizeof(head), head.row_count * sizeof(*rows));
+	free(impl->overwritten);
+	impl->overwritten = rows;
+	impl->overwritten_count = head.row_count;
+	impl->overwritten_through = head.through;
+	return NULL;
+}
+
+struct ordered {
+	struct reader_block block;
+	uint64_t origin, number;
+};
+
+/* The window's blocks are later than any. */
+static int by_number(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->number != y->number)
+		return (x->number > y->number) - (x->number < y->number);
+	return (x->block.offset > y->block.offset) - (x->block.offset < y->block.offset);
+}
+
+epp_status *reader_ring_end(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	struct ordered *list = reallocarray(NULL, reader->blocks_count + 1, sizeof(*list));
+	size_t kept = 0;
+
+	if (!list)
+		return reader_no_memory();
+	for (size_t i = 0; i < reader->blocks_count; i++) {
+		const struct reader_block *block = &reader->blocks[i];
+		uint64_t number = block->in_window ? UINT64_MAX : impl->places[place_of(impl, block->offset)].number;
+		if (impl->origins[i] != READER_GONE && number > impl->overwritten_through)
+			list[kept++] = (struct ordered){ *block, impl->origins[i], number };
+	}
+	qsort(list, kept, sizeof(*list), by_number);
+	for (size_t i = 0; i < kept; i++) {
+		reader->blocks[i] = list[i].block;
+		impl->origins[i] = list[i].origin;
+	}
+	reader->blocks_count = kept;
+	/* They are not in the order of the scans any more: all of a thread's blocks may close what stands on its stack. */
+	impl->blocks_before_slots = 0;
+	free(list);
+	return NULL;
+}
