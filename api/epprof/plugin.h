@@ -32,9 +32,10 @@ EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfi
  * Thread: one at a time for one plugin. */
 EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
 
-/* What the plugin calls itself (the EP's name), and where it was found.
+/* What the plugin calls itself (the EP's name), by which ABI it was opened ("ort", "tf"), and where it was found.
  * Ownership: valid until unload. */
 EPP_EXPORT const char *epp_plugin_name(const epp_plugin *plugin);
+EPP_EXPORT const char *epp_plugin_kind(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);
 
 /* A symbol of the plugin's library, or NULL.
