@@ -42,6 +42,12 @@
 /* How a value is laid out: the lowest three bits of a tag. */
 enum protobuf_type { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_BYTES = 2, PROTOBUF_FIXED32 = 5 };
 
+/* Bytes that their writer called a string: not terminated, perhaps not UTF-8. */
+struct protobuf_string {
+	const char *text;
+	size_t bytes;
+};
+
 /* ---- sizes ---- */
 
 static inline size_t protobuf_varint_bytes(uint64_t value)
@@ -238,6 +244,11 @@ bool protobuf_next_varint(struct protobuf_reader *reader, uint64_t *value);
 static inline bool protobuf_is(const struct protobuf_field *field, uint32_t number, enum protobuf_type type)
 {
 	return field->number == number && field->type == type;
+}
+
+static inline struct protobuf_string protobuf_as_string(const struct protobuf_field *field)
+{
+	return (struct protobuf_string){ (const char *)field->bytes, field->count };
 }
 
 /* The value of a double, and of a sint32 or sint64; integers are cast. */
