@@ -56,6 +56,7 @@ LIBTRACE := $(BUILD)/libepprof-trace.so
 LIBKIT := $(BUILD)/libepprof_ep.a
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
 SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
+TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
 TEST_PROGRAMS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
 TEST_LIBRARIES := $(TEST_PLUGINS:tests/plugins/%.c=$(BUILD)/tests/plugins/%.so)
@@ -72,6 +73,7 @@ COMMON := $(WARNINGS) $(SANITIZE) -fPIC -fvisibility=hidden -pthread -MMD -MP
 # The kit is dropped into the trees of others, so it gets no feature macro from here.
 FLAGS_runtime := -D_GNU_SOURCE -Iapi -Iruntime -I.
 FLAGS_cli := -D_GNU_SOURCE -Iapi
+FLAGS_bridges := -D_GNU_SOURCE -Iapi
 FLAGS_ep_kit := -Iapi
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
 # A call of a library without a detour: what it costs is the library's then.
@@ -103,7 +105,7 @@ DEPS := build/deps
 
 all: lib $(PROGRAMS) $(SAMPLE_EPS)
 
-lib: $(LIBRARIES)
+lib: $(LIBRARIES) $(TF_SHIM)
 
 tests: all $(TEST_PROGRAMS) $(TEST_LIBRARIES)
 
@@ -167,6 +169,11 @@ $(BUILD)/digits: $(call objects,$(wildcard ep_sample/digits*.c)) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(PROGRAM) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof -lm
 
+# Plugins that link TensorFlow find it by this name.
+$(TF_SHIM): $(O)/bridges/tf_shim.o
+	$(call say,LD)
+	$(Q)$(CC) $(SHARED) -Wl,-soname,libtensorflow_framework.so.2 $(CFLAGS) $(LDFLAGS) -o $@ $^
+
 .SECONDEXPANSION:
 $(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $(ACCELERATOR)) $(LIBKIT)
 	$(call say,LD)
@@ -174,6 +181,9 @@ $(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $
 
 # The sample EP with a stand-in for the kit.
 $(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(ACCELERATOR))
+
+# It links what it takes for TensorFlow.
+$(BUILD)/tests/plugins/tf_needs.so: $(TF_SHIM)
 
 $(BUILD)/tests/plugins/%.so: $(O)/tests/plugins/%.o $(LIBKIT)
 	$(call say,LD)
@@ -262,6 +272,7 @@ install: all
 	$(Q)$(INSTALL) -d $(DIRS_bin) $(DIRS_lib) $(DIRS_pc) $(DIRS_api)
 	$(Q)$(INSTALL) -m 644 api/epprof/*.h $(DIRS_api)
 	$(Q)$(INSTALL) -m 644 $(filter %.a,$(LIBRARIES)) $(DIRS_lib)
+	$(Q)$(INSTALL) -m 755 $(TF_SHIM) $(DIRS_lib)
 	$(Q)for lib in $(basename $(notdir $(filter %.so,$(LIBRARIES)))); do \
 		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
 		ln -sf $$lib.so.$(VERSION) $(DIRS_lib)/$$lib.so.$(SOVERSION) && \
@@ -270,7 +281,8 @@ install: all
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
 
 uninstall:
-	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a
+	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a \
+		$(DIRS_lib)/$(notdir $(TF_SHIM))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
 	rm -rf $(DIRS_api)

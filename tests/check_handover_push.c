@@ -242,12 +242,49 @@ START_TEST(pushes_from_many_threads_while_runs_end)
 }
 END_TEST
 
+/* A track is what it was called first; a batch of before there were names has none, whatever lies behind it. */
+START_TEST(streams_have_the_names_they_were_given)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, NULL, "pusher");
+	check_ok(epp_session_start(session));
+	EpprofTrack tracks[] = {
+		{ .name = "Compute \"0\"", .group = "/device:XPU:1", .device = 1, .stream = 6, .clock = 5 },
+		{ .name = "again", .group = "again", .device = 1, .stream = 6, .clock = 5 },
+		{ .name = NULL, .group = NULL, .device = 1, .stream = 7, .clock = 5 },
+		{ .name = "no such clock", .device = 1, .stream = 8, .clock = 6 },
+	};
+	push(&a, &(EpprofBatch){ .clocks = &a_clock, .clocks_count = 1, .tracks = tracks, .tracks_count = 4 });
+	profiler_registry_push(&a.impl, &(EpprofBatch){ .struct_size = offsetof(EpprofBatch, tracks),
+	                                                .tracks = &(EpprofTrack){ .name = "old", .stream = 9, .clock = 5 },
+	                                                .tracks_count = 1 });
+	for (int64_t stream = 6; stream < 10; stream++)
+		push_event(&a, (EpprofEvent){ .name = "e", .device = 1, .stream = stream, .clock = 5 });
+	struct trace_scan *scan = recording_finish(session);
+	static const char *const names[] = { "Compute \"0\"", "stream 7", "stream 8", "stream 9" };
+	static const char *const groups[] = { "/device:XPU:1", "pusher device 1", "pusher device 1", "pusher device 1" };
+	unsigned found_count = 0;
+	for (uint32_t i = 0; i < scan->tracks_count; i++) {
+		const struct scan_track *track = &scan->tracks[i];
+		if (track->definition.kind != EPF_TRACK_DEVICE || track->definition.device != 1)
+			continue;
+		ck_assert_str_eq(track->name, names[track->definition.stream - 6]);
+		ck_assert_str_eq(track->group, groups[track->definition.stream - 6]);
+		found_count++;
+	}
+	ck_assert_uint_eq(found_count, 4);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 4);
+	trace_scan_free(scan);
+}
+END_TEST
+
 static Suite *push_suite(void)
 {
 	Suite *suite = suite_create("handover_push");
 	TCase *tcase = tcase_create("push");
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, pushed_events_are_checked);
+	tcase_add_test(tcase, streams_have_the_names_they_were_given);
 	tcase_add_test(tcase, a_profiler_that_counts_for_itself);
 	tcase_add_test(tcase, pushes_when_no_run_goes_on);
 	tcase_add_test(tcase, more_streams_than_a_profiler_may_have);

@@ -123,6 +123,7 @@ START_TEST(nulls_are_refused)
 	check_ok(epp_plugin_unload(NULL));
 	ck_assert_str_eq(epp_plugin_name(NULL), "");
 	ck_assert_str_eq(epp_plugin_path(NULL), "");
+	ck_assert_str_eq(epp_plugin_kind(NULL), "");
 	ck_assert_ptr_null(epp_plugin_symbol(NULL, "CreateEpFactories"));
 	check_ok(epp_plugin_load(PLUGIN, &plugin));
 	ck_assert_ptr_null(epp_plugin_symbol(plugin, NULL));
@@ -139,6 +140,7 @@ START_TEST(a_path_may_be_relative_or_a_link)
 	ck_assert_int_eq(symlink(resolved, link), 0);
 	check_ok(epp_plugin_load(link, &plugin));
 	ck_assert_str_eq(epp_plugin_path(plugin), resolved);
+	ck_assert_str_eq(epp_plugin_kind(plugin), "ort");
 	ck_assert_ptr_nonnull(epp_plugin_symbol(plugin, "ReleaseEpFactory"));
 	ck_assert_ptr_null(epp_plugin_symbol(plugin, "no_such_symbol"));
 	check_ok(epp_plugin_unload(plugin));

@@ -61,6 +61,15 @@ typedef struct EpprofClockPair {
 	uint32_t reserved;
 } EpprofClockPair;
 
+/* What a stream is called, described before the first event on it; else it is "stream N" of "EP device N". */
+typedef struct EpprofTrack {
+	const char *name;
+	const char *group; /* tracks of one group stand together; NULL: "EP device N" */
+	int64_t stream;
+	int32_t device;
+	uint32_t clock;
+} EpprofTrack;
+
 /* What an EP produced and lost since StartProfiling, cumulative. */
 typedef struct EpprofLedger {
 	uint64_t emitted;          /* events the EP's code emitted, lost ones included */
@@ -71,7 +80,7 @@ typedef struct EpprofLedger {
 } EpprofLedger;
 
 typedef struct EpprofBatch {
-	size_t struct_size; /* sizeof(EpprofBatch) of the EP */
+	size_t struct_size; /* sizeof(EpprofBatch) of the EP, at least up to `ledger` */
 	const EpprofEvent *events;
 	size_t events_count;
 	const EpprofClock *clocks;
@@ -79,9 +88,12 @@ typedef struct EpprofBatch {
 	const EpprofClockPair *pairs;
 	size_t pairs_count;
 	const EpprofLedger *ledger; /* NULL: nothing new */
+	/* Hosts that do not know the following leave them out; older EPs end here. */
+	const EpprofTrack *tracks;
+	size_t tracks_count;
 } EpprofBatch;
 
-/* "EpprofApi_PushEvents_SinceV1": clocks first, then pairs, then events, then the ledger.
+/* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, pairs, events, then the ledger.
  * Ownership: everything is borrowed for the call. */
 typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 

@@ -32,9 +32,10 @@ EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfi
  * Thread: one at a time for one plugin. */
 EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
 
-/* What the plugin calls itself (the EP's name), and where it was found.
+/* What the plugin calls itself (the EP's name), by which ABI it was opened ("ort", "tf"), and where it was found.
  * Ownership: valid until unload. */
 EPP_EXPORT const char *epp_plugin_name(const epp_plugin *plugin);
+EPP_EXPORT const char *epp_plugin_kind(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);
 
 /* A symbol of the plugin's library, or NULL.
@@ -51,6 +52,13 @@ EPP_EXPORT epp_status *epp_plugin_unload(epp_plugin *plugin) EPP_MUST_CHECK;
  * this returns.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_log_set(epp_log_fn log, void *user);
+
+/* For processes that are no framework's, as epprof's own commands: brings the functions by which plugins made for
+ * TensorFlow report errors (TF_SetStatus, ...), from `path` or, if that is NULL, from libepprof_tf_shim.so beside this
+ * library.  Does nothing where TensorFlow itself is loaded.  Never call it in a process that may load TensorFlow later;
+ * there a plugin that needs these functions and does not bring them is refused by epp_plugin_load, with their names.
+ * Errors: EPP_NOT_FOUND.  Thread: one at a time, before plugins are loaded. */
+EPP_EXPORT epp_status *epp_tf_shim_load(const char *path) EPP_MUST_CHECK;
 
 /* The tables that plugins are given: OrtApiBase -> OrtApi -> OrtEpApi with ONNX Runtime's slots, for hosts that load an
  * execution provider by themselves.

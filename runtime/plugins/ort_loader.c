@@ -12,7 +12,7 @@
 
 #include "base/ort_status.h"
 #include "plugins/ort_served.h"
-#include "plugins/plugin_kind.h"
+#include "plugins/plugin_kinds.h"
 
 #define FACTORIES_MAX 4 /* ONNX Runtime's limit */
 #define EP_DEVICES_MAX 8
@@ -64,17 +64,7 @@ static epp_status *count_check(const char *step, size_t count, size_t max, void 
 	return NULL;
 }
 
-/* ---- symbols and factories ---- */
-
-static epp_status *find_symbols(epp_plugin *plugin, struct ort_plugin *ort)
-{
-	*(void **)&ort->create_factories = dlsym(plugin->library, "CreateEpFactories");
-	*(void **)&ort->release_factory = dlsym(plugin->library, "ReleaseEpFactory");
-	if (ort->create_factories && ort->release_factory)
-		return NULL;
-	return epp_status_create(EPP_INCOMPATIBLE, "no symbol '%s'",
-	                         ort->create_factories ? "ReleaseEpFactory" : "CreateEpFactories");
-}
+/* ---- factories ---- */
 
 static epp_status *factory_check(const OrtEpFactory *factory)
 {
@@ -157,7 +147,7 @@ static epp_status *create_ep(struct ort_plugin *ort)
 	return NULL;
 }
 
-/* ---- the kind ---- */
+/* ---- the adapter ---- */
 
 static void close_plugin(epp_plugin *plugin)
 {
@@ -186,7 +176,8 @@ static char *registration_name(const char *file)
 
 static epp_status *open_steps(epp_plugin *plugin, struct ort_plugin *ort, const char *registered_name)
 {
-	EPP_TRY(find_symbols(plugin, ort));
+	*(void **)&ort->create_factories = dlsym(plugin->library, "CreateEpFactories");
+	*(void **)&ort->release_factory = dlsym(plugin->library, "ReleaseEpFactory");
 	ort->logger = ort_logger_create(registered_name);
 	if (!ort->logger)
 		return epp_status_no_memory();
@@ -231,9 +222,7 @@ static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profi
 	return taken;
 }
 
-const struct plugin_kind plugin_kind_ort = {
-	.name = "ort",
-	.symbols = { "CreateEpFactories" },
+const struct plugin_adapter plugin_adapter_ort = {
 	.open = open_plugin,
 	.profiler_step = "CreateProfiler",
 	.profiler_create = create_profiler,

@@ -1,13 +1,12 @@
-/* Loading plugins: find (the file, then its kind by the symbols it exports), open (dlopen, then the kind's own steps),
+/* Loading plugins: find (the file, then its kind by the symbols it exports), open (dlopen, then its adapter's own steps),
  * admit (a profiler is checked before anybody else sees it), reject (every failure leaves through one exit that takes
- * back what was done).  Knows nothing of any ABI; those are in the kinds.
+ * back what was done).  Knows nothing of any ABI: those are in plugin_kinds.h.
  */
-#include "plugins/plugin_kind.h"
+#include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,12 +14,6 @@
 
 #include "base/profiler_registry.h"
 #include "plugins/elf.h"
-
-static const struct plugin_kind *const kinds[] = {
-	&plugin_kind_ort,
-};
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
-#define KIND_SYMBOLS (sizeof(kinds[0]->symbols) / sizeof(kinds[0]->symbols[0]))
 
 /* ---- find ---- */
 
@@ -43,28 +36,25 @@ static epp_status *file_check(const char *path)
 	return status;
 }
 
-static const struct plugin_kind *kind_of(void *library)
+/* The first kind of which the library has all; without one, what the first lacks of which it has something. */
+static epp_status *kind_find(void *library, const struct plugin_kind **found)
 {
-	for (size_t i = 0; i < KINDS; i++) {
-		for (size_t s = 0; s < KIND_SYMBOLS && kinds[i]->symbols[s]; s++) {
-			if (dlsym(library, kinds[i]->symbols[s]))
-				return kinds[i];
+	epp_status *lacking = NULL;
+	for (const struct plugin_kind *kind = plugin_kinds; kind->name; kind++) {
+		if (!plugin_kind_found(kind, library))
+			continue;
+		epp_status *status = plugin_kind_check(kind, library);
+		if (!status) {
+			epp_status_release(lacking);
+			*found = kind;
+			return NULL;
 		}
+		if (lacking)
+			epp_status_release(status);
+		else
+			lacking = status;
 	}
-	return NULL;
-}
-
-static epp_status *no_kind(void)
-{
-	char wanted[256] = "";
-	size_t used = 0;
-	for (size_t i = 0; i < KINDS; i++) {
-		const char *symbol = kinds[i]->symbols[0];
-		int bytes = snprintf(wanted + used, sizeof(wanted) - used, "%s'%s'", i ? ", " : "", symbol);
-		if (bytes > 0 && used + (size_t)bytes < sizeof(wanted))
-			used += (size_t)bytes;
-	}
-	return epp_status_create(EPP_INCOMPATIBLE, "not a plugin: it exports no symbol of any known kind (%s)", wanted);
+	return lacking ? lacking : plugin_kind_none();
 }
 
 /* ---- open ---- */
@@ -96,10 +86,8 @@ static void plugin_destroy(epp_plugin *plugin)
 static epp_status *steps(epp_plugin *plugin)
 {
 	EPP_TRY(library_open(plugin));
-	plugin->kind = kind_of(plugin->library);
-	if (!plugin->kind)
-		return no_kind();
-	return plugin->kind->open(plugin);
+	EPP_TRY(kind_find(plugin->library, &plugin->kind));
+	return plugin->kind->adapter->open(plugin);
 }
 
 epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
@@ -139,7 +127,7 @@ epp_status *epp_plugin_unload(epp_plugin *plugin)
 	int live = atomic_load_explicit(&plugin->live, memory_order_acquire);
 	if (live)
 		return epp_status_create(EPP_BUSY, "%s: %d of its profilers not released", plugin->file, live);
-	plugin->kind->close(plugin);
+	plugin->kind->adapter->close(plugin);
 	plugin_destroy(plugin);
 	return NULL;
 }
@@ -164,7 +152,7 @@ static epp_status *profiler_check(const OrtEpProfilerImpl *profiler)
 static epp_status *profiler_admit(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
 {
 	OrtEpProfilerImpl *made = NULL;
-	EPP_TRY(plugin->kind->profiler_create(plugin, &made));
+	EPP_TRY(plugin->kind->adapter->profiler_create(plugin, &made));
 	if (!made)
 		return epp_status_create(EPP_PLUGIN, "it has no profiler");
 	epp_status *status = profiler_check(made);
@@ -190,7 +178,8 @@ epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 	*profiler = NULL;
 	if (!plugin)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_profiler_create: plugin is NULL");
-	return epp_status_prefix(profiler_admit(plugin, profiler), "%s: %s", plugin->file, plugin->kind->profiler_step);
+	return epp_status_prefix(profiler_admit(plugin, profiler), "%s: %s", plugin->file,
+	                         plugin->kind->adapter->profiler_step);
 }
 
 void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)
@@ -203,6 +192,11 @@ void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)
 const char *epp_plugin_name(const epp_plugin *plugin)
 {
 	return plugin ? plugin->name : "";
+}
+
+const char *epp_plugin_kind(const epp_plugin *plugin)
+{
+	return plugin ? plugin->kind->name : "";
 }
 
 const char *epp_plugin_path(const epp_plugin *plugin)

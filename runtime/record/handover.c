@@ -183,8 +183,9 @@ static uint32_t find_track(const struct handover_tracks *tracks, uint32_t clock,
 	return 0;
 }
 
-/* The track of a device's stream, made if need be; 0: no room. */
-static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream)
+/* The track of a device's stream, made if need be; 0: no room.  NULL: the name and group that it has by itself. */
+static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, const char *name,
+                          const char *group)
 {
 	struct handover *handover = of->handover;
 	struct session *session = of->session;
@@ -195,7 +196,7 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 	struct epf_track definition = {
 		.kind = EPF_TRACK_DEVICE, .device = device, .stream = stream, .producer = (int32_t)of->producer
 	};
-	char name[48], group[64];
+	char own_name[48], own_group[64];
 	pthread_mutex_lock(&session->lock);
 	if (clock == HANDOVER_OFFSET_US) {
 		if (handover->added_run != LOAD_ACQUIRE(&session->window.live->run))
@@ -214,14 +215,15 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 		definition.ticks_per_second = handover->clocks[clock].description.ticks_per_second;
 		definition.clock = handover->clocks[clock].number;
 	}
-	snprintf(name, sizeof(name), "stream %lld", (long long)stream);
+	snprintf(own_name, sizeof(own_name), "stream %lld", (long long)stream);
 	if (device >= 0)
-		snprintf(group, sizeof(group), "%s device %d", of->label, device);
+		snprintf(own_group, sizeof(own_group), "%s device %d", of->label, device);
 	else
-		snprintf(group, sizeof(group), "%s", of->label);
+		snprintf(own_group, sizeof(own_group), "%s", of->label);
 	uint32_t count = tracks->count;
 	track = find_track(tracks, clock, device, stream);
-	if (!track && count < HANDOVER_TRACKS_MAX && (track = tracks_add(session, &definition, name, group))) {
+	if (!track && count < HANDOVER_TRACKS_MAX &&
+	    (track = tracks_add(session, &definition, name ? name : own_name, group ? group : own_group))) {
 		tracks->all[count].clock = clock;
 		tracks->all[count].device = device;
 		tracks->all[count].stream = stream;
@@ -332,7 +334,7 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 		}
 	}
 	struct handed handed = {
-		.track = track_for(of, event->clock, event->device, event->stream),
+		.track = track_for(of, event->clock, event->device, event->stream, NULL, NULL),
 		.category = event->category,
 		.start_ticks = event->start_ticks,
 		.end_ticks = event->end_ticks,
@@ -380,8 +382,10 @@ static void count_emitted(struct session_profiler *of, uint64_t count)
 void handover_push(void *session_profiler, const EpprofBatch *batch)
 {
 	struct session_profiler *of = session_profiler;
-	if (!batch || batch->struct_size < sizeof(*batch))
+	/* Tracks came later than the rest. */
+	if (!batch || batch->struct_size < offsetof(EpprofBatch, tracks))
 		return;
+	bool has_tracks = batch->struct_size >= sizeof(*batch) && batch->tracks;
 	size_t events_count = batch->events ? batch->events_count : 0;
 	if (!LOAD_RELAXED(&of->session->pushes)) {
 		/* Before a run, or after: whatever it says of itself, these came and are lost. */
@@ -393,6 +397,11 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 		count_emitted(of, events_count);
 	for (size_t i = 0; batch->clocks && i < batch->clocks_count; i++)
 		describe_clock(of, &batch->clocks[i]);
+	for (size_t i = 0; has_tracks && i < batch->tracks_count; i++) {
+		const EpprofTrack *track = &batch->tracks[i];
+		if (clock_known(of->handover, track->clock))
+			track_for(of, track->clock, track->device, track->stream, track->name, track->group);
+	}
 	struct recorder *recorder = batch->pairs && batch->pairs_count ? enter((uintptr_t)session_handle(of->session))
 	                                                               : NULL;
 	for (size_t i = 0; recorder && i < batch->pairs_count; i++) {
@@ -444,7 +453,7 @@ void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, u
 				                        .value.text = event->values[i],
 				                        .text_bytes = strlen(event->values[i]) };
 	struct handed handed = {
-		.track = track_for(of, HANDOVER_OFFSET_US, event->process_id, event->thread_id),
+		.track = track_for(of, HANDOVER_OFFSET_US, event->process_id, event->thread_id, NULL, NULL),
 		.category = (uint32_t)event->category,
 		.start_ticks = (uint64_t)start,
 		.end_ticks = (uint64_t)(start + duration),

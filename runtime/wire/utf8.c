@@ -3,6 +3,7 @@
 #include "wire/utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 static bool is_continuation(char byte)
 {
@@ -47,4 +48,57 @@ size_t utf8_cut(const char *text, size_t bytes, size_t limit)
 			return limit - back;
 	}
 	return limit;
+}
+
+size_t utf8_valid_bytes(const char *text, size_t bytes)
+{
+	size_t at = 0;
+	while (at < bytes) {
+		uint64_t eight;
+		bool valid;
+		/* Most text is ASCII. */
+		if (bytes - at >= sizeof(eight)) {
+			memcpy(&eight, text + at, sizeof(eight));
+			if (!(eight & UINT64_C(0x8080808080808080))) {
+				at += sizeof(eight);
+				continue;
+			}
+		}
+		size_t length = utf8_sequence(text + at, bytes - at, &valid);
+		if (!valid)
+			break;
+		at += length;
+	}
+	return at;
+}
+
+/* Without `to` it only counts. */
+static size_t mend(char *to, const char *text, size_t bytes)
+{
+	static const char replacement[] = UTF8_REPLACEMENT;
+	size_t at = 0, mended_bytes = 0;
+	while (true) {
+		bool valid;
+		size_t valid_bytes = utf8_valid_bytes(text + at, bytes - at);
+		if (to)
+			memcpy(to + mended_bytes, text + at, valid_bytes);
+		mended_bytes += valid_bytes;
+		at += valid_bytes;
+		if (at == bytes)
+			return mended_bytes;
+		at += utf8_sequence(text + at, bytes - at, &valid);
+		if (to)
+			memcpy(to + mended_bytes, replacement, sizeof(replacement) - 1);
+		mended_bytes += sizeof(replacement) - 1;
+	}
+}
+
+char *utf8_mend(char *at, const char *text, size_t bytes)
+{
+	return bytes ? at + mend(at, text, bytes) : at;
+}
+
+size_t utf8_mended_bytes(const char *text, size_t bytes)
+{
+	return bytes ? mend(NULL, text, bytes) : 0;
 }

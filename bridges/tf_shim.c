@@ -1,0 +1,61 @@
+/* libepprof_tf_shim.so: TF_Status without TensorFlow, for plugins that link libtensorflow_framework.so.2 to report errors.
+ *
+ * It bears that library's soname, so that such a plugin is content with it.  Only processes that hold no TensorFlow load
+ * it (epp_tf_shim_load): two owners of one status would each take the other's for garbage.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "epprof/tf.h"
+
+#define SHIM_EXPORT __attribute__((visibility("default")))
+
+struct TSL_Status {
+	TF_Code code;
+	char *message; /* NULL: "" */
+};
+
+SHIM_EXPORT TF_Status *TF_NewStatus(void)
+{
+	return calloc(1, sizeof(TF_Status));
+}
+
+SHIM_EXPORT void TF_DeleteStatus(TF_Status *status)
+{
+	if (status)
+		free(status->message);
+	free(status);
+}
+
+SHIM_EXPORT void TF_SetStatus(TF_Status *status, TF_Code code, const char *message)
+{
+	/* The message may be the status's own. */
+	char *kept = code != TF_OK && message ? strdup(message) : NULL;
+	free(status->message);
+	status->code = code;
+	status->message = kept;
+}
+
+SHIM_EXPORT TF_Code TF_GetCode(const TF_Status *status)
+{
+	return status->code;
+}
+
+SHIM_EXPORT const char *TF_Message(const TF_Status *status)
+{
+	return status->message ? status->message : "";
+}
+
+SHIM_EXPORT void TF_SetPayload(TF_Status *status, const char *key, const char *value);
+void TF_SetPayload(TF_Status *status, const char *key, const char *value)
+{
+	/* Nobody here would read it. */
+	(void)status, (void)key, (void)value;
+}
+
+SHIM_EXPORT void TF_SetStatusFromIOError(TF_Status *status, int error_code, const char *context);
+void TF_SetStatusFromIOError(TF_Status *status, int error_code, const char *context)
+{
+	(void)error_code;
+	TF_SetStatus(status, TF_UNKNOWN, context);
+}

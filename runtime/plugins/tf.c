@@ -1,0 +1,213 @@
+/* TensorFlow's pluggable profilers: TF_InitProfiler -> OrtEpProfilerImpl.
+ *
+ * Registration is TensorFlow's: structs with their sizes and the version filled in, then what came back is checked, in
+ * TensorFlow's order and for more than it checks.  Revisions are told apart by the size that the plugin says, or by
+ * what it wrote: one of the first revision has 48 bytes and an entry more.  What a plugin writes behind the accepted
+ * struct falls into spare room.  Copies are kept, as TensorFlow keeps them, and destroy_* run once, at the end.
+ *
+ * The library has one registration and one run however often it is loaded: the second load shares the first one's.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugins/plugin_kinds.h"
+#include "plugins/tf_plugin.h"
+
+static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, tf_plugin) plugins = LIST_HEAD_INITIALIZER(plugins);
+
+/* ---- checks ---- */
+
+static epp_status *size_check(const char *what, size_t says, size_t needed)
+{
+	if (says >= needed)
+		return NULL;
+	return epp_status_create(EPP_INCOMPATIBLE, "TF_InitProfiler: its %s says %zu bytes, %zu are needed", what, says,
+	                         needed);
+}
+
+static epp_status *entry_missing(const char *entry)
+{
+	return epp_status_create(EPP_INCOMPATIBLE, "TF_InitProfiler: %s is NULL", entry);
+}
+
+static epp_status *params_check(const struct tf_plugin *tf)
+{
+	const TF_ProfilerRegistrationParams *params = &tf->params;
+	EPP_TRY(size_check("TF_ProfilerRegistrationParams", params->struct_size,
+	                   TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE));
+	if (!params->destroy_profiler)
+		return entry_missing("destroy_profiler");
+	return params->destroy_profiler_fns ? NULL : entry_missing("destroy_profiler_fns");
+}
+
+/* As TensorFlow has it: [A-Z][A-Z_]*. */
+static bool device_type_valid(const char *type)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+	return *type && *type != '_' && !type[strspn(type, letters)];
+}
+
+static epp_status *profiler_check(struct tf_plugin *tf)
+{
+	EPP_TRY(size_check("TP_Profiler", tf->profiler.struct_size, TP_PROFILER_STRUCT_SIZE));
+	const char *type = tf->profiler.device_type;
+	if (!type)
+		return entry_missing("device_type");
+	size_t bytes = strnlen(type, sizeof(tf->device_type));
+	if (bytes == sizeof(tf->device_type))
+		return epp_status_create(EPP_INCOMPATIBLE, "TF_InitProfiler: its device_type is longer than %zu bytes",
+		                         bytes - 1);
+	memcpy(tf->device_type, type, bytes + 1);
+	if (device_type_valid(tf->device_type))
+		return NULL;
+	return epp_status_create(EPP_INCOMPATIBLE,
+	                         "TF_InitProfiler: device_type '%s' is not of upper case letters and underscores",
+	                         tf->device_type);
+}
+
+static epp_status *fns_check(struct tf_plugin *tf)
+{
+	const EpprofTfFirstFns *first = &tf->fns.first;
+	size_t says = first->struct_size;
+	EPP_TRY(size_check("TP_ProfilerFns", says, TP_PROFILER_FNS_STRUCT_SIZE));
+	/* The first revision's samples may leave the size as it was filled in. */
+	tf->is_first = says == sizeof(*first) || (says < sizeof(*first) && first->collect_data_xspace);
+	if (!first->start)
+		return entry_missing("start");
+	if (!first->stop)
+		return entry_missing("stop");
+	bool collects = tf->is_first ? first->collect_data_run_metadata || first->collect_data_xspace
+	                             : tf->fns.accepted.collect_data_xspace != NULL;
+	return collects ? NULL : entry_missing("collect_data_xspace");
+}
+
+/* ---- registration ---- */
+
+static void tf_destroy(struct tf_plugin *tf)
+{
+	if (tf->params.destroy_profiler)
+		tf->params.destroy_profiler(&tf->profiler);
+	if (tf->params.destroy_profiler_fns)
+		tf->params.destroy_profiler_fns(&tf->fns.accepted);
+	if (tf->statuses.destroy && tf->status)
+		tf->statuses.destroy(tf->status);
+	pthread_mutex_destroy(&tf->lock);
+	free(tf);
+}
+
+static epp_status *status_make(struct tf_plugin *tf)
+{
+	/* Nobody can look into it then, nor at it. */
+	static uint64_t nothing[8];
+	tf->statuses = tf_status_functions_find(tf->library);
+	tf->status = tf->statuses.create ? tf->statuses.create() : (TF_Status *)(void *)nothing;
+	return tf->status ? NULL : epp_status_no_memory();
+}
+
+static epp_status *register_steps(struct tf_plugin *tf)
+{
+	void (*init)(TF_ProfilerRegistrationParams *, TF_Status *);
+	*(void **)&init = dlsym(tf->library, "TF_InitProfiler");
+	EPP_TRY(status_make(tf));
+	tf->profiler.struct_size = TP_PROFILER_STRUCT_SIZE;
+	tf->fns.accepted.struct_size = TP_PROFILER_FNS_STRUCT_SIZE;
+	tf->params = (TF_ProfilerRegistrationParams){
+		.struct_size = TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE,
+		.major_version = TP_MAJOR,
+		.minor_version = TP_MINOR,
+		.patch_version = TP_PATCH,
+		.profiler = &tf->profiler,
+		.profiler_fns = &tf->fns.accepted,
+	};
+	epp_status *status = NULL;
+	if (tf->statuses.set)
+		tf->statuses.set(tf->status, TF_OK, "");
+	init(&tf->params, tf->status);
+	if (tf->statuses.code && tf->statuses.code(tf->status) != TF_OK) {
+		status = epp_status_create(EPP_PLUGIN, "TF_InitProfiler: code %d: %s",
+		                           (int)tf->statuses.code(tf->status), tf->statuses.message(tf->status));
+		/* What it would destroy it may not have made. */
+		tf->params.destroy_profiler = NULL;
+		tf->params.destroy_profiler_fns = NULL;
+	}
+	return status;
+}
+
+static epp_status *tf_create(epp_plugin *plugin, struct tf_plugin **made)
+{
+	struct tf_plugin *tf = calloc(1, sizeof(*tf));
+	if (!tf)
+		return epp_status_no_memory();
+	pthread_mutex_init(&tf->lock, NULL);
+	LIST_INIT(&tf->active);
+	tf->library = plugin->library;
+	epp_status *status = register_steps(tf);
+	if (!status)
+		status = params_check(tf);
+	if (!status)
+		status = profiler_check(tf);
+	if (!status)
+		status = fns_check(tf);
+	if (status) {
+		tf_destroy(tf);
+		return status;
+	}
+	*made = tf;
+	return NULL;
+}
+
+/* ---- the adapter ---- */
+
+static epp_status *open_plugin(epp_plugin *plugin)
+{
+	struct tf_plugin *tf;
+	epp_status *status = NULL;
+	pthread_mutex_lock(&plugins_lock);
+	LIST_FOREACH(tf, &plugins, others) {
+		if (tf->library == plugin->library)
+			break;
+	}
+	if (!tf) {
+		status = tf_create(plugin, &tf);
+		if (!status)
+			LIST_INSERT_HEAD(&plugins, tf, others);
+	}
+	if (!status) {
+		plugin->name = strdup(tf->device_type);
+		plugin->state = tf;
+		tf->users_count++;
+	}
+	pthread_mutex_unlock(&plugins_lock);
+	if (!status && !plugin->name) {
+		plugin_adapter_tf.close(plugin);
+		status = epp_status_no_memory();
+	}
+	return status;
+}
+
+static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
+{
+	return tf_profiler_create(plugin->state, profiler);
+}
+
+static void close_plugin(epp_plugin *plugin)
+{
+	struct tf_plugin *tf = plugin->state;
+	pthread_mutex_lock(&plugins_lock);
+	bool last = --tf->users_count == 0;
+	if (last)
+		LIST_REMOVE(tf, others);
+	pthread_mutex_unlock(&plugins_lock);
+	if (last)
+		tf_destroy(tf);
+	plugin->state = NULL;
+}
+
+const struct plugin_adapter plugin_adapter_tf = {
+	.open = open_plugin,
+	.profiler_step = "registering a session",
+	.profiler_create = create_profiler,
+	.close = close_plugin,
+};

@@ -1,0 +1,125 @@
+/* TensorFlow's pluggable profilers in this host: what the files tf*.c share.
+ *
+ *   tf.c          the adapter: registration, checked; one tf_plugin for each library, however often it is loaded
+ *   tf_status.c   TF_Status, by the functions that the process has
+ *   tf_run.c      sessions share the one run that such a plugin can have
+ *   tf_collect.c  the bytes, in two calls
+ *   tf_deliver.c  from bytes to events
+ */
+#ifndef EPPROF_PLUGINS_TF_PLUGIN_H
+#define EPPROF_PLUGINS_TF_PLUGIN_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "epprof/ep_push.h"
+#include "epprof/tf.h"
+#include "wire/protobuf.h"
+
+/* ---- statuses ---- */
+
+/* All of them, or none: then nobody in the process can set a status, and every one is TF_OK. */
+struct tf_status_functions {
+	TF_Status *(*create)(void);
+	void (*destroy)(TF_Status *status);
+	void (*set)(TF_Status *status, TF_Code code, const char *message);
+	TF_Code (*code)(const TF_Status *status);
+	const char *(*message)(const TF_Status *status);
+};
+
+/* Those that an undefined reference in `library` resolves to: of the global scope, else of what it links. */
+struct tf_status_functions tf_status_functions_find(void *library);
+
+/* ---- a plugin ---- */
+
+typedef void tf_collect_fn(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
+
+/* Room behind a struct that a plugin of another revision may take for part of it. */
+#define TF_FNS_ROOM_BYTES 256
+
+struct tf_plugin {
+	LIST_ENTRY(tf_plugin) others;
+	void *library;
+	unsigned users_count; /* times that it is loaded */
+	struct tf_status_functions statuses;
+	TF_Status *status;
+	TF_ProfilerRegistrationParams params;
+	TP_Profiler profiler;
+	union {
+		TP_ProfilerFns accepted;
+		EpprofTfFirstFns first;
+		uint8_t room[TF_FNS_ROOM_BYTES];
+	} fns;
+	bool is_first; /* of the first revision */
+	char device_type[64];
+
+	pthread_mutex_t lock; /* one call into the plugin at a time, and all below */
+	LIST_HEAD(, tf_profiler) active;
+	bool running;
+};
+
+/* One session's view of the plugin. */
+struct tf_profiler {
+	OrtEpProfilerImpl impl; /* first: this is what sessions see */
+	struct tf_plugin *plugin;
+	LIST_ENTRY(tf_profiler) others; /* of the plugin's active ones */
+	bool active;
+	struct epf_host_pair start; /* of its session's run */
+	EpprofLedger ledger;        /* since then */
+	epp_status *failed;         /* what went wrong for it while another session ended */
+};
+
+/* Calls into the plugin, with a fresh status each; the lock is held.
+ * Errors: EPP_PLUGIN with the plugin's message. */
+epp_status *tf_call(struct tf_plugin *plugin, const char *step, void (*fn)(const TP_Profiler *, TF_Status *));
+epp_status *tf_call_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, uint8_t *buffer, size_t *bytes);
+
+/* ---- its profilers ---- */
+
+/* Makes a profiler.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *tf_profiler_create(struct tf_plugin *plugin, OrtEpProfilerImpl **profiler);
+
+/* ---- its data ---- */
+
+/* What a plugin gave: mapped memory. */
+struct tf_data {
+	uint8_t *bytes; /* NULL: nothing */
+	size_t count;
+	size_t mapped_bytes;
+};
+
+/* Asks for the bytes in two calls.  There may be data in spite of an error.
+ * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY.  Ownership: tf_data_release. */
+epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct tf_data *data);
+void tf_data_release(struct tf_data *data);
+
+/* The time of the events that a profiler gets, in UNIX ns: those that start from `from_ns` until before `until_ns`.
+ * Others are lost to it if it `answers` for them, else another profiler gets them. */
+struct tf_window {
+	int64_t from_ns;
+	int64_t until_ns;
+	int64_t now_ns; /* of what has no time of its own */
+	bool answers;
+};
+
+/* Describes the clock of all events, UNIX ns, and relates it to the host's. */
+void tf_deliver_clock(struct tf_profiler *to, const struct epf_host_pair *pair, uint64_t more_half_width_ticks);
+
+/* Reads an XSpace or a RunMetadata into events for `to`, with tracks for its lines; what cannot be kept is counted.
+ * `*events_count`: how many there were, for anybody.
+ * Errors: of the reading, and EPP_PLUGIN for the first error that the XSpace carries. */
+epp_status *tf_deliver_xspace(struct tf_profiler *to, const struct tf_data *data, const struct tf_window *window,
+                              uint64_t *events_count);
+epp_status *tf_deliver_run_metadata(struct tf_profiler *to, const struct tf_data *data, const struct tf_window *window);
+
+/* An event of the adapter's own on a track of its own: `text` may be NULL. */
+void tf_deliver_note(struct tf_profiler *to, const char *name, int64_t from_ns, int64_t until_ns,
+                     const struct protobuf_string *text);
+
+/* The counts as they are now. */
+void tf_deliver_ledger(struct tf_profiler *to);
+
+#endif

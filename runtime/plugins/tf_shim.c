@@ -1,0 +1,37 @@
+/* Loading libepprof_tf_shim.so, from beside this library, into the global scope: there plugins find what they would find
+ * of TensorFlow.  Where somebody offers it already, there is nothing to do. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "epprof/plugin.h"
+
+#define SHIM "libepprof_tf_shim.so"
+
+static epp_status *beside_this_library(char *path, size_t room)
+{
+	Dl_info info;
+	if (!dladdr(epp_tf_shim_load, &info) || !info.dli_fname)
+		return epp_status_create(EPP_NOT_FOUND, "%s: nobody knows where this library is", SHIM);
+	const char *slash = strrchr(info.dli_fname, '/');
+	int bytes = snprintf(path, room, "%.*s" SHIM, slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
+	if (bytes < 0 || (size_t)bytes >= room)
+		return epp_status_create(EPP_NOT_FOUND, "%s: its path is too long", SHIM);
+	return NULL;
+}
+
+epp_status *epp_tf_shim_load(const char *path)
+{
+	char own[4096];
+	if (dlsym(RTLD_DEFAULT, "TF_NewStatus") || dlopen("libtensorflow_framework.so.2", RTLD_NOW | RTLD_NOLOAD))
+		return NULL;
+	if (!path) {
+		EPP_TRY(beside_this_library(own, sizeof(own)));
+		path = own;
+	}
+	if (dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE))
+		return NULL;
+	const char *reason = dlerror();
+	return epp_status_create(EPP_NOT_FOUND, "dlopen: %s", reason ? reason : path);
+}

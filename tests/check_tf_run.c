@@ -1,0 +1,161 @@
+/* Sessions share the one run of a plugin for TensorFlow: it is never started twice, each session gets the events of its
+ * time, and what is missed while it is started again is told.  With the sample plugins, whole runs with real work. */
+#include "tf_plugins.h"
+
+#define FAULT TF_PLUGIN("tf_fault")
+
+static unsigned events_of(epp_session *session, const char *name)
+{
+	struct trace_scan *scan = recording_look(session);
+	unsigned count = (unsigned)scan_count(scan, EPF_COMPLETE, epp_name_intern(name));
+	trace_scan_free(scan);
+	return count;
+}
+
+START_TEST(a_session_runs_again_and_again)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *session = tf_session(tf_plugin);
+	for (int i = 0; i < 5; i++) {
+		check_ok(epp_session_start(session));
+		ck_assert_str_eq(tf_end(session), "");
+	}
+	ck_assert_str_eq(tf_calls(), "isencsencsencsencsenc");
+	for (int i = 1; i <= 5; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "work %d", i);
+		ck_assert_uint_eq(events_of(session, name), 1);
+	}
+	epp_session_release(session);
+	check_ok(epp_plugin_unload(tf_plugin));
+	ck_assert_str_eq(tf_calls(), "isencsencsencsencsencpf");
+}
+END_TEST
+
+START_TEST(sessions_share_one_run)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
+	check_ok(epp_session_start(a));
+	check_ok(epp_session_start(b));
+	ck_assert_str_eq(tf_calls(), "is");
+	ck_assert_str_eq(tf_end(a), "");
+	/* The run goes on for b. */
+	ck_assert_str_eq(tf_calls(), "isencs");
+	ck_assert_str_eq(tf_end(b), "");
+	ck_assert_str_eq(tf_calls(), "isencsenc");
+	/* The first event started before b did, the second after a ended. */
+	ck_assert_uint_eq(events_of(a, "work 1"), 1);
+	ck_assert_uint_eq(events_of(a, "work 2"), 0);
+	ck_assert_uint_eq(events_of(b, "work 1"), 0);
+	ck_assert_uint_eq(events_of(b, "work 2"), 1);
+	ck_assert_uint_eq(events_of(a, "epprof.restart_gap"), 0);
+	ck_assert_uint_eq(events_of(b, "epprof.restart_gap"), 1);
+	struct trace_scan *scan = recording_look(b);
+	ck_assert_uint_eq(scan->producers[0].emitted, 2);
+	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN], 0);
+	trace_scan_free(scan);
+	epp_session_release(a);
+	epp_session_release(b);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
+START_TEST(a_session_within_another_s)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
+	check_ok(epp_session_start(a));
+	check_ok(epp_session_start(b));
+	ck_assert_str_eq(tf_end(b), "");
+	ck_assert_str_eq(tf_end(a), "");
+	ck_assert_str_eq(tf_calls(), "isencsenc");
+	ck_assert_uint_eq(events_of(a, "work 1"), 1);
+	ck_assert_uint_eq(events_of(a, "work 2"), 1);
+	ck_assert_uint_eq(events_of(a, "epprof.restart_gap"), 1);
+	ck_assert_uint_eq(events_of(b, "work 2"), 0);
+	epp_session_release(a);
+	epp_session_release(b);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
+START_TEST(a_run_that_cannot_be_started_again_is_the_others_error)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
+	check_ok(epp_session_start(a));
+	check_ok(epp_session_start(b));
+	setenv("TF_FAULT", "start", 1);
+	ck_assert_str_eq(tf_end(a), "");
+	ck_assert_ptr_nonnull(strstr(tf_end(b), "after another session's end: start: code 13"));
+	/* Not stopped, for it does not run. */
+	ck_assert_str_eq(tf_calls(), "isencs");
+	setenv("TF_FAULT", "", 1);
+	check_ok(epp_session_start(b));
+	ck_assert_str_eq(tf_end(b), "");
+	ck_assert_str_eq(tf_calls(), "isencssenc");
+	epp_session_release(a);
+	epp_session_release(b);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
+/* ---- the sample ---- */
+
+typedef int work_fn(int count);
+
+static void sample_runs(const char *path)
+{
+	work_fn *work;
+	check_ok(tf_load(path, NULL));
+	ck_assert_str_eq(epp_plugin_name(tf_plugin), "ACCELERATOR");
+	*(void **)&work = epp_plugin_symbol(tf_plugin, "epp_sample_work");
+	ck_assert_ptr_nonnull(work);
+	epp_session *session = tf_session(tf_plugin);
+	/* What is done outside a run is nobody's. */
+	ck_assert_int_eq(work(10), 0);
+	for (int run = 0; run < 2; run++) {
+		check_ok(epp_session_start(session));
+		ck_assert_int_eq(work(300), 0);
+		ck_assert_str_eq(tf_end(session), "");
+	}
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, epp_name_intern("relu")), 600);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 600);
+	ck_assert_uint_eq(scan->producers[0].emitted, 600);
+	const struct scan_record *event = scan_first(scan, EPF_COMPLETE, 0);
+	ck_assert_str_eq(scan_track(scan, event->track)->group, "/device:CUSTOM:ACCELERATOR:0");
+	ck_assert_uint_eq(scan_arg(event, epp_name_intern("m"))->value, 16);
+	trace_scan_free(scan);
+	epp_session_release(session);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+
+START_TEST(the_sample_gives_the_work_that_was_done)
+{
+	sample_runs(CHECK_BUILD "/libsample_tf_ep.so");
+}
+END_TEST
+
+START_TEST(the_sample_of_the_first_revision_too)
+{
+	sample_runs(CHECK_BUILD "/libsample_tf_first_ep.so");
+}
+END_TEST
+
+static Suite *tf_run_suite(void)
+{
+	Suite *suite = suite_create("tf_run");
+	TCase *tests = tcase_create("tf_run");
+	tcase_add_test(tests, a_session_runs_again_and_again);
+	tcase_add_test(tests, sessions_share_one_run);
+	tcase_add_test(tests, a_session_within_another_s);
+	tcase_add_test(tests, a_run_that_cannot_be_started_again_is_the_others_error);
+	tcase_add_test(tests, the_sample_gives_the_work_that_was_done);
+	tcase_add_test(tests, the_sample_of_the_first_revision_too);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(tf_run_suite)
