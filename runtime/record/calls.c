@@ -70,7 +70,7 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 		return false;
 	calls->base_ticks = base_ticks;
 	uint32_t start_count = 0, stop_count = 0;
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		OrtEpProfilerImpl *profiler = session->profilers[i].profiler;
 		if (!profilers_drives(&session->profilers[i]))
 			continue;
@@ -88,7 +88,7 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 
 void calls_start_profiling(struct session *session)
 {
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		struct session_profiler *of = &session->profilers[i];
 		if (!profilers_drives(of))
 			continue;
@@ -140,7 +140,7 @@ void calls_end_profiling(struct session *session)
 	wait_for_callbacks(session);
 	if (profilers_any_driven(session))
 		handover_allow_waiting(session);
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		struct session_profiler *of = &session->profilers[i];
 		if (!profilers_drives(of))
 			continue;

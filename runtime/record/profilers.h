@@ -5,10 +5,10 @@
 
 #include "record/session.h"
 
-/* Whether the session calls it. */
+/* Whether the session calls it.  What a member is changes at any time, but not that it is one. */
 static inline bool profilers_drives(const struct session_profiler *of)
 {
-	return of->profiler && !of->joined;
+	return !of->joined && of->profiler;
 }
 
 /* Whether there is any that it calls. */
