@@ -45,6 +45,7 @@ CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
+ORT_BRIDGE := $(sort $(wildcard bridges/ort*.c))
 BENCHES := $(call sources,bench)
 TESTS := $(sort $(wildcard tests/check_*.c))
 TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))
@@ -54,6 +55,7 @@ TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(ca
 LIBEPPROF := $(BUILD)/libepprof.so
 LIBTRACE := $(BUILD)/libepprof-trace.so
 LIBKIT := $(BUILD)/libepprof_ep.a
+BRIDGES := $(if $(ORT_BRIDGE),$(BUILD)/libepprof_ort.so)
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
 SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
@@ -76,6 +78,7 @@ FLAGS_cli := -D_GNU_SOURCE -Iapi
 FLAGS_bridges := -D_GNU_SOURCE -Iapi
 FLAGS_ep_kit := -Iapi
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
+FLAGS_bridges := -D_GNU_SOURCE -Iapi
 # A call of a library without a detour: what it costs is the library's then.
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_tests := -D_GNU_SOURCE -Iapi -Iruntime -I. -DCHECK_BUILD='"$(abspath $(BUILD))"' -DCHECK_SOURCE='"$(CURDIR)"'
@@ -103,7 +106,7 @@ DEPS := build/deps
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: lib $(PROGRAMS) $(SAMPLE_EPS)
+all: lib $(BRIDGES) $(PROGRAMS) $(SAMPLE_EPS)
 
 lib: $(LIBRARIES) $(TF_SHIM)
 
@@ -153,6 +156,11 @@ $(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
 	$(call say,LD)
 	$(Q)$(CC) $(LIBRARY) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) -L$(BUILD) -lepprof $(BASE_LIBS) $(TRACE_LIBS)
 	$(Q)ln -sf $(@F).$(SOVERSION) $@
+
+# A framework opens it by its path; libepprof lies beside it.
+$(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBEPPROF)
+	$(call say,LD)
+	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof
 
 # The build tree runs from where it is.
 PROGRAM = $(CC) $(SANITIZE) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)

@@ -95,8 +95,9 @@ static epp_status *print_ledger(const struct info *info)
 			printf("%s\"%s\": %" PRIu64, any ? ", " : "", epp_loss_name(reason), account.lost[reason]);
 			any = true;
 		}
-		printf("}, \"errors\": %" PRIu64 ", \"balanced\": %s}", account.errors,
-		       account.balanced ? "true" : "false");
+		printf("}, ");
+		print_text("note", account.note, ", ");
+		printf("\"errors\": %" PRIu64 ", \"balanced\": %s}", account.errors, account.balanced ? "true" : "false");
 	}
 	printf("\n  ]\n}\n");
 	return NULL;

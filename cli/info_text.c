@@ -195,6 +195,9 @@ static epp_status *print_ledger(const struct info *info)
 			                         used ? "; " : "", account.errors);
 		if (!account.balanced && used < sizeof why)
 			snprintf(why + used, sizeof why - used, "%sDOES NOT BALANCE", used ? "; " : "");
+		used = strlen(why);
+		if (account.note[0] && used < sizeof why)
+			snprintf(why + used, sizeof why - used, "%s%s", used ? "; " : "", account.note);
 		cli_table_cell(table, why);
 	}
 	printf("\nLedger: emitted = written + open + lost\n");

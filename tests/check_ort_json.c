@@ -206,6 +206,41 @@ START_TEST(waiting_texts_come_in_order)
 }
 END_TEST
 
+/* Three args in front, as the collector for ONNX Runtime puts them. */
+static void collected(uint32_t thread, uint64_t start, const char *name, int64_t ts, int64_t dur, int64_t profile)
+{
+	epp_arg args[] = {
+		{ .key = builder_name(builder, "ort_ts_us"), .type = EPP_ARG_I64, .value.i64 = ts },
+		{ .key = builder_name(builder, "ort_dur_us"), .type = EPP_ARG_I64, .value.i64 = dur },
+		{ .key = builder_name(builder, "ort_profile_us"), .type = EPP_ARG_I64, .value.i64 = profile },
+		{ .key = builder_name(builder, "op_name"), .type = EPP_ARG_TEXT, .value.text = "Add", .text_bytes = 3 }
+	};
+	builder_event(builder, thread, start, 900, EPP_NODE, builder_name(builder, name), args, 4);
+}
+
+START_TEST(times_of_a_profile_come_back)
+{
+	uint32_t thread = builder_thread(builder, "main", 2);
+	/* The epoch of the trace is 1700000000 s; the first profile began 2 ms before, the second 5 ms after. */
+	const int64_t first = 1700000000000000 - 2000, second = first + 7000;
+
+	collected(thread, BUILDER_START + 1000, "one", 2005, 77, first);
+	builder_event(builder, thread, BUILDER_START + 3000, 900, EPP_NODE, builder_name(builder, "plain"), NULL, 0);
+	collected(thread, BUILDER_START + 5000, "two", 12, 3, second);
+	collected(thread, BUILDER_START + 7000, "wild", INT64_MAX, INT64_MIN, INT64_MAX);
+	write_and_parse();
+	ck_assert_uint_eq(records->count, 5);
+	ck_assert_int_eq(json_thousandths(&records->items[0], "ts"), 2005000);
+	ck_assert_int_eq(json_thousandths(&records->items[0], "dur"), 77000);
+	ck_assert_int_eq(json_thousandths(&records->items[1], "ts"), 2003000);
+	ck_assert_int_eq(json_thousandths(&records->items[1], "dur"), 0);
+	ck_assert_int_eq(json_thousandths(&records->items[2], "ts"), 7012000);
+	ck_assert_int_eq(json_thousandths(&records->items[2], "dur"), 3000);
+	ck_assert_uint_eq(json_get(&records->items[0], "args")->count, 1);
+	ck_assert_str_eq(json_text(json_get(&records->items[0], "args"), "op_name"), "Add");
+}
+END_TEST
+
 static Suite *ort_json_suite(void)
 {
 	Suite *suite = suite_create("ort_json");
@@ -218,6 +253,7 @@ static Suite *ort_json_suite(void)
 	tcase_add_test(tests, what_is_no_json_is_a_string);
 	tcase_add_test(tests, times_before_zero_are_rounded_down);
 	tcase_add_test(tests, what_the_format_lacks_is_told);
+	tcase_add_test(tests, times_of_a_profile_come_back);
 	tcase_add_test(tests, waiting_texts_come_in_order);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -73,12 +73,12 @@ typedef enum epp_blame { EPP_BLAME_NONE = 0, EPP_BLAME_HOST = 1, EPP_BLAME_PLUGI
 typedef void (*epp_log_fn)(void *user, epp_blame blame, const char *text);
 
 typedef struct epp_session_options {
-	size_t struct_size;    /* sizeof(epp_session_options) of the caller; a non-zero unknown tail is an error */
-	const char *path;      /* the .epp to write; NULL: in memory.  %pid% and %hostname% are expanded */
-	const char *label;     /* what the session is called in the trace; NULL: the program's name */
-	uint64_t memory_bytes; /* in memory: the most that finished blocks may take; 0: 256 MiB */
-	uint64_t max_bytes;    /* ring and stop: how much of what was recorded is kept, beside the 21 MiB of the window;
-	                          at least 1 MiB for stop, 4 MiB for ring */
+	size_t struct_size; /* sizeof(epp_session_options) of the caller; a non-zero unknown tail is an error */
+	const char *path;   /* the .epp to write; NULL: in memory.  Expanded: %pid%, %hostname%, %session% (a count) */
+	const char *label;  /* what the session is called in the trace; NULL: the program's name */
+	uint64_t memory_bytes;       /* in memory: the most that finished blocks may take; 0: 256 MiB */
+	uint64_t max_bytes;          /* ring and stop: how much of what was recorded is kept, beside the window's 21 MiB;
+	                                at least 1 MiB for stop, 4 MiB for ring */
 	uint64_t release_timeout_ns; /* how long release waits for a plugin; 0: one second */
 	epp_log_fn log;              /* NULL: nobody is told; the ledger still counts */
 	void *log_user;
@@ -92,12 +92,58 @@ typedef struct epp_session_options {
  * Thread: [any-thread].  Ownership: the caller releases the session; options and strings are copied. */
 EPP_EXPORT epp_status *epp_session_create(const epp_session_options *options, epp_session **session) EPP_MUST_CHECK;
 
+/* Gives the session that writes `options->path` in this process, recording.  Whoever opens the same path (as expanded)
+ * shares it; the first makes and starts it, and the options of the others are not looked at.  Each share is given back with
+ * epp_session_release: the last one ends the run and finishes the file, and so does the process's exit.  Nobody calls
+ * epp_session_end on it.
+ * Errors: as epp_session_create and epp_session_start.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp_session **session) EPP_MUST_CHECK;
+
+/* The same for what the environment asks for; success and a NULL session if that is nothing.
+ *   EPPROF_OUTPUT   the path, replaced if it exists.  With %session% in it each call has a file of its own, of which the first
+ *                   is the process's default session.
+ *   EPPROF_POLICY   "stream" (the default), "stop:64M"
+ * For bridges into frameworks; what begins events itself has the default session.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_CHECK;
+
 /* Attaches a profiler: any OrtEpProfilerImpl, most often one that epp_plugin_profiler_create made.  `label` is what its
  * tracks are called (NULL: "ep").
  * Errors: EPP_UNAVAILABLE while recording; EPP_INCOMPATIBLE if the version is below 25 or a required entry is NULL.
  * Thread: [session-thread].  Ownership: on success the session calls Release, after the last EndProfiling. */
 EPP_EXPORT epp_status *epp_session_attach(epp_session *session, OrtEpProfilerImpl *profiler, const char *label)
     EPP_MUST_CHECK;
+
+/* A profiler that somebody else drives, most often a framework that the calls come from. */
+typedef struct epp_member epp_member;
+
+/* Takes a profiler in, at any time, also while recording: it gets an account in the ledger (that of the last one under this
+ * label which has left, if there is one), and what it pushes or adds goes into the trace.  The session calls none of its
+ * entries.
+ * Errors: EPP_UNAVAILABLE (32 profilers at once), EPP_BUSY (attached already), EPP_INCOMPATIBLE as in attach.
+ * Thread: [any-thread].  Ownership: the profiler stays the caller's; the member is the caller's until epp_member_leave. */
+EPP_EXPORT epp_status *epp_session_join(epp_session *session, OrtEpProfilerImpl *profiler, const char *label,
+                                        epp_member **member) EPP_MUST_CHECK;
+
+/* Calls the profiler's StartProfiling between two readings of the clock, and gives its status.  `offset_ns` is how long ago
+ * that began which its microseconds count from.
+ * Thread: one at a time for one member, as the rest of this part. */
+EPP_EXPORT OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns);
+
+/* What to call its EndProfiling with: events of epp_ort_api_base()'s tables are added through it.
+ * Ownership: valid until epp_member_leave. */
+EPP_EXPORT OrtProfilingEventsContainer *epp_member_container(epp_member *member);
+
+/* A callback of the profiler gave an error: the ledger counts it. */
+EPP_EXPORT void epp_member_count_error(epp_member *member);
+
+/* Puts a note of at most 79 bytes beside its account, in place of the last one. */
+EPP_EXPORT void epp_member_note(epp_member *member, const char *text);
+
+/* The profiler leaves, with nothing of it under way.  NULL does nothing.
+ * Thread: [any-thread], also after the session's release. */
+EPP_EXPORT void epp_member_leave(epp_member *member);
 
 /* Starts a run: from now on events are recorded.  Waits for a pending end of the run before.  StartProfiling is called
  * on each profiler, in order of attaching, on this thread; a profiler that fails there is kept, its error counted, and

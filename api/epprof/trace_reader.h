@@ -128,6 +128,7 @@ typedef struct epp_trace_account {
 	uint64_t errors; /* statuses returned by a plugin's callbacks */
 	uint32_t balanced;
 	uint32_t reserved;
+	const char *note; /* what the host says of a profiler, in words; "" if nothing */
 } epp_trace_account;
 
 EPP_EXPORT size_t epp_trace_accounts_count(epp_trace *trace);

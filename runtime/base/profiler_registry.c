@@ -128,25 +128,55 @@ void profiler_registry_detach(OrtEpProfilerImpl *profiler)
 	pthread_mutex_unlock(&lock);
 }
 
-void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
+/* The entry of a profiler that a session has, counted in; NULL: it has none.  `*push` may be NULL later. */
+static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *push)
 {
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find(profiler);
-	if (!entry || !entry->push) {
-		pthread_mutex_unlock(&lock);
-		return;
+	if (entry && !entry->push)
+		entry = NULL;
+	if (entry) {
+		*push = entry->push;
+		entry->inside++;
 	}
-	profiler_push_fn push = entry->push;
-	void *user = entry->user;
-	entry->inside++;
 	pthread_mutex_unlock(&lock);
+	return entry;
+}
 
-	push(user, batch);
-
+static void come_out(struct entry *entry)
+{
 	pthread_mutex_lock(&lock);
-	if (!--entry->inside && entry->waiting)
+	/* A child of fork has nobody inside. */
+	if (entry->inside && !--entry->inside && entry->waiting)
 		pthread_cond_broadcast(&nobody_inside);
 	pthread_mutex_unlock(&lock);
+}
+
+void *profiler_registry_enter(OrtEpProfilerImpl *profiler)
+{
+	profiler_push_fn push;
+	struct entry *entry = go_in(profiler, &push);
+	return entry ? entry->user : NULL;
+}
+
+void profiler_registry_leave(OrtEpProfilerImpl *profiler)
+{
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find(profiler);
+	pthread_mutex_unlock(&lock);
+	/* It is there for as long as somebody is inside. */
+	if (entry)
+		come_out(entry);
+}
+
+void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
+{
+	profiler_push_fn push;
+	struct entry *entry = go_in(profiler, &push);
+	if (!entry)
+		return;
+	push(entry->user, batch);
+	come_out(entry);
 }
 
 bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live)

@@ -19,6 +19,10 @@ typedef void (*profiler_push_fn)(void *user, const EpprofBatch *batch);
 bool profiler_registry_attach(OrtEpProfilerImpl *profiler, profiler_push_fn push, void *user);
 /* It gives it back: returns when no push is inside `push` any more. */
 void profiler_registry_detach(OrtEpProfilerImpl *profiler);
+/* For whoever does something else with it for a while: gives the `user` of who has it, NULL if nobody has; a detach waits
+ * for the leave, which goes with a success only. */
+void *profiler_registry_enter(OrtEpProfilerImpl *profiler);
+void profiler_registry_leave(OrtEpProfilerImpl *profiler);
 /* EpprofApi_PushEvents_SinceV1: to the session that has it; without one, nothing. */
 void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 

@@ -2,7 +2,8 @@
  *
  * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
  * no event can end before it: what waits is what is open.  Events of execution providers follow, in a second pass over the
- * timeline.  An arg that is a JSON array or object stands as it is, every other is a string, numbers too.  The last record,
+ * timeline.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to the
+ * digit, and all others their place on the same clock.  An arg that is a JSON array or object stands as it is, every other is a string, numbers too.  The last record,
  * of no duration, is the ledger.  Instants, counters and arrows have no place in this format and are counted. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,9 +24,17 @@ struct ort {
 	struct sink record;
 	struct members members;
 	int64_t last_end_ns;
+	int64_t origin_us; /* what `ts` counts from, since the epoch, if the first event has times of its own */
 	uint64_t instants, counters, flows;
-	bool any;
+	bool any, settled, has_origin;
 };
+
+/* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile. */
+struct own_times {
+	int64_t start_us, duration_us;
+	int64_t profile_us; /* when that profile began, since the epoch */
+};
+#define OWN_TIMES 3u
 
 static bool of_provider(const epp_event *event)
 {
@@ -37,6 +46,37 @@ static int64_t microseconds(int64_t ns)
 	int64_t us = ns / 1000;
 
 	return us * 1000 > ns ? us - 1 : us;
+}
+
+static bool is_number(const epp_trace_arg *arg, const char *key, int64_t *value)
+{
+	if (arg->type != EPP_ARG_I64 || arg->key_bytes != strlen(key) || memcmp(arg->key, key, arg->key_bytes) != 0)
+		return false;
+	*value = arg->value.i64;
+	return true;
+}
+
+static bool own_times(const epp_event *event, struct own_times *times)
+{
+	const epp_trace_arg *args = export_args(event);
+
+	return event->args_count >= OWN_TIMES && is_number(&args[0], "ort_ts_us", &times->start_us) &&
+	       is_number(&args[1], "ort_dur_us", &times->duration_us) &&
+	       is_number(&args[2], "ort_profile_us", &times->profile_us);
+}
+
+/* Since the epoch to since the origin; any number may stand in a file. */
+static int64_t since_origin(const struct ort *ort, int64_t us)
+{
+	return (int64_t)((uint64_t)us - (uint64_t)ort->origin_us);
+}
+
+/* A time on the clock that `ts` counts on. */
+static int64_t timestamp_us(const struct export_run *run, int64_t ns)
+{
+	const struct ort *ort = run->state;
+
+	return ort->has_origin ? since_origin(ort, microseconds(run->info->epoch_unix_ns + ns)) : microseconds(ns);
 }
 
 /* ---- args ---- */
@@ -94,14 +134,14 @@ static void write_value(struct sink *sink, const epp_trace_arg *arg)
 }
 
 /* The event's own args, then what epprof knows of it. */
-static void write_args(struct export_run *run, struct sink *sink, const epp_event *event)
+static void write_args(struct export_run *run, struct sink *sink, const epp_event *event, bool own)
 {
 	struct members *members = &((struct ort *)run->state)->members;
 	const epp_trace_arg *args = export_args(event);
 
 	members->sink = sink;
 	members->count = 0;
-	for (uint32_t i = 0; i < event->args_count; i++) {
+	for (uint32_t i = own ? OWN_TIMES : 0; i < event->args_count; i++) {
 		begin_arg(members, args[i].key, args[i].key_bytes);
 		write_value(sink, &args[i]);
 	}
@@ -126,16 +166,25 @@ static void write_args(struct export_run *run, struct sink *sink, const epp_even
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event)
 {
 	struct ort *ort = run->state;
+	struct own_times times = { 0 };
+	bool own = own_times(event, &times);
 	struct row *row;
 
+	if (!ort->settled) {
+		ort->settled = true;
+		ort->has_origin = own;
+		ort->origin_us = own ? times.profile_us : microseconds(run->info->epoch_unix_ns);
+	}
 	EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
 	sink_format(sink, "{\"cat\" : \"%s\",\"pid\" :%u,\"tid\" :%u,\"dur\" :%" PRId64 ",\"ts\" :%" PRId64,
-	            export_category(event->category), row->pid, row->tid, microseconds(event->duration_ns),
-	            microseconds(event->start_ns));
+	            export_category(event->category), row->pid, row->tid,
+	            own ? times.duration_us : microseconds(event->duration_ns),
+	            own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
+	                : timestamp_us(run, event->start_ns));
 	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
 	sink_json_text(sink, event->name, event->name_bytes);
 	sink_text(sink, "\",\"args\" : {");
-	write_args(run, sink, event);
+	write_args(run, sink, event, own);
 	sink_text(sink, "}}");
 	return NULL;
 }
@@ -217,7 +266,7 @@ static epp_status *write_ledger(struct export_run *run)
 	EPP_TRY(ledger_add_up(run, &total));
 	begin_record(run);
 	sink_format(run->sink, "{\"cat\" : \"Session\",\"pid\" :%u,\"tid\" :%u,\"dur\" :0,\"ts\" :%" PRId64,
-	            run->info->pid, run->info->pid, microseconds(ort->last_end_ns));
+	            run->info->pid, run->info->pid, timestamp_us(run, ort->last_end_ns));
 	sink_text(run->sink, ",\"ph\" : \"X\",\"name\" :\"epprof.ledger\",\"args\" : {");
 	ort->members.sink = run->sink;
 	ort->members.count = 0;

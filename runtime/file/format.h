@@ -137,7 +137,7 @@ struct epf_producer {
 	uint64_t emitted; /* what the plugin says it emitted; events it handed over where it says nothing */
 	uint64_t lost[EPF_LOSS_COUNT]; /* by the plugin's word and by ours */
 	uint64_t errors;               /* statuses that its callbacks returned */
-	uint8_t reserved[80];
+	char note[80];                 /* what its host wants to be known of it, in words; it ends with a zero */
 };
 
 struct epf_live {

@@ -84,6 +84,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	for (size_t i = 0; i < count && memory; i++) {
 		struct reader_account *line = &impl->accounts[impl->accounts_count++];
 		line->account.track = tracks[i];
+		line->account.note = "";
 		line->producer = label_of(reader, tracks[i]);
 		memory = line->producer != NULL;
 	}
@@ -238,6 +239,7 @@ void reader_account_begin(struct reader_impl *impl)
 		line->emitted = producer->emitted;
 		line->errors = producer->errors;
 		memcpy(line->lost, producer->lost, sizeof(line->lost));
+		line->note = producer->note;
 	}
 	count_overwritten(impl);
 }

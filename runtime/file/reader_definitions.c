@@ -364,6 +364,7 @@ epp_status *reader_define_end(struct reader_impl *impl)
 	}
 	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++) {
 		reader->producers[i].label[sizeof(reader->producers[i].label) - 1] = 0;
+		reader->producers[i].note[sizeof(reader->producers[i].note) - 1] = 0;
 		if (reader->producers[i].label[0])
 			reader->producers_count = i + 1;
 	}

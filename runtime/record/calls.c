@@ -8,6 +8,7 @@
 #include "base/ort_event.h"
 #include "base/ort_status.h"
 #include "record/handover.h"
+#include "record/profilers.h"
 #include "record/session.h"
 
 #define CALLBACK_POLL_NS 100000
@@ -69,8 +70,10 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 		return false;
 	calls->base_ticks = base_ticks;
 	uint32_t start_count = 0, stop_count = 0;
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		OrtEpProfilerImpl *profiler = session->profilers[i].profiler;
+		if (!profilers_drives(&session->profilers[i]))
+			continue;
 		if (profiler->StartEvent)
 			calls->start[start_count++] = (struct profiler_call){ profiler, i };
 		if (profiler->StopEvent)
@@ -85,8 +88,10 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 
 void calls_start_profiling(struct session *session)
 {
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		struct session_profiler *of = &session->profilers[i];
+		if (!profilers_drives(of))
+			continue;
 		of->reported = false;
 		handover_begin_run(of);
 		of->before_ticks = clock_ticks();
@@ -133,10 +138,12 @@ static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProf
 void calls_end_profiling(struct session *session)
 {
 	wait_for_callbacks(session);
-	if (session->profilers_count)
+	if (profilers_any_driven(session))
 		handover_allow_waiting(session);
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		struct session_profiler *of = &session->profilers[i];
+		if (!profilers_drives(of))
+			continue;
 		STORE_RELAXED(&session->asking, i);
 		uint64_t run_ticks = clock_ticks() - session->window.live->run_start.ticks;
 		struct container container = { .base.add = container_add,

@@ -67,8 +67,10 @@ void describe_process(struct epf_header *header, const char *label)
 
 char *describe_path(const char *path)
 {
+	static uint32_t sessions_count;
 	char *expanded = NULL;
 	size_t bytes;
+	uint32_t number = 0; /* of this session */
 	FILE *out = open_memstream(&expanded, &bytes);
 	if (!out)
 		return NULL;
@@ -79,6 +81,11 @@ char *describe_path(const char *path)
 		} else if (!strncmp(path, "%hostname%", 10)) {
 			fputs(hostname, out);
 			path += 10;
+		} else if (!strncmp(path, "%session%", 9)) {
+			if (!number)
+				number = __atomic_add_fetch(&sessions_count, 1, __ATOMIC_RELAXED);
+			fprintf(out, "%u", number);
+			path += 9;
 		} else if (!strncmp(path, "%%", 2)) {
 			fputc('%', out);
 			path += 2;

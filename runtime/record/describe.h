@@ -7,7 +7,8 @@
 /* Fills in the file id, the time, and the source: process, machine, clock.  `label` NULL: the program's name. */
 void describe_process(struct epf_header *header, const char *label);
 
-/* A path with %pid% and %hostname% replaced (%% is a percent sign), to be freed; NULL: no memory. */
+/* A path with %pid%, %hostname% and %session% replaced (%% is a percent sign), to be freed; NULL: no memory.  The last is
+ * how many paths of this process have had it: 1, 2, ... */
 char *describe_path(const char *path);
 
 /* Once, at load. */

@@ -420,7 +420,7 @@ static void finish_run(struct session *session)
 	struct epf_live *live = session->window.live;
 	uint8_t *payload = (uint8_t *)(scratch_block(session) + 1);
 	drain_own_losses(session);
-	if (session->profilers_count) {
+	if (LOAD_ACQUIRE(&session->profilers_count)) {
 		memcpy(payload, session->window.producers, EPF_PRODUCERS_BYTES);
 		session->accounts_due |= append_plain(session, EPF_BLOCK_PRODUCERS, EPF_PRODUCERS_BYTES) != 0;
 	}

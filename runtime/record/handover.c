@@ -167,6 +167,22 @@ void handover_begin_run(struct session_profiler *of)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
+void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
+{
+	int64_t own_ns = (int64_t)clock_ticks_to_ns(before_ticks - of->session->window.live->run_start.ticks);
+	int64_t shift_ns = 0;
+	if (__builtin_sub_overflow(own_ns, offset_ns, &shift_ns))
+		shift_ns = 0;
+	pthread_mutex_lock(&of->session->lock);
+	of->before_ticks = before_ticks;
+	of->after_ticks = after_ticks;
+	of->offset_ns = offset_ns;
+	of->shift_rest_ns = (shift_ns % 1000 + 1000) % 1000;
+	of->shift_us = (shift_ns - of->shift_rest_ns) / 1000;
+	of->handover->added_run = 0;
+	pthread_mutex_unlock(&of->session->lock);
+}
+
 void handover_allow_waiting(struct session *session)
 {
 	struct recorder *recorder = recorder_find((uintptr_t)session_handle(session), RECORDER_HANDOVER);
@@ -206,7 +222,9 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 		definition.clock_bits = 64;
 		definition.ticks_per_second = 1000000;
 		definition.run = LOAD_ACQUIRE(&session->window.live->run);
-		definition.bracket_ticks = of->after_ticks - of->before_ticks;
+		/* Half of it is added where events are placed, and is their bound. */
+		definition.bracket_ticks = of->after_ticks - of->before_ticks +
+		                           2 * (uint64_t)of->shift_rest_ns * clock_ticks_per_second() / 1000000000u;
 		definition.offset_ns = of->offset_ns;
 		definition.thread_id = stream > 0 && stream <= UINT32_MAX ? (uint32_t)stream : 0;
 	} else {
@@ -432,12 +450,13 @@ static uint64_t correlation(const OrtProfilingEvent *event)
 void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
 {
 	count_emitted(of, 1);
-	int64_t start = event ? event->timestamp_us : 0, duration = event ? event->duration_us : -1;
+	int64_t start = 0, duration = event ? event->duration_us : -1;
 	/* The rule: an event must have a name, a known category and a duration.  A clock that drifts may put it outside the run,
 	 * which the timeline shows; by more than the run's own length, and more than a second, it is no time at all. */
 	int64_t outside_us = (int64_t)run_us > 1000000 ? (int64_t)run_us : 1000000;
-	if (!event || !event->name || event->category < 0 || event->category > 3 || duration < 0 ||
-	    start > INT64_MAX - duration || start + duration < -outside_us || start > (int64_t)run_us + outside_us) {
+	if (!event || __builtin_add_overflow(event->timestamp_us, of->shift_us, &start) || !event->name ||
+	    event->category < 0 || event->category > 3 || duration < 0 || start > INT64_MAX - duration ||
+	    start + duration < -outside_us || start > (int64_t)run_us + outside_us) {
 		handover_lose(of, EPP_LOSS_REFUSED, 1);
 		return;
 	}

@@ -44,6 +44,10 @@ struct handover {
 /* A run begins: the profiler's own counts start from zero again. */
 void handover_begin_run(struct session_profiler *of);
 
+/* Its StartProfiling took from one time to the other and was told an offset that counts from somewhere else than the run's
+ * start: what it adds is moved, and the rest below a microsecond goes into the bracket. */
+void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
+
 /* What the registry calls for PushEvents. */
 void handover_push(void *session_profiler, const EpprofBatch *batch);
 

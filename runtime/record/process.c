@@ -11,6 +11,7 @@
 #include "record/helper.h"
 #include "record/process.h"
 #include "record/session.h"
+#include "record/share.h"
 
 const char *epp_version(void)
 {
@@ -32,24 +33,18 @@ static void fork_child(void)
 	window_fork_child();
 	block_writer_fork_child();
 	session_fork_child();
+	share_fork_child();
 	recorder_fork_child();
 }
 
 /* EPPROF_OUTPUT=file.epp: a library has nobody to tell if it cannot be followed; epp_session_default is NULL then. */
 static void start_default(void)
 {
-	/* Not for a program with more rights than who started it. */
-	const char *path = secure_getenv("EPPROF_OUTPUT");
 	/* epprof's own command reads traces: it must not write over the one that it was asked to read. */
-	if (!path || !*path || !strcmp(program_invocation_short_name, "epprof"))
+	if (!strcmp(program_invocation_short_name, "epprof"))
 		return;
 	epp_session *session;
-	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
-	epp_status *status = epp_session_create(&options, &session);
-	if (!status && (status = epp_session_start(session))) {
-		epp_session_release(session);
-		session = NULL;
-	}
+	epp_status *status = share_default(&session);
 	epp_status_release(status);
 	STORE_RELEASE(&session_default_handle, (uintptr_t)session);
 }
@@ -78,8 +73,6 @@ __attribute__((constructor)) static void load(void)
 /* The helper still runs here: exit ends threads only after this. */
 __attribute__((destructor)) static void unload(void)
 {
-	epp_session *session = epp_session_default();
 	STORE_RELEASE(&session_default_handle, 0);
-	if (session)
-		epp_session_release(session);
+	share_end_all();
 }

@@ -10,7 +10,9 @@
 #include "base/gate.h"
 #include "record/drain.h"
 #include "record/helper.h"
+#include "record/profilers.h"
 #include "record/session.h"
+#include "record/share.h"
 #include "record/tracks.h"
 
 /* Without membarrier a recorder that has not seen `closed` yet gets this long to leave. */
@@ -158,7 +160,7 @@ epp_status *epp_session_end(epp_session *handle)
 	struct session *session = session_of((uintptr_t)handle);
 	if (!session)
 		return not_a_session("end");
-	bool profilers = session->profilers_count != 0;
+	bool profilers = profilers_any_driven(session);
 	pthread_mutex_lock(&session->lock);
 	if (session->state != SESSION_RECORDING) {
 		pthread_mutex_unlock(&session->lock);
@@ -228,12 +230,9 @@ static bool leave_to_helper(struct session *session)
 	return idle;
 }
 
-void epp_session_release(epp_session *handle)
+void session_release(struct session *session)
 {
-	struct session *session = session_of((uintptr_t)handle);
-	if (!session)
-		return;
-	epp_status_release(epp_session_end(handle));
+	epp_status_release(epp_session_end(session_handle(session)));
 	struct timespec deadline = deadline_after(session->release_timeout_ns);
 	pthread_mutex_lock(&session->lock);
 	bool released = session->release_wanted;
@@ -250,4 +249,13 @@ void epp_session_release(epp_session *handle)
 	}
 	if (idle)
 		session_free(session);
+}
+
+void epp_session_release(epp_session *handle)
+{
+	if (share_give_back(handle))
+		return;
+	struct session *session = session_of((uintptr_t)handle);
+	if (session)
+		session_release(session);
 }

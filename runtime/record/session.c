@@ -1,4 +1,4 @@
-/* Sessions' lives: the table, creation, attaching, release. */
+/* Sessions' lives: the table, creation, release. */
 #include "record/session.h"
 
 #include <bsd/string.h>
@@ -6,18 +6,16 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/profiler_registry.h"
 #include "record/describe.h"
 #include "record/drain.h"
-#include "record/handover.h"
 #include "record/helper.h"
 #include "record/process.h"
+#include "record/profilers.h"
 #include "record/tracks.h"
 
 #define INDEX_BITS 10
 #define MEMORY_BYTES_DEFAULT (256ull << 20)
 #define RELEASE_TIMEOUT_DEFAULT_NS 1000000000ull
-#define API_VERSION_MIN 25u
 
 _Static_assert(1u << INDEX_BITS == SESSION_COUNT_MAX, "an index fits");
 
@@ -95,7 +93,7 @@ static void entry_return(struct session *session)
 	STORE_RELEASE(&session->state, SESSION_FREE);
 }
 
-static epp_status *check_options(const epp_session_options *options, epp_session_options *known)
+epp_status *session_check_options(const epp_session_options *options, epp_session_options *known)
 {
 	memset(known, 0, sizeof(*known));
 	if (!options)
@@ -140,42 +138,36 @@ static bool begin_writer(struct session *session, const epp_session_options *opt
 	return true;
 }
 
-epp_status *epp_session_create(const epp_session_options *given, epp_session **handle)
+epp_status *session_make(const epp_session_options *options, char *path, epp_session **handle)
 {
-	epp_session_options options;
-	*handle = NULL;
-	process_setup();
-	EPP_TRY(check_options(given, &options));
 	struct session *session = entry_take();
-	if (!session)
+	if (!session) {
+		free(path);
 		return epp_status_no_memory();
-	struct epf_header header = { 0 };
-	describe_process(&header, options.label);
-	header.policy = options.policy;
-	header.features = options.policy == EPP_POLICY_RING ? EPF_FEATURE_RING : 0;
-	epp_status *status = NULL;
-	if (options.path) {
-		session->path = describe_path(options.path);
-		status = session->path ? window_open_file(session->path, options.overwrite, &header, &session->window)
-		                       : epp_status_no_memory();
-	} else {
-		status = window_open_memory(&header, &session->window);
 	}
+	struct epf_header header = { 0 };
+	describe_process(&header, options->label);
+	header.policy = options->policy;
+	header.features = options->policy == EPP_POLICY_RING ? EPF_FEATURE_RING : 0;
+	session->path = path;
+	epp_status *status = path ? window_open_file(path, options->overwrite, &header, &session->window)
+	                          : window_open_memory(&header, &session->window);
 	if (status) {
 		free(session->path);
 		entry_return(session);
 		return status;
 	}
-	if (!begin_writer(session, &options)) {
+	if (!begin_writer(session, options)) {
 		window_close(&session->window, 0, 0);
 		free(session->path);
 		entry_return(session);
 		return epp_status_no_memory();
 	}
-	session->policy = options.policy;
-	session->log = options.log;
-	session->log_user = options.log_user;
-	session->release_timeout_ns = options.release_timeout_ns ? options.release_timeout_ns : RELEASE_TIMEOUT_DEFAULT_NS;
+	session->policy = options->policy;
+	session->log = options->log;
+	session->log_user = options->log_user;
+	session->release_timeout_ns = options->release_timeout_ns ? options->release_timeout_ns
+	                                                          : RELEASE_TIMEOUT_DEFAULT_NS;
 	LIST_INIT(&session->recorders);
 	STORE_RELAXED(&session->slots_free, EPF_SLOT_COUNT);
 	STAILQ_INIT(&session->tracks_new);
@@ -183,56 +175,33 @@ epp_status *epp_session_create(const epp_session_options *given, epp_session **h
 	session->names_written = 1;
 	session->next_sequence = 1;
 	chunks_reset(session);
-	if (options.path)
+	if (path)
 		tracks_names_begin(session);
 	*handle = session_handle(session);
 	return NULL;
 }
 
-epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label)
+epp_status *epp_session_create(const epp_session_options *given, epp_session **handle)
 {
-	struct session *session = session_of((uintptr_t)handle);
-	if (!session || !profiler)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "attach: no such session, or no profiler");
-	if (!label)
-		label = "ep";
-	if (profiler->ort_version_supported < API_VERSION_MIN)
-		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler is of API version %u, %u is needed", label,
-		                         profiler->ort_version_supported, API_VERSION_MIN);
-	const char *missing = !profiler->Release          ? "Release"
-	                      : !profiler->StartProfiling ? "StartProfiling"
-	                      : !profiler->EndProfiling   ? "EndProfiling"
-	                                                  : NULL;
-	if (missing)
-		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing);
-	epp_status *status = NULL;
-	pthread_mutex_lock(&session->lock);
-	uint32_t index = session->profilers_count;
-	struct session_profiler *of = &session->profilers[index];
-	if (session->state != SESSION_IDLE)
-		status = epp_status_create(EPP_UNAVAILABLE,
-		                           "%s: profilers are attached between runs, not while one goes on", label);
-	else if (index == CALLS_PROFILERS_MAX)
-		status = epp_status_create(EPP_UNAVAILABLE, "%s: a session has at most %u profilers", label,
-		                           CALLS_PROFILERS_MAX);
-	else if (!(of->handover = calloc(1, sizeof(*of->handover))))
-		status = epp_status_no_memory();
-	if (!status) {
-		of->profiler = profiler;
-		of->session = session;
-		of->producer = index;
-		strlcpy(of->label, label, sizeof(of->label));
-		if (!profiler_registry_attach(profiler, handover_push, of)) {
-			status = epp_status_create(EPP_BUSY, "%s: the profiler is attached already", label);
-			free(of->handover);
-			memset(of, 0, sizeof(*of));
-		} else {
-			memcpy(session->window.producers[index].label, of->label, sizeof(of->label));
-			session->profilers_count++;
-		}
-	}
-	pthread_mutex_unlock(&session->lock);
-	return status;
+	epp_session_options options;
+	*handle = NULL;
+	process_setup();
+	EPP_TRY(session_check_options(given, &options));
+	char *path = options.path ? describe_path(options.path) : NULL;
+	if (options.path && !path)
+		return epp_status_no_memory();
+	return session_make(&options, path, handle);
+}
+
+struct session *session_shared_at(const char *path)
+{
+	struct session *found = NULL;
+	pthread_mutex_lock(&table_lock);
+	for (uint32_t i = 0; i < SESSION_COUNT_MAX && table[i] && !found; i++)
+		if (LOAD_RELAXED(&table[i]->shares) && (!path || !strcmp(table[i]->path, path)))
+			found = table[i];
+	pthread_mutex_unlock(&table_lock);
+	return found;
 }
 
 /* A window that a recorder may still write to, or that holds what could not be written, stays as it is. */
@@ -257,12 +226,7 @@ void session_free(struct session *session)
 {
 	helper_remove(session);
 	tracks_names_end(session);
-	for (uint32_t i = 0; i < session->profilers_count; i++) {
-		struct session_profiler *of = &session->profilers[i];
-		profiler_registry_detach(of->profiler);
-		profiler_release(of->profiler);
-		free(of->handover);
-	}
+	profilers_free(session);
 	pthread_mutex_lock(&session->drain_lock);
 	drain_own_losses(session);
 	window_let_go(session);

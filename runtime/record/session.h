@@ -3,7 +3,8 @@
  * Sessions live in a table for the life of the process: an entry is used again under a new generation, so a stale handle
  * is recognised and never followed to freed memory.  A handle is (generation, index) in a pointer's clothes.
  *
- * Locks, in the order in which they are taken: table, session.drain_lock, session.lock; the names' lock comes after all.
+ * Locks, in the order in which they are taken: shares, table, session.drain_lock, session.lock; the names' lock comes after all.
+ *   shares              of record/share.c: a shared session's making and release
  *   table               handles, creation and release
  *   session.drain_lock  whoever makes blocks: the helper, or an end that does it itself
  *   session.lock        recorders, slots, tracks, profilers, state
@@ -42,12 +43,14 @@ struct handover;
 struct track;
 
 struct session_profiler {
-	OrtEpProfilerImpl *profiler;
+	OrtEpProfilerImpl *profiler; /* NULL: a member that has left */
+	bool joined;                 /* a member: somebody else drives it */
 	struct session *session;
 	uint32_t producer; /* its index */
 	char label[32];
 	uint64_t before_ticks, after_ticks; /* around StartProfiling */
 	int64_t offset_ns;                  /* what it was told */
+	int64_t shift_us, shift_rest_ns;    /* from what it counts from to the run's start; the rest is below 1 us */
 	bool reported;                      /* a status of this run was kept */
 	struct handover *handover;
 };
@@ -69,6 +72,7 @@ struct session {
 
 	/* From here on an entry that is used again begins as zero. */
 	char *path;           /* NULL: memory */
+	uint32_t shares;      /* users that share it; 0: it has one owner (record/share.c) */
 	bool release_wanted;  /* the helper finishes and frees it when it is idle; under lock */
 	bool unsafe_to_unmap; /* there was no membarrier: a recorder may be anywhere */
 	epp_log_fn log;
@@ -135,6 +139,18 @@ struct session {
 epp_session *session_handle(const struct session *session);
 /* The session of a handle, or NULL if it is stale or not one.  The entry itself stays readable for ever. */
 struct session *session_of(uintptr_t handle);
+
+/* The options that this version knows, zero where the caller's struct ends. */
+epp_status *session_check_options(const epp_session_options *given, epp_session_options *known);
+
+/* A session on a path as it was expanded, which is taken over; NULL: in memory. */
+epp_status *session_make(const epp_session_options *options, char *path, epp_session **handle);
+
+/* A shared session: at this path, or any; NULL: none.  The lock of record/share.c is held. */
+struct session *session_shared_at(const char *path);
+
+/* What epp_session_release does, whoever shares it. */
+void session_release(struct session *session);
 
 /* Takes a status: the first of a run is kept for wait and for the log, which session_tell reaches later.  Any lock may be
  * held. */

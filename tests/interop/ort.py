@@ -1,7 +1,9 @@
 """ONNX Runtime with EP libraries: sessions, small models, and the profiles that it writes."""
 import collections
 import json
+import os
 import sys
+from pathlib import Path
 
 import onnx
 import onnxruntime
@@ -12,7 +14,7 @@ import interop
 sys.path.append(str(interop.ROOT / "ep_sample"))
 from digits_onnxruntime import digits  # noqa: F401 for the tests
 
-onnxruntime.set_default_logger_severity(3)
+onnxruntime.set_default_logger_severity(int(os.environ.get("EPPROF_TEST_SEVERITY", "3")))
 
 # The µs that the profile's integers may be off at the start and at the end of an EP's event.
 START_ERROR_US = 1
@@ -40,10 +42,10 @@ class Library:
 def session(model, *libraries, profiled=False, **options):
     """A session on the EPs of these libraries, in this order; `options` are attributes of SessionOptions."""
     made = onnxruntime.SessionOptions()
-    for name, value in options.items():
-        setattr(made, name, value)
     made.enable_profiling = profiled
     made.profile_file_prefix = str(interop.scratch() / "profile")
+    for name, value in options.items():
+        setattr(made, name, value if not isinstance(value, Path) else str(value))
     for each in libraries:
         made.add_provider_for_devices(each.devices(), {})
     return onnxruntime.InferenceSession(model, made)

@@ -1,0 +1,224 @@
+/* The collector in ONNX Runtime: an execution provider library that computes nothing.
+ *
+ * ONNX Runtime shows every event of a session to the profilers of its execution providers.  This one claims no node and has
+ * a profiler (ort_collector.c) that records what it is shown into the .epp that EPPROF_OUTPUT names.  So a user adds it to
+ * a session like any execution provider and enables profiling.  Without EPPROF_OUTPUT it has no profiler, and says so once.
+ */
+#include <stdlib.h>
+
+#include "ort.h"
+
+#define EP_NAME "epprof"
+
+EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base,
+                                        const OrtLogger *default_logger, OrtEpFactory **factories, size_t max_factories,
+                                        size_t *num_factories);
+EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
+
+struct bridge_factory {
+	OrtEpFactory factory;
+	struct ort_host host;
+};
+
+struct bridge_ep {
+	OrtEp ep;
+	const struct bridge_factory *factory;
+};
+
+OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status)
+{
+	if (!status)
+		return NULL;
+	OrtStatus *given = host->api->CreateStatus(ORT_FAIL, epp_status_message(status));
+	epp_status_release(status);
+	return given;
+}
+
+static OrtStatus *no_memory(const struct ort_host *host)
+{
+	return host->api->CreateStatus(ORT_FAIL, "epprof: out of memory");
+}
+
+/* ---- the EP ---- */
+
+static const char *ep_name(const OrtEp *ep)
+{
+	(void)ep;
+	return EP_NAME;
+}
+
+static OrtStatus *ep_claim_nothing(OrtEp *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *support)
+{
+	(void)ep, (void)graph, (void)support;
+	return NULL;
+}
+
+/* Not called: there is nothing to compile. */
+static OrtStatus *ep_compile(OrtEp *ep, const OrtGraph **graphs, const OrtNode **fused_nodes, size_t count,
+                             OrtNodeComputeInfo **infos, OrtNode **ep_context_nodes)
+{
+	(void)graphs, (void)fused_nodes, (void)infos, (void)ep_context_nodes;
+	const struct ort_host *host = &((struct bridge_ep *)ep)->factory->host;
+	return count ? host->api->CreateStatus(ORT_NOT_IMPLEMENTED, "epprof: computes nothing") : NULL;
+}
+
+static void ep_release_node_compute_infos(OrtEp *ep, OrtNodeComputeInfo **infos, size_t count)
+{
+	(void)ep, (void)infos, (void)count;
+}
+
+/* Runs go side by side as they would without it. */
+static OrtStatus *ep_is_concurrent_run_supported(OrtEp *ep, bool *is_supported)
+{
+	(void)ep;
+	*is_supported = true;
+	return NULL;
+}
+
+static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
+{
+	const struct ort_host *host = &((struct bridge_ep *)ep)->factory->host;
+	*profiler = NULL;
+	if (!ort_output_wanted())
+		return NULL;
+	*profiler = ort_collector_create(host);
+	return *profiler ? NULL : no_memory(host);
+}
+
+/* ---- the factory ---- */
+
+static const char *factory_name(const OrtEpFactory *factory)
+{
+	(void)factory;
+	return EP_NAME;
+}
+
+static const char *factory_vendor(const OrtEpFactory *factory)
+{
+	(void)factory;
+	return "epprof";
+}
+
+static const char *factory_version(const OrtEpFactory *factory)
+{
+	(void)factory;
+	return EPPROF_VERSION;
+}
+
+/* It is wherever there is a CPU, once. */
+static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
+                                            size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
+                                            size_t *count)
+{
+	const struct ort_host *host = &((struct bridge_factory *)ort_factory)->host;
+	*count = 0;
+	for (size_t i = 0; i < devices_count && *count < max_count; i++) {
+		if (host->api->HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU)
+			continue;
+		OrtStatus *status = host->ep->CreateEpDevice(ort_factory, devices[i], NULL, NULL, &ep_devices[0]);
+		*count = !status;
+		return status;
+	}
+	return NULL;
+}
+
+/* Once in a process. */
+static void say_that_nothing_is_recorded(const struct ort_host *host, const OrtLogger *logger)
+{
+	static bool said;
+	if (ort_output_wanted() || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !logger)
+		return;
+	OrtStatus *status = host->api->Logger_LogMessage(logger, ORT_LOGGING_LEVEL_WARNING,
+	                                                 "epprof: EPPROF_OUTPUT is not set, nothing is recorded",
+	                                                 __FILE__, __LINE__, __func__);
+	if (status)
+		host->api->ReleaseStatus(status);
+}
+
+static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
+                                    const OrtKeyValuePairs *const *metadata, size_t devices_count,
+                                    const OrtSessionOptions *options, const OrtLogger *logger, OrtEp **ep)
+{
+	(void)devices, (void)metadata, (void)devices_count, (void)options;
+	struct bridge_factory *factory = (struct bridge_factory *)ort_factory;
+	*ep = NULL;
+	struct bridge_ep *made = calloc(1, sizeof(*made));
+	if (!made)
+		return no_memory(&factory->host);
+	say_that_nothing_is_recorded(&factory->host, logger);
+	made->factory = factory;
+	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
+	made->ep.GetName = ep_name;
+	made->ep.GetCapability = ep_claim_nothing;
+	made->ep.Compile = ep_compile;
+	made->ep.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
+	made->ep.IsConcurrentRunSupported = ep_is_concurrent_run_supported;
+	made->ep.CreateProfiler = ep_create_profiler;
+	*ep = &made->ep;
+	return NULL;
+}
+
+static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
+{
+	(void)factory;
+	free(ep);
+}
+
+/* None; ONNX Runtime wants the entry all the same. */
+static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTransferImpl **data_transfer)
+{
+	(void)factory;
+	*data_transfer = NULL;
+	return NULL;
+}
+
+/* ---- the library ---- */
+
+/* The tables of the newest version that both know; no table: the library is too old. */
+static struct ort_host host_of(const OrtApiBase *base)
+{
+	struct ort_host host = { .base = base };
+	const char *version = base->GetVersionString();
+	if (version && version[0] == '1' && version[1] == '.')
+		host.version = (uint32_t)strtoul(version + 2, NULL, 10);
+	uint32_t known = host.version < EPPROF_ORT_API_VERSION ? host.version : EPPROF_ORT_API_VERSION;
+	if (known >= EPPROF_ORT_API_VERSION_MIN && (host.api = base->GetApi(known)))
+		host.ep = host.api->GetEpApi();
+	return host;
+}
+
+OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,
+                             OrtEpFactory **factories, size_t max_factories, size_t *num_factories)
+{
+	(void)registered_name, (void)default_logger;
+	*num_factories = 0;
+	struct ort_host host = host_of(ort_api_base);
+	/* CreateStatus is the first slot of every version. */
+	if (!host.ep)
+		return ort_api_base->GetApi(1)->CreateStatus(ORT_FAIL, "epprof: needs ONNX Runtime 1.25 or later");
+	if (max_factories < 1)
+		return host.api->CreateStatus(ORT_INVALID_ARGUMENT, "epprof: no room for a factory");
+	struct bridge_factory *made = calloc(1, sizeof(*made));
+	if (!made)
+		return no_memory(&host);
+	made->host = host;
+	made->factory = (OrtEpFactory){
+		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		.GetName = factory_name,
+		.GetVendor = factory_vendor,
+		.GetVersion = factory_version,
+		.GetSupportedDevices = factory_supported_devices,
+		.CreateEp = factory_create_ep,
+		.ReleaseEp = factory_release_ep,
+		.CreateDataTransfer = factory_create_data_transfer,
+	};
+	factories[0] = &made->factory;
+	*num_factories = 1;
+	return NULL;
+}
+
+OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
+{
+	free(factory);
+	return NULL;
+}

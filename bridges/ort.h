@@ -1,0 +1,27 @@
+/* The parts of libepprof_ort.so, the bridge into ONNX Runtime. */
+#ifndef EPPROF_BRIDGES_ORT_H
+#define EPPROF_BRIDGES_ORT_H
+
+#include "epprof/epprof.h"
+#include "epprof/ort_ep_profiler.h"
+
+/* ONNX Runtime's tables, of the version that both sides know. */
+struct ort_host {
+	const OrtApiBase *base;
+	const OrtApi *api;
+	const OrtEpApi *ep;
+	uint32_t version; /* of the library: the minor of its version string */
+};
+
+/* Takes an epprof status: gives it to ONNX Runtime as one of its own.  NULL stays NULL. */
+OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status);
+
+/* Whether the environment names an output. */
+bool ort_output_wanted(void);
+
+/* Makes a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  It costs nothing until its
+ * StartProfiling.  The host outlives it.
+ * Errors: NULL without memory. */
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host);
+
+#endif

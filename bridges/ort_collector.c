@@ -1,0 +1,164 @@
+/* The collector's profiler: what ONNX Runtime shows it goes into the trace.
+ *
+ * An event begins without a name and gets it, with its category and args, at its end.  Begin and end are paired by a stack
+ * of the thread's on which each entry says whose it is: ONNX Runtime's ids repeat (they are the microsecond of the start),
+ * and events of several sessions may cross on one thread.  The trace's own id is what keeps events apart.
+ *
+ * Times are read anew.  ONNX Runtime's own, in its microseconds, stand in three args, from which its profile can be made
+ * again to the digit (runtime/export/ort_json.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ort.h"
+#include "ort_event_args.h"
+
+/* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
+#define OPEN_MAX 128u
+
+/* ONNX Runtime's profile holds no more; nothing tells it when that is full. */
+#define ORT_EVENTS_MAX 1000000u
+
+struct collector {
+	OrtEpProfilerImpl impl; /* first */
+	const struct ort_host *host;
+	epp_session *session; /* NULL: not profiling */
+	epp_member *member;
+	uint64_t number; /* of this profiling, unique in the process */
+	uint64_t events_count;
+};
+
+/* What began on this thread and has not ended: no destructor is needed, so ONNX Runtime may unload what it likes. */
+static __thread struct {
+	uint32_t depth;
+	struct open_event {
+		uint64_t number; /* the collector's */
+		uint64_t ort_id;
+		uint64_t id;
+	} events[OPEN_MAX];
+} open_events;
+
+static void push(const struct collector *collector, uint64_t ort_id, uint64_t id)
+{
+	if (open_events.depth == OPEN_MAX) {
+		for (uint32_t i = 1; i < OPEN_MAX; i++)
+			open_events.events[i - 1] = open_events.events[i];
+		open_events.depth--;
+	}
+	open_events.events[open_events.depth++] = (struct open_event){ collector->number, ort_id, id };
+}
+
+/* Takes the innermost of this collector with this id off, and what it left open inside.  Returns the trace's id, 0: there is
+ * none. */
+static uint64_t pop(const struct collector *collector, uint64_t ort_id)
+{
+	uint32_t found = open_events.depth;
+	while (found && (open_events.events[found - 1].number != collector->number ||
+	                 open_events.events[found - 1].ort_id != ort_id))
+		found--;
+	if (!found)
+		return 0;
+	uint64_t id = open_events.events[found - 1].id;
+	uint32_t kept = found - 1;
+	for (uint32_t i = found; i < open_events.depth; i++)
+		if (open_events.events[i].number != collector->number)
+			open_events.events[kept++] = open_events.events[i];
+	open_events.depth = kept;
+	return id;
+}
+
+/* ---- OrtEpProfilerImpl ---- */
+
+static void collector_release(OrtEpProfilerImpl *impl)
+{
+	struct collector *collector = (struct collector *)impl;
+	epp_member_leave(collector->member);
+	epp_session_release(collector->session);
+	free(collector);
+}
+
+static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
+{
+	static uint64_t numbers;
+	(void)offset_ns;
+	struct collector *collector = (struct collector *)impl;
+	if (collector->session)
+		return NULL;
+	epp_status *status = epp_session_share_output(&collector->session);
+	if (!status && collector->session)
+		status = epp_session_join(collector->session, impl, "onnxruntime", &collector->member);
+	if (status)
+		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
+	ort_event_args_prepare();
+	collector->events_count = 0;
+	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
+{
+	const struct collector *collector = (const struct collector *)impl;
+	if (collector->session)
+		push(collector, ort_id, epp_event_begin(collector->session, EPP_NODE, 0));
+	return NULL;
+}
+
+static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
+{
+	struct collector *collector = (struct collector *)impl;
+	uint64_t id = collector->session ? pop(collector, ort_id) : 0;
+	if (!id)
+		return NULL;
+	struct ort_event_args read;
+	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, &read);
+	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
+	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
+	return status;
+}
+
+static void note_what_it_left_out(const struct collector *collector)
+{
+	char note[80];
+	if (collector->events_count <= ORT_EVENTS_MAX)
+		return;
+	snprintf(note, sizeof(note), "%llu events, of which its own profile holds %u at most",
+	         (unsigned long long)collector->events_count, ORT_EVENTS_MAX);
+	epp_member_note(collector->member, note);
+}
+
+static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+{
+	(void)container;
+	struct collector *collector = (struct collector *)impl;
+	if (!collector->session)
+		return NULL;
+	note_what_it_left_out(collector);
+	epp_member_leave(collector->member);
+	epp_session_release(collector->session);
+	collector->member = NULL;
+	collector->session = NULL;
+	return NULL;
+}
+
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host)
+{
+	struct collector *collector = calloc(1, sizeof(*collector));
+	if (!collector)
+		return NULL;
+	collector->host = host;
+	collector->impl = (OrtEpProfilerImpl){
+		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		.Release = collector_release,
+		.StartProfiling = collector_start_profiling,
+		.StartEvent = collector_start_event,
+		.StopEvent = collector_stop_event,
+		.EndProfiling = collector_end_profiling,
+	};
+	return &collector->impl;
+}
+
+bool ort_output_wanted(void)
+{
+	const char *path = secure_getenv("EPPROF_OUTPUT");
+	return path && *path;
+}

@@ -1,0 +1,25 @@
+/* One event of ONNX Runtime as the trace keeps it. */
+#ifndef EPPROF_BRIDGES_ORT_EVENT_ARGS_H
+#define EPPROF_BRIDGES_ORT_EVENT_ARGS_H
+
+#include "ort.h"
+
+#define ORT_EVENT_ARGS_MAX 24u
+
+struct ort_event_args {
+	epp_category category;
+	epp_name name;
+	size_t count;
+	epp_arg args[ORT_EVENT_ARGS_MAX];
+};
+
+/* Interns the keys; before the first read. */
+void ort_event_args_prepare(void);
+
+/* Reads name, category, times and every arg that ONNX Runtime is known to give.  What cannot be read is left out, and the
+ * first error given.
+ * Ownership: the texts of `read` are the event's. */
+OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
+                               struct ort_event_args *read);
+
+#endif

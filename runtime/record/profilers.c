@@ -1,0 +1,231 @@
+/* Attaching and joining.
+ *
+ * A member outlives neither its session's release nor its own leaving, but the two may meet, at the process's exit for one.
+ * So a member holds no pointer into the session: it is found through the registry, which a release empties first, and whoever
+ * is inside by then is waited for. */
+#include "record/profilers.h"
+
+#include <bsd/string.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/ort_event.h"
+#include "base/ort_status.h"
+#include "base/profiler_registry.h"
+#include "record/handover.h"
+
+#define API_VERSION_MIN 25u
+
+struct epp_member {
+	OrtProfilingEventsContainer container; /* first */
+	OrtEpProfilerImpl *profiler;
+	uintptr_t session_handle;
+};
+
+static epp_status *check(const struct session *session, const OrtEpProfilerImpl *profiler, const char *call,
+                         const char *label)
+{
+	if (!session || !profiler)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session, or no profiler", call);
+	if (profiler->ort_version_supported < API_VERSION_MIN)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler is of API version %u, %u is needed", label,
+		                         profiler->ort_version_supported, API_VERSION_MIN);
+	const char *missing = !profiler->Release          ? "Release"
+	                      : !profiler->StartProfiling ? "StartProfiling"
+	                      : !profiler->EndProfiling   ? "EndProfiling"
+	                                                  : NULL;
+	return missing ? epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing) : NULL;
+}
+
+/* A place for one more; the lock is held.  What left under the same label is taken up again, with its account. */
+static epp_status *place(struct session *session, const char *label, bool joined, struct session_profiler **placed)
+{
+	uint32_t index = session->profilers_count;
+	for (uint32_t i = 0; joined && i < session->profilers_count; i++) {
+		struct session_profiler *left = &session->profilers[i];
+		if (left->joined && !left->profiler && !strncmp(left->label, label, sizeof(left->label) - 1)) {
+			*placed = left;
+			return NULL;
+		}
+	}
+	if (index == CALLS_PROFILERS_MAX)
+		return epp_status_create(EPP_UNAVAILABLE, "%s: a session has at most %u profilers", label,
+		                         CALLS_PROFILERS_MAX);
+	struct session_profiler *of = &session->profilers[index];
+	of->handover = calloc(1, sizeof(*of->handover));
+	if (!of->handover)
+		return epp_status_no_memory();
+	of->session = session;
+	of->producer = index;
+	of->joined = joined;
+	strlcpy(of->label, label, sizeof(of->label));
+	*placed = of;
+	return NULL;
+}
+
+/* Makes it known, and counts a new place; the lock is held. */
+static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
+{
+	bool is_new = of == &session->profilers[session->profilers_count];
+	if (!profiler_registry_attach(profiler, handover_push, of)) {
+		epp_status *status = epp_status_create(EPP_BUSY, "%s: the profiler is attached already", of->label);
+		if (is_new) {
+			free(of->handover);
+			memset(of, 0, sizeof(*of));
+		}
+		return status;
+	}
+	of->profiler = profiler;
+	if (is_new) {
+		memcpy(session->window.producers[of->producer].label, of->label, sizeof(of->label));
+		STORE_RELEASE(&session->profilers_count, session->profilers_count + 1);
+	}
+	return NULL;
+}
+
+epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	label = label ? label : "ep";
+	EPP_TRY(check(session, profiler, "attach", label));
+	epp_status *status = NULL;
+	struct session_profiler *of;
+	pthread_mutex_lock(&session->lock);
+	if (session->state != SESSION_IDLE)
+		status = epp_status_create(EPP_UNAVAILABLE,
+		                           "%s: profilers are attached between runs, not while one goes on", label);
+	if (!status)
+		status = place(session, label, false, &of);
+	if (!status)
+		status = take_in(session, profiler, of);
+	pthread_mutex_unlock(&session->lock);
+	return status;
+}
+
+bool profilers_any_driven(const struct session *session)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++)
+		any |= profilers_drives(&session->profilers[i]);
+	return any;
+}
+
+void profilers_free(struct session *session)
+{
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		pthread_mutex_lock(&session->lock);
+		OrtEpProfilerImpl *profiler = of->profiler;
+		of->profiler = NULL;
+		pthread_mutex_unlock(&session->lock);
+		if (profiler)
+			profiler_registry_detach(profiler);
+		if (profiler && !of->joined)
+			profiler_release(profiler);
+		free(of->handover);
+	}
+}
+
+/* ---- members ---- */
+
+static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProfilingEvent *const *events, size_t count)
+{
+	const struct epp_member *member = (const struct epp_member *)self;
+	if (!events && count)
+		return ort_status_create(ORT_INVALID_ARGUMENT, "ProfilingEventsContainer_AddEvents: events is NULL");
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return NULL; /* the session has gone, and its ledger with it */
+	uint64_t run_ticks = clock_ticks() - of->session->window.live->run_start.ticks;
+	for (size_t i = 0; i < count; i++)
+		handover_add(of, events[i], clock_ticks_to_ns(run_ticks) / 1000 + 1);
+	profiler_registry_leave(member->profiler);
+	return NULL;
+}
+
+epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label, epp_member **member)
+{
+	*member = NULL;
+	uintptr_t of_session = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
+	struct session *session = session_of(of_session);
+	label = label ? label : "ep";
+	EPP_TRY(check(session, profiler, "join", label));
+	struct epp_member *made = calloc(1, sizeof(*made));
+	if (!made)
+		return epp_status_no_memory();
+	*made = (struct epp_member){ { .add = container_add }, profiler, of_session };
+	struct session_profiler *of;
+	pthread_mutex_lock(&session->lock);
+	epp_status *status = session->state == SESSION_FREE ? epp_status_create(EPP_UNAVAILABLE, "join: no such session")
+	                                                    : place(session, label, true, &of);
+	if (!status)
+		status = take_in(session, profiler, of);
+	if (!status)
+		of->shift_us = of->shift_rest_ns = 0;
+	pthread_mutex_unlock(&session->lock);
+	if (status)
+		free(made);
+	else
+		*member = made;
+	return status;
+}
+
+OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (of) {
+		handover_begin_run(of);
+		profiler_registry_leave(member->profiler);
+	}
+	/* Nobody waits for foreign code to come out. */
+	uint64_t before_ticks = clock_ticks();
+	OrtStatus *status = member->profiler->StartProfiling(member->profiler, offset_ns);
+	uint64_t after_ticks = clock_ticks();
+	of = profiler_registry_enter(member->profiler);
+	if (of) {
+		handover_bracket(of, before_ticks, after_ticks, offset_ns);
+		profiler_registry_leave(member->profiler);
+	}
+	return status;
+}
+
+OrtProfilingEventsContainer *epp_member_container(epp_member *member)
+{
+	return &member->container;
+}
+
+void epp_member_note(epp_member *member, const char *text)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	struct epf_producer *producer = &of->session->window.producers[of->producer];
+	strlcpy(producer->note, text, sizeof(producer->note));
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_count_error(epp_member *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	ADD_RELAXED(&of->session->window.producers[of->producer].errors, 1);
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_leave(epp_member *member)
+{
+	if (!member)
+		return;
+	struct session *session = session_of(member->session_handle);
+	profiler_registry_detach(member->profiler);
+	if (session) {
+		pthread_mutex_lock(&session->lock);
+		for (uint32_t i = 0; i < session->profilers_count; i++)
+			if (session->profilers[i].joined && session->profilers[i].profiler == member->profiler)
+				session->profilers[i].profiler = NULL;
+		pthread_mutex_unlock(&session->lock);
+	}
+	free(member);
+}

@@ -1,0 +1,179 @@
+/* Sessions that several users of a process share, and what the environment asks for.
+ *
+ * A shared session is one with a count of shares: the first makes and starts it, the last release ends and frees it.  One
+ * lock is held over all of that, so that nobody finds a session that is going, nor opens its file beside it.  The path is
+ * compared as it was expanded; two spellings of one file meet in the file's own lock, and the second is refused. */
+#include "record/share.h"
+
+#include <bsd/libutil.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/describe.h"
+#include "record/process.h"
+
+#define PER_SESSION "%session%"
+
+static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool default_is_free; /* it writes a file meant for one user, and nobody has asked for it yet */
+
+/* ---- one session, several users ---- */
+
+static epp_status *make(const epp_session_options *options, char *path, epp_session **handle)
+{
+	EPP_TRY(session_make(options, path, handle));
+	epp_status *status = epp_session_start(*handle);
+	if (status) {
+		epp_session_release(*handle);
+		*handle = NULL;
+		return status;
+	}
+	STORE_RELAXED(&session_of((uintptr_t)*handle)->shares, 1);
+	return NULL;
+}
+
+epp_status *epp_session_share(const epp_session_options *given, epp_session **handle)
+{
+	epp_session_options options;
+	*handle = NULL;
+	process_setup();
+	EPP_TRY(session_check_options(given, &options));
+	if (!options.path)
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "session options: a session is shared by its path, there is none");
+	char *path = describe_path(options.path);
+	if (!path)
+		return epp_status_no_memory();
+	epp_status *status = NULL;
+	pthread_mutex_lock(&share_lock);
+	struct session *session = session_shared_at(path);
+	if (session) {
+		STORE_RELAXED(&session->shares, session->shares + 1);
+		*handle = session_handle(session);
+		free(path);
+	} else {
+		status = make(&options, path, handle);
+	}
+	pthread_mutex_unlock(&share_lock);
+	return status;
+}
+
+bool share_give_back(epp_session *handle)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	if (!session || !LOAD_RELAXED(&session->shares))
+		return false;
+	pthread_mutex_lock(&share_lock);
+	/* The process's exit may have been quicker. */
+	session = session_of((uintptr_t)handle);
+	if (session && session->shares) {
+		STORE_RELAXED(&session->shares, session->shares - 1);
+		if (!session->shares)
+			session_release(session);
+	}
+	pthread_mutex_unlock(&share_lock);
+	return true;
+}
+
+void share_end_all(void)
+{
+	struct session *session;
+	pthread_mutex_lock(&share_lock);
+	while ((session = session_shared_at(NULL))) {
+		STORE_RELAXED(&session->shares, 0);
+		session_release(session);
+	}
+	pthread_mutex_unlock(&share_lock);
+}
+
+void share_fork_child(void)
+{
+	pthread_mutex_init(&share_lock, NULL);
+	default_is_free = false;
+}
+
+/* ---- what the environment asks for ---- */
+
+/* "64M": expand_number alone takes anything for a unit's end. */
+static bool read_bytes(const char *text, uint64_t *bytes)
+{
+	const char *unit = text + strspn(text, "0123456789");
+	return unit > text && (!*unit || !unit[1]) && expand_number(text, bytes) == 0;
+}
+
+/* "stream", "stop:64M" or "ring:64M". */
+static epp_status *read_policy(const char *text, epp_session_options *options)
+{
+	static const char *const names[] = { "stream", "ring", "stop" };
+	const char *colon = strchrnul(text, ':');
+	size_t bytes = (size_t)(colon - text);
+	uint32_t policy = 0;
+	while (policy < 3 && (strlen(names[policy]) != bytes || memcmp(names[policy], text, bytes) != 0))
+		policy++;
+	bool limited = policy == EPP_POLICY_RING || policy == EPP_POLICY_STOP;
+	if (policy == 3 || limited != (*colon != 0) || (limited && !read_bytes(colon + 1, &options->max_bytes)))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "not stream, stop:64M or ring:64M");
+	options->policy = policy;
+	return session_check_options(options, &(epp_session_options){ 0 });
+}
+
+static epp_status *share_output(const char *path, epp_session **session)
+{
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	const char *policy = secure_getenv("EPPROF_POLICY");
+	if (policy && *policy)
+		EPP_TRY(epp_status_prefix(read_policy(policy, &options), "EPPROF_POLICY=%s", policy));
+	return epp_session_share(&options, session);
+}
+
+static const char *output(void)
+{
+	/* Not for a program with more rights than who started it. */
+	const char *path = secure_getenv("EPPROF_OUTPUT");
+	return path && *path ? path : NULL;
+}
+
+static void keep_as_default(epp_session *session)
+{
+	pthread_mutex_lock(&share_lock);
+	if (!session_default_handle) {
+		session_of((uintptr_t)session)->shares++;
+		STORE_RELEASE(&session_default_handle, (uintptr_t)session);
+	}
+	pthread_mutex_unlock(&share_lock);
+}
+
+epp_status *epp_session_share_output(epp_session **session)
+{
+	const char *path = output();
+	*session = NULL;
+	process_setup();
+	if (!path)
+		return NULL;
+	/* A file for each: the process's own is the first one's. */
+	pthread_mutex_lock(&share_lock);
+	struct session *own = default_is_free ? session_of((uintptr_t)epp_session_default()) : NULL;
+	default_is_free = false;
+	if (own && own->shares) {
+		STORE_RELAXED(&own->shares, own->shares + 1);
+		*session = session_handle(own);
+	}
+	pthread_mutex_unlock(&share_lock);
+	if (*session)
+		return NULL;
+	EPP_TRY(share_output(path, session));
+	/* One file for all: the next one must find it, so the process keeps it. */
+	if (!strstr(path, PER_SESSION))
+		keep_as_default(*session);
+	return NULL;
+}
+
+epp_status *share_default(epp_session **session)
+{
+	const char *path = output();
+	*session = NULL;
+	if (!path)
+		return NULL;
+	default_is_free = strstr(path, PER_SESSION) != NULL;
+	return share_output(path, session);
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""The collector in ONNX Runtime: what it records against what ONNX Runtime writes itself, on several threads, in several
+sessions, under names that break JSON, past the end of ONNX Runtime's own profile, and in a process that is killed."""
+import collections
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import interop
+
+interop.in_each_environment()
+
+HOST = Path(__file__).with_name("collector_host.py")
+ORT_EVENTS_MAX = 1000000
+
+
+def environ(output=None, **more):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("EPPROF_") or name == interop.INSIDE}
+    return {**clean, **({"EPPROF_OUTPUT": str(output)} if output else {}), **more}
+
+
+def epprof(*arguments):
+    done = subprocess.run([interop.BUILD / "epprof", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"epprof {' '.join(map(str, arguments))}: {done.returncode}: {done.stderr}{done.stdout}")
+    return done.stdout
+
+
+def converted(trace, kind):
+    """The events of a trace in a format of JSON, and nothing else: every file that epprof writes must be valid."""
+    path = f"{trace}.{kind}.json"
+    epprof("convert", "-t", kind, "--force", "-o", path, trace)
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)
+    if kind == "ort":
+        assert events.pop()["name"] == "epprof.ledger"
+        return events
+    return [event for event in events["traceEvents"] if event["ph"] == "X"]
+
+
+class Recorded:
+    """One run of a scenario: the trace, and the profiles that ONNX Runtime wrote."""
+
+    def __init__(self, scenario, **more):
+        self.prefix = interop.scratch() / re.sub(r"\W", "_", scenario)
+        self.trace = f"{self.prefix}.epp"
+        done = subprocess.run([sys.executable, HOST, scenario, self.prefix], env=environ(self.trace, **more),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{scenario}: {done.returncode}: {done.stderr}")
+        self.errors = done.stderr
+        self.profiles = done.stdout.split("\n")[:-1]
+        epprof("validate", self.trace)
+
+    def own(self):
+        """What ONNX Runtime wrote, but for the one event that it never shows."""
+        for path in self.profiles:
+            with open(path, encoding="utf-8") as file:
+                yield [event for event in json.load(file) if not event["name"].startswith("model_loading_")]
+
+
+def is_host(event):
+    return event["cat"] in ("Session", "Node")
+
+
+def plain(event, shift_us=0):
+    """An event as something to count.  Key order of args is arbitrary in ONNX Runtime."""
+    return json.dumps({**event, "ts": event["ts"] + shift_us}, sort_keys=True)
+
+
+class Equality(unittest.TestCase):
+    def check_equal(self, recorded):
+        """Field by field, each event once."""
+        events = [event for event in converted(recorded.trace, "ort") if is_host(event)]
+        # One clock for all sessions: ONNX Runtime's second profile counts from its own beginning.
+        begins = iter([event["ts"] for event in events if event["name"] == "session_initialization"])
+        wanted, threads = collections.Counter(), collections.defaultdict(list)
+        for own in recorded.own():
+            own = [event for event in own if is_host(event)]
+            began = next(event["ts"] for event in own if event["name"] == "session_initialization")
+            shift_us = next(begins) - began
+            for event in own:
+                wanted[plain(event, shift_us)] += 1
+                threads[event["tid"]].append(plain(event, shift_us))
+        self.assertEqual(collections.Counter(map(plain, events)), wanted)
+        # On each thread in ONNX Runtime's order, too.
+        if len(recorded.profiles) == 1:
+            for tid, own in threads.items():
+                self.assertEqual([plain(event) for event in events if event["tid"] == tid], own)
+        return events
+
+    def check_parents(self, recorded, parents):
+        """{name: name of the event around it}, by the slices of each thread."""
+        by_thread = collections.defaultdict(list)
+        for event in converted(recorded.trace, "chrome"):
+            if is_host(event):
+                start = round(event["ts"] * 1000)
+                by_thread[event["tid"]].append((start, -round(event["dur"] * 1000), event["name"]))
+        found = collections.defaultdict(collections.Counter)
+        for slices in by_thread.values():
+            around = []
+            for start, negative_duration, name in sorted(slices):
+                while around and start >= around[-1][0]:
+                    around.pop()
+                found[re.sub(r"^n[\d_]+_kernel", "n_kernel", name)]["/".join(each[1] for each in around)] += 1
+                around.append((start - negative_duration, name))
+        self.assertEqual({name: dict(paths) for name, paths in found.items()}, parents)
+
+    def test_one_session_on_two_threads(self):
+        recorded = Recorded("one")
+        self.check_equal(recorded)
+        self.check_parents(recorded, {
+            "session_initialization": {"": 1}, "model_run": {"": 400},
+            "SequentialExecutor::Execute": {"model_run": 400},
+            "n_kernel_time": {"model_run/SequentialExecutor::Execute": 4000}})
+
+    def test_two_sessions_on_two_threads_each(self):
+        recorded = Recorded("two")
+        self.check_equal(recorded)
+        self.check_parents(recorded, {
+            "session_initialization": {"": 2}, "model_run": {"": 400},
+            "SequentialExecutor::Execute": {"model_run": 400},
+            "n_kernel_time": {"model_run/SequentialExecutor::Execute": 200 * 10 + 200 * 7}})
+
+    def test_a_file_for_each_session(self):
+        recorded = Recorded("one")
+        recorded.trace = f"{recorded.prefix}-%session%.epp"
+        done = subprocess.run([sys.executable, HOST, "two", recorded.prefix], env=environ(recorded.trace),
+                              stdout=subprocess.PIPE, text=True, check=True)
+        for number, path in enumerate(done.stdout.split("\n")[:-1], 1):
+            recorded.trace = f"{recorded.prefix}-{number}.epp"
+            recorded.profiles = [path]
+            self.check_equal(recorded)
+        self.assertFalse(os.path.exists(f"{recorded.prefix}-3.epp"))
+
+    def test_parallel_execution(self):
+        recorded = Recorded("parallel")
+        events = self.check_equal(recorded)
+        self.assertEqual(sum(event["cat"] == "Node" for event in events), 60 * 81)
+
+    def test_branches(self):
+        recorded = Recorded("branches")
+        self.check_equal(recorded)
+        run = "model_run/SequentialExecutor::Execute"
+        outer = f"{run}/outer_if_kernel_time/SequentialExecutor::Execute"
+        inner = f"{outer}/inner_if_kernel_time/SequentialExecutor::Execute"
+        self.check_parents(recorded, {
+            "session_initialization": {"": 1}, "model_run": {"": 60},
+            "SequentialExecutor::Execute": {path: 60 for path in ("model_run", outer.rpartition("/")[0],
+                                                                  inner.rpartition("/")[0])},
+            "sum_kernel_time": {run: 60}, "more_kernel_time": {run: 60}, "outer_if_kernel_time": {run: 60},
+            "inner_if_kernel_time": {outer: 60}, "inner_Neg_kernel_time": {inner: 60}})
+
+    def test_beside_another_provider_in_both_orders(self):
+        for order in ("sample,collector", "collector,sample"):
+            recorded = Recorded(f"provider:{order}")
+            events = self.check_equal(recorded)
+            self.assertEqual(sum("SampleEP" in event["name"] for event in events), 100)
+            # The provider's own events are in ONNX Runtime's profile, as they would be without the collector.
+            kernels = [event for own in recorded.own() for event in own if event["name"] == "relu"]
+            self.assertEqual(len(kernels), 100 * 10)
+
+
+class Names(unittest.TestCase):
+    def test_that_break_json(self):
+        recorded = Recorded("hostile")
+        with self.assertRaises(ValueError):  # what ONNX Runtime writes is no JSON
+            list(recorded.own())
+        ours = converted(recorded.trace, "ort")
+        self.assertEqual([event["name"] for event in ours if event["cat"] == "Node"],
+                         [f"{name}_kernel_time" for name in ('quote"', "tab\there", "back\\slash", "line\nbreak", "bad\ufffd\ufffdME")])
+        imported = f"{recorded.prefix}.imported.epp"
+        epprof("import", "--force", "-o", imported, recorded.profiles[0])
+        epprof("validate", imported)
+        wanted = [(event["cat"], event["name"], event["ts"], event["dur"]) for event in converted(imported, "ort")
+                  if not event["name"].startswith("model_loading_")]
+        self.assertEqual(sorted((event["cat"], event["name"], event["ts"], event["dur"]) for event in ours), sorted(wanted))
+        converted(recorded.trace, "chrome")
+
+
+class Limits(unittest.TestCase):
+    def test_more_events_than_onnx_runtime_keeps(self):
+        recorded = Recorded("many")
+        wanted = 1 + 500 * (2 + 2100)
+        with open(recorded.profiles[0], encoding="utf-8") as file:
+            self.assertEqual(sum(line.startswith("{") for line in file), ORT_EVENTS_MAX)
+        os.remove(recorded.profiles[0])
+        info = epprof("info", recorded.trace)
+        self.assertRegex(info, rf"onnxruntime +{wanted} events, of which its own profile holds {ORT_EVENTS_MAX} at most")
+        ledger = json.loads(epprof("info", "--format", "json", recorded.trace))["ledger"]
+        self.assertEqual(sum(line["written"] for line in ledger), wanted)
+        self.assertEqual(sum(line["emitted"] for line in ledger), wanted)
+
+    def test_a_process_that_is_killed(self):
+        prefix = interop.scratch() / "killed"
+        trace = f"{prefix}.epp"
+        with subprocess.Popen([sys.executable, HOST, "endless", prefix], env=environ(trace), stdout=subprocess.PIPE,
+                              text=True) as host:
+            completed = 0
+            for line in host.stdout:
+                completed = int(line) if line.endswith("\n") else completed
+                if completed == 50:
+                    host.send_signal(signal.SIGKILL)
+        self.assertIn("cut off", epprof("info", trace))
+        epprof("validate", trace)
+        events = converted(trace, "ort")
+        self.assertGreaterEqual(sum(event["name"] == "model_run" for event in events), completed)
+        nodes = collections.Counter(event["name"] for event in events if event["cat"] == "Node" and "op_name" in event["args"])
+        self.assertEqual(len(nodes), 100)
+        self.assertGreaterEqual(min(nodes.values()), completed)
+        self.assertLessEqual(max(nodes.values()), completed + 2)
+
+    def test_a_file_of_limited_size(self):
+        recorded = Recorded("one", EPPROF_POLICY="stop:1M")
+        self.assertLess(os.stat(recorded.trace).st_blocks * 512, 3 << 20)
+        self.assertRegex(epprof("info", recorded.trace), "policy")
+
+
+class Quiet(unittest.TestCase):
+    def run_host(self, scenario, **more):
+        done = subprocess.run([sys.executable, HOST, scenario, interop.scratch() / "quiet"],
+                              env={**environ(), "EPPROF_TEST_SEVERITY": "2", **more}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=True)
+        return done.stdout
+
+    def test_without_an_output_it_says_so_once(self):
+        output = self.run_host("two")
+        self.assertEqual(output.count("EPPROF_OUTPUT is not set, nothing is recorded"), 1)
+
+    def test_an_output_that_cannot_be_written_is_told(self):
+        output = self.run_host("one", EPPROF_OUTPUT="/no/such/directory/file.epp")
+        self.assertIn("/no/such/directory/file.epp", output)
+        output = self.run_host("one", EPPROF_OUTPUT=str(interop.scratch() / "ring.epp"), EPPROF_POLICY="ring:64M")
+        self.assertIn("EPPROF_POLICY=ring:64M: ", output)
+
+
+if __name__ == "__main__":
+    interop.main()
