@@ -118,6 +118,12 @@ typedef struct epp_trace_pair {
 EPP_EXPORT epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pair *start,
                                                const epp_trace_pair *end) EPP_MUST_CHECK;
 
+/* Writes what can be read of a trace as a finished one: what a killed process had in its window becomes blocks, events
+ * that were open become `unended`.  The file appears at `path`, complete, by rename; with `overwrite` the trace's own path
+ * may be given.
+ * Errors: EPP_BUSY (it is still being recorded), EPP_UNAVAILABLE (the file exists), EPP_IO, EPP_OUT_OF_MEMORY. */
+EPP_EXPORT epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite) EPP_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

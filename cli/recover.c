@@ -1,0 +1,92 @@
+/* epprof recover: a finished trace out of what a killed process left. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "accounts.h"
+#include "cli.h"
+#include "epprof/trace_writer.h"
+
+static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\n"
+			   "       epprof recover --in-place TRACE\n"
+			   "\n"
+			   "Makes a finished trace of one whose process was killed: what was in its window becomes blocks, events\n"
+			   "that were open end where the trace ends and are marked as not ended.  Every command also reads such a\n"
+			   "trace as it is; a recovered one is smaller, and its accounts are settled.\n"
+			   "\n"
+			   "Options:\n"
+			   "  -o, --output FILE  where to\n"
+			   "  --in-place         replaces TRACE itself, once the new file is whole\n"
+			   "  --force            replaces FILE if it exists\n"
+			   "  --help             this text\n";
+
+static int tell(epp_trace *trace, const char *output)
+{
+	const epp_trace_info *info = epp_trace_get_info(trace);
+	char records[CLI_NUMBER_BYTES], window[CLI_NUMBER_BYTES], open[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
+	struct accounts accounts;
+
+	epp_status *status = accounts_add_up(&accounts, trace);
+	if (status)
+		return cli_unreadable(status);
+	fprintf(stderr, "epprof: wrote %s: %s records", output, cli_count(info->records_count, records));
+	if (info->recovered_records_count)
+		fprintf(stderr, ", %s of them only in the window", cli_count(info->recovered_records_count, window));
+	fprintf(stderr, "; %s open; %s lost\n", info->open_count ? cli_count(info->open_count, open) : "none",
+	        accounts.lost_total ? cli_count(accounts.lost_total, lost) : "none");
+	return CLI_OK;
+}
+
+static int recover(const char *input, const char *output, bool overwrite)
+{
+	epp_trace *trace;
+	int code = CLI_OK;
+
+	if (!cli_open(input, &trace))
+		return CLI_UNREADABLE;
+	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && strcmp(input, output) == 0) {
+		fprintf(stderr, "epprof: %s is finished already\n", input);
+	} else {
+		epp_status *status = epp_trace_recover(trace, output, overwrite);
+		if (epp_status_code(status) == EPP_UNAVAILABLE) {
+			fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
+			epp_status_release(status);
+			code = CLI_FAILURE;
+		} else {
+			code = status ? cli_failure(status) : tell(trace, output);
+		}
+	}
+	epp_trace_close(trace);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
+		                               { "in-place", no_argument, NULL, 'i' },
+		                               { "force", no_argument, NULL, '!' },
+		                               { 0 } };
+	struct cli_options options = { &cli_recover, argc, argv, "o:", longs, CLI_OK };
+	const char *output = NULL;
+	bool in_place = false, force = false;
+	int option;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (option == 'o')
+			output = optarg;
+		in_place |= option == 'i';
+		force |= option == '!';
+	}
+	const char *input = cli_options_trace(&options);
+	if (!input)
+		return options.exit;
+	if (!output == !in_place)
+		return cli_misuse(&cli_recover, "where to?  -o FILE.epp, or --in-place");
+	return recover(input, in_place ? input : output, force || in_place);
+}
+
+const struct cli_command cli_recover = {
+	.name = "recover", .summary = "makes a finished trace of what a killed process left", .help = help, .run = run
+};

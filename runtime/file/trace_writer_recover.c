@@ -1,0 +1,246 @@
+/* A finished trace out of one that its process did not finish.
+ *
+ * What the reader found is written as it is: blocks as they stand, regions of the window as the blocks that the helper
+ * would have made of them.  Open events become records that say that nobody ended them.  The accounts are written as they
+ * add up now, those of a ring's overwritten events too: the new file is not a ring, each segment of it counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "epprof/trace_writer.h"
+#include "file/reader_private.h"
+#include "file/trace_writer_private.h"
+
+#define DEFINITIONS_BYTES (256u << 10)
+
+struct recovery {
+	struct reader_impl *impl;
+	struct epp_trace_writer *writer;
+	uint8_t *buffer; /* definitions, or a block */
+	size_t used;
+	uint64_t last_ticks; /* the last sign of life */
+};
+
+/* ---- names and tracks ---- */
+
+static epp_status *flush_definitions(struct recovery *recovery)
+{
+	size_t bytes = recovery->used;
+
+	recovery->used = 0;
+	return trace_writer_append_payload(recovery->writer, EPF_BLOCK_DEFINITIONS, recovery->buffer, bytes, SIZE_MAX);
+}
+
+/* A definition of a fixed part and up to two texts. */
+static epp_status *define(struct recovery *recovery, enum epf_definition_type type, const void *fixed,
+                          size_t fixed_bytes, const char *text, size_t text_bytes, const char *more, size_t more_bytes)
+{
+	struct epf_definition head = { .bytes = (uint32_t)(fixed_bytes + text_bytes + more_bytes), .type = type };
+	size_t bytes = sizeof(head) + (((size_t)head.bytes + 7) & ~(size_t)7);
+
+	if (bytes > DEFINITIONS_BYTES - recovery->used)
+		EPP_TRY(flush_definitions(recovery));
+	uint8_t *at = recovery->buffer + recovery->used;
+	memset(at, 0, bytes);
+	at = mempcpy(at, &head, sizeof(head));
+	at = mempcpy(at, fixed, fixed_bytes);
+	at = mempcpy(at, text, text_bytes);
+	memcpy(at, more, more_bytes);
+	recovery->used += bytes;
+	return NULL;
+}
+
+static epp_status *write_definitions(struct recovery *recovery)
+{
+	const struct reader *reader = &recovery->impl->reader;
+
+	for (uint32_t i = 0; i < reader->names_count; i++)
+		if (reader->names[i].text)
+			EPP_TRY(define(recovery, EPF_DEFINE_NAME, &i, sizeof(i), reader->names[i].text,
+			               reader->names[i].bytes, "", 0));
+	for (size_t i = 0; i < reader->tracks_count; i++) {
+		struct epf_track track = reader->track_definitions[i];
+		const char *name = reader->tracks[i].name, *group = reader->tracks[i].group;
+		size_t name_bytes = strnlen(name, EPF_NAME_BYTES_MAX), group_bytes = strnlen(group, EPF_NAME_BYTES_MAX);
+		track.name_bytes = (uint32_t)name_bytes;
+		track.group_bytes = (uint32_t)group_bytes;
+		EPP_TRY(define(recovery, EPF_DEFINE_TRACK, &track, sizeof(track), name, name_bytes, group, group_bytes));
+	}
+	return flush_definitions(recovery);
+}
+
+/* ---- records ---- */
+
+static epp_status *write_blocks(struct recovery *recovery)
+{
+	struct reader *reader = &recovery->impl->reader;
+	uint8_t *buffer = NULL;
+	size_t buffer_bytes = 0;
+	epp_status *status = NULL;
+
+	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
+		const struct reader_block *block = &reader->blocks[i];
+		if (block->last_ticks > recovery->last_ticks)
+			recovery->last_ticks = block->last_ticks;
+		status = reader_block_read(reader, block, &buffer, &buffer_bytes);
+		if (!status &&
+		    sizeof(struct epf_block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES)
+			status = epp_status_create(EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment",
+			                           block->payload_bytes);
+		if (!status)
+			status = trace_writer_append(recovery->writer, (struct epf_block *)(void *)buffer);
+	}
+	free(buffer);
+	return status;
+}
+
+/* Innermost first, as an end by the session would have stored them. */
+static epp_status *write_open(struct recovery *recovery)
+{
+	const struct reader *reader = &recovery->impl->reader;
+	struct epf_block *block = (struct epf_block *)(void *)recovery->buffer;
+	uint32_t run = reader->live.run;
+
+	for (size_t i = 0; i < reader->open_count; i++)
+		if (reader->open[i].open.start_ticks > recovery->last_ticks)
+			recovery->last_ticks = reader->open[i].open.start_ticks;
+	for (size_t from = 0, to; from < reader->open_count; from = to) {
+		struct codec_writer records;
+		for (to = from; to < reader->open_count && reader->open[to].track == reader->open[from].track; to++)
+			;
+		*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS, .run = run, .track = reader->open[from].track };
+		block->first_id = UINT64_MAX;
+		codec_begin(&records, (uint8_t *)(block + 1), NULL, 0);
+		for (size_t i = to; i-- > from;) {
+			const struct epf_open *open = &reader->open[i].open;
+			struct epf_record record = {
+				.start_ticks = open->start_ticks,
+				.duration_ticks = recovery->last_ticks - open->start_ticks,
+				.id = open->id,
+				.name = open->name,
+				.bits = open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED),
+			};
+			codec_append(&records, &record, NULL);
+		}
+		codec_finish(&records, block);
+		EPP_TRY(trace_writer_append(recovery->writer, block));
+	}
+	return NULL;
+}
+
+/* ---- clocks and accounts ---- */
+
+/* A run that was never ended ends with the last that is known of it. */
+static struct epf_host_pair last_pair(const struct recovery *recovery, const struct epf_run *run)
+{
+	const struct reader *reader = &recovery->impl->reader;
+	struct epf_host_pair pair = run->start;
+	uint64_t per_second = reader->header.source.ticks_per_second;
+
+	for (size_t i = 0; i < reader->pairs_count; i++)
+		if (reader->pairs[i].ticks > pair.ticks)
+			pair = reader->pairs[i];
+	if (recovery->last_ticks > pair.ticks && per_second) {
+		int64_t more_ns = (int64_t)((double)(recovery->last_ticks - pair.ticks) * 1e9 / (double)per_second);
+		pair.ticks = recovery->last_ticks;
+		pair.monotonic_ns += more_ns;
+		pair.realtime_ns += more_ns;
+	}
+	return pair;
+}
+
+static epp_status *write_clocks(struct recovery *recovery)
+{
+	const struct reader *reader = &recovery->impl->reader;
+
+	EPP_TRY(trace_writer_append_payload(recovery->writer, EPF_BLOCK_HOST_PAIRS, reader->pairs,
+	                                    reader->pairs_count * sizeof(*reader->pairs), sizeof(*reader->pairs)));
+	for (size_t i = 0; i < reader->runs_count; i++) {
+		struct epf_run run = reader->runs[i];
+		if (!run.end.ticks)
+			run.end = last_pair(recovery, &run);
+		EPP_TRY(trace_writer_append_payload(recovery->writer, EPF_BLOCK_RUN, &run, sizeof(run), sizeof(run)));
+	}
+	if (reader->sources_count < 2)
+		return NULL;
+	return trace_writer_append_payload(recovery->writer, EPF_BLOCK_SOURCES, reader->sources + 1,
+	                                   (reader->sources_count - 1) * sizeof(*reader->sources),
+	                                   sizeof(*reader->sources));
+}
+
+static epp_status *write_accounts(struct recovery *recovery)
+{
+	struct reader_impl *impl = recovery->impl;
+	struct epf_producer producers[EPF_PRODUCER_COUNT];
+
+	EPP_TRY(reader_accounts(impl));
+	memcpy(producers, impl->reader.producers, sizeof(producers));
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		const epp_trace_account *line = &impl->accounts[i].account;
+		struct epf_ledger_entry entry = { .track = line->track, .run = 1, .ids_taken = line->emitted };
+		memcpy(entry.lost, line->lost, sizeof(entry.lost));
+		if (i >= impl->accounts_threads) {
+			memcpy(producers[impl->accounts[i].producer_index].lost, line->lost, sizeof(line->lost));
+			continue;
+		}
+		/* The session takes no ids: what it emitted is what it lost. */
+		if (!line->track) {
+			entry.ids_taken = 0;
+			entry.lost_idless = line->lost_total;
+		}
+		EPP_TRY(trace_writer_append_payload(recovery->writer, EPF_BLOCK_LEDGER, &entry, sizeof(entry),
+		                                    sizeof(entry)));
+	}
+	return trace_writer_append_payload(recovery->writer, EPF_BLOCK_PRODUCERS, producers, sizeof(producers),
+	                                   sizeof(producers));
+}
+
+/* ---- the file ---- */
+
+static void fill_header(struct epf_header *header, const struct epf_header *old)
+{
+	*header = *old;
+	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_WINDOW_ELSEWHERE);
+	header->slots_offset = header->log_offset = header->chunks_offset = TRACE_WRITER_SEGMENTS_OFFSET;
+	header->segments_offset = TRACE_WRITER_SEGMENTS_OFFSET;
+	header->live_offset = EPF_LIVE_OFFSET;
+	header->slot_count = header->chunk_count = header->log_bytes = 0;
+	header->segment_bytes = EPF_SEGMENT_BYTES;
+	memset(header->window_path, 0, sizeof(header->window_path));
+}
+
+static epp_status *write_all(struct recovery *recovery)
+{
+	EPP_TRY(trace_writer_open(recovery->writer));
+	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
+	EPP_TRY(write_definitions(recovery));
+	EPP_TRY(write_blocks(recovery));
+	EPP_TRY(write_open(recovery));
+	EPP_TRY(write_clocks(recovery));
+	EPP_TRY(write_accounts(recovery));
+	return trace_writer_commit(recovery->writer);
+}
+
+epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
+{
+	struct recovery recovery = { .impl = reader_impl(trace->reader) };
+	epp_status *status = NULL;
+
+	if (trace->reader->info.state == EPP_TRACE_RECORDING)
+		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
+	recovery.writer = calloc(1, sizeof(*recovery.writer));
+	recovery.buffer = malloc(DEFINITIONS_BYTES);
+	if (recovery.writer) {
+		recovery.writer->fd = -1;
+		recovery.writer->overwrite = overwrite;
+		recovery.writer->path = strdup(path);
+		recovery.writer->segment = malloc(EPF_SEGMENT_BYTES);
+	}
+	if (recovery.buffer && recovery.writer && recovery.writer->path && recovery.writer->segment)
+		status = write_all(&recovery);
+	else
+		status = epp_status_no_memory();
+	epp_trace_writer_destroy(recovery.writer);
+	free(recovery.buffer);
+	return status;
+}
