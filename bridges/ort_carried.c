@@ -265,8 +265,13 @@ static bool is_whole(const OrtEpProfilerImpl *profiler)
 	       profiler->StartProfiling && profiler->EndProfiling;
 }
 
+static int64_t since_ns(uint64_t ticks)
+{
+	return (int64_t)((double)(epp_host_ticks() - ticks) * 1e9 / (double)epp_host_ticks_per_second());
+}
+
 static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct library *library, OrtEp *ep,
-                                 epp_session *session, int64_t offset_ns)
+                                 epp_session *session, int64_t offset_ns, uint64_t told_ticks)
 {
 	const struct ort_host *host = profilers->host;
 	OrtEpProfilerImpl *profiler = NULL;
@@ -287,13 +292,13 @@ static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct l
 	}
 	profilers->all[profilers->count].profiler = profiler;
 	profilers->all[profilers->count++].member = member;
-	status = epp_member_start(member, offset_ns);
+	status = epp_member_start(member, offset_ns + since_ns(told_ticks));
 	if (status)
 		epp_member_count_error(member);
 	return status;
 }
 
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, int64_t offset_ns,
+OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, int64_t offset_ns, uint64_t told_ticks,
                                struct ort_profilers **profilers)
 {
 	*profilers = NULL;
@@ -307,8 +312,9 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, 
 	pthread_mutex_init(&made->lock, NULL);
 	OrtStatus *status = NULL;
 	for (size_t i = 0; i < eps->count; i++)
-		status = first_of(host, status,
-		                  profiler_start(made, eps->all[i].library, eps->all[i].ep, session, offset_ns));
+		status = first_of(
+		    host, status,
+		    profiler_start(made, eps->all[i].library, eps->all[i].ep, session, offset_ns, told_ticks));
 	*profilers = made;
 	return status;
 }

@@ -23,9 +23,10 @@ OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessio
                           const OrtLogger *logger, struct ort_eps **eps);
 void ort_eps_release(struct ort_eps *eps);
 
-/* Makes a profiler of each EP that has one, takes it into the session, and starts it.
+/* Makes a profiler of each EP that has one, takes it into the session, and starts it.  The offset is what ONNX Runtime told,
+ * at `told_ticks` of the host's clock: each is told it as it is by then.
  * Errors: a profiler that fails to start is carried all the same, as ONNX Runtime does it; the first status is given. */
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, int64_t offset_ns,
+OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, int64_t offset_ns, uint64_t told_ticks,
                                struct ort_profilers **profilers);
 /* `id` is the trace's, which becomes ONNX Runtime's where it is told. */
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id);

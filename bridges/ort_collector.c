@@ -84,6 +84,7 @@ static void collector_release(OrtEpProfilerImpl *impl)
 static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
 	static uint64_t numbers;
+	uint64_t told_ticks = epp_host_ticks();
 	struct collector *collector = (struct collector *)impl;
 	if (collector->session)
 		return NULL;
@@ -98,7 +99,7 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	ort_event_args_prepare();
 	collector->events_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
-	return ort_profilers_start(collector->eps, collector->session, offset_ns, &collector->carried);
+	return ort_profilers_start(collector->eps, collector->session, offset_ns, told_ticks, &collector->carried);
 }
 
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
