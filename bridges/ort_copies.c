@@ -5,8 +5,9 @@
  * added, it becomes one of the trace and one of ONNX Runtime's profile.  Each of ours stands in a registry, by its address:
  * what is not in there is ONNX Runtime's, and goes on to it.
  *
- * How long a table is depends on ONNX Runtime's version, and a newer one may have slots that are not known here: so a copy
- * takes what follows, too, as far as that is mapped from the same library.  A slot that a version lacks is never called.
+ * How long a table is depends on ONNX Runtime's version.  Of an older one a copy takes a little of what follows; a newer one
+ * may have slots that are not known here, so then it takes what follows as far as that is mapped from the same library.  A
+ * slot that a version lacks is never called.
  */
 #include "ort_copies.h"
 
@@ -342,15 +343,14 @@ static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
 	return readable->to != 0;
 }
 
-/* Copies `known` slots, and what follows in the same library. */
+/* Copies `known` slots, or up to `most` if there may be more. */
 static void copy_slots(epp_ort_slot *copy, const void *table, size_t known, size_t most)
 {
 	struct readable readable = { .from = (uintptr_t)table };
-	size_t count = known;
+	size_t count = host.version > EPPROF_ORT_API_VERSION ? most : known;
 	dl_iterate_phdr(find_segment, &readable);
-	if (readable.to)
-		count = (readable.to - readable.from) / sizeof(*copy);
-	memcpy(copy, table, (count < most ? count : most) * sizeof(*copy));
+	size_t there = readable.to ? (readable.to - readable.from) / sizeof(*copy) : known;
+	memcpy(copy, table, (count < there ? count : there) * sizeof(*copy));
 }
 
 const OrtApiBase *ort_copies_base(const struct ort_host *of)
