@@ -102,7 +102,7 @@ HOST := digits
 HOSTS := digits onnxruntime
 DEPS := build/deps
 
-.PHONY: all lib tests check check-interop run run-digits run-onnxruntime bench lint format install uninstall clean help
+.PHONY: all lib tests check check-interop run run-digits run-onnxruntime bench bench-digits bench-onnxruntime lint format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -119,6 +119,7 @@ help:
 	@echo "check          builds and runs the tests; T=check_codec runs one"
 	@echo "check-interop  runs the tests with ONNX Runtime itself, from PyPI; T=check_drift.py runs one"
 	@echo "bench          measures, and compares with the bounds"
+	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there"
 	@echo "lint, format   checks the sources; formats them"
 	@echo "install, uninstall, clean, lib, tests"
 
@@ -230,8 +231,13 @@ run-onnxruntime: $(SAMPLE_EPS)
 	$(Q)python=$$(tests/interop/environment.py --under $(DEPS) onnxruntime numpy) && \
 		$$python ep_sample/digits_onnxruntime.py $(BUILD)/libsample_ort_ep.so $(BUILD)/run/digits
 
-bench: $(BENCH)
+bench: $(if $(filter $(HOST),$(HOSTS)),bench-$(HOST),$(error HOST=$(HOST) is none of: $(HOSTS)))
+
+bench-digits: $(BENCH)
 	$(Q)$(BENCH) $(B)
+
+bench-onnxruntime: $(BRIDGES)
+	$(Q)python=$$(tests/interop/environment.py onnxruntime numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)/libepprof_ort.so
 
 lint:
 	$(Q)tests/lint
@@ -285,12 +291,13 @@ install: all
 		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
 		ln -sf $$lib.so.$(VERSION) $(DIRS_lib)/$$lib.so.$(SOVERSION) && \
 		ln -sf $$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so || exit 1; done
+	$(Q)$(INSTALL) -m 755 $(BRIDGES) $(DIRS_lib)
 	$(Q)$(call LINK_COMMAND,$(DIRS_bin)/epprof,$(FROM_BIN_TO_LIB))
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
 
 uninstall:
 	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a \
-		$(DIRS_lib)/$(notdir $(TF_SHIM))
+		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(foreach bridge,$(notdir $(BRIDGES)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
 	rm -rf $(DIRS_api)

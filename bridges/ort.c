@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ort.h"
+#include "ort_carried.h"
 
 #define EP_NAME "epprof"
 
@@ -18,10 +19,12 @@ EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 struct bridge_factory {
 	OrtEpFactory factory;
 	struct ort_host host;
+	struct ort_libraries *libraries;
 };
 
 struct bridge_ep {
 	OrtEp ep;
+	struct ort_eps *carried;
 	const struct bridge_factory *factory;
 };
 
@@ -81,7 +84,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	*profiler = NULL;
 	if (!ort_output_wanted())
 		return NULL;
-	*profiler = ort_collector_create(host);
+	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->carried);
 	return *profiler ? NULL : no_memory(host);
 }
 
@@ -111,13 +114,14 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
                                             size_t *count)
 {
 	const struct ort_host *host = &((struct bridge_factory *)ort_factory)->host;
+	struct ort_libraries *libraries = ((struct bridge_factory *)ort_factory)->libraries;
 	*count = 0;
 	for (size_t i = 0; i < devices_count && *count < max_count; i++) {
 		if (host->api->HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU)
 			continue;
 		OrtStatus *status = host->ep->CreateEpDevice(ort_factory, devices[i], NULL, NULL, &ep_devices[0]);
 		*count = !status;
-		return status;
+		return status ? status : ort_libraries_find_devices(libraries, devices, devices_count);
 	}
 	return NULL;
 }
@@ -139,13 +143,18 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
                                     const OrtKeyValuePairs *const *metadata, size_t devices_count,
                                     const OrtSessionOptions *options, const OrtLogger *logger, OrtEp **ep)
 {
-	(void)devices, (void)metadata, (void)devices_count, (void)options;
+	(void)devices, (void)metadata, (void)devices_count;
 	struct bridge_factory *factory = (struct bridge_factory *)ort_factory;
 	*ep = NULL;
 	struct bridge_ep *made = calloc(1, sizeof(*made));
 	if (!made)
 		return no_memory(&factory->host);
 	say_that_nothing_is_recorded(&factory->host, logger);
+	OrtStatus *status = ort_eps_create(factory->libraries, options, logger, &made->carried);
+	if (status) {
+		free(made);
+		return status;
+	}
 	made->factory = factory;
 	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->ep.GetName = ep_name;
@@ -161,6 +170,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
 {
 	(void)factory;
+	ort_eps_release(((struct bridge_ep *)ep)->carried);
 	free(ep);
 }
 
@@ -190,7 +200,7 @@ static struct ort_host host_of(const OrtApiBase *base)
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,
                              OrtEpFactory **factories, size_t max_factories, size_t *num_factories)
 {
-	(void)registered_name, (void)default_logger;
+	(void)registered_name;
 	*num_factories = 0;
 	struct ort_host host = host_of(ort_api_base);
 	/* CreateStatus is the first slot of every version. */
@@ -202,6 +212,15 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	if (!made)
 		return no_memory(&host);
 	made->host = host;
+	OrtStatus *status = NULL;
+	/* They are of no use where nothing is recorded. */
+	if (ort_output_wanted())
+		status = ort_libraries_load(&made->host, secure_getenv("EPPROF_PROFILERS"), default_logger,
+		                            &made->libraries);
+	if (status) {
+		free(made);
+		return status;
+	}
 	made->factory = (OrtEpFactory){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.GetName = factory_name,
@@ -219,6 +238,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 {
+	ort_libraries_unload(((struct bridge_factory *)factory)->libraries);
 	free(factory);
 	return NULL;
 }

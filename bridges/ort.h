@@ -20,8 +20,9 @@ OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status);
 bool ort_output_wanted(void);
 
 /* Makes a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  It costs nothing until its
- * StartProfiling.  The host outlives it.
+ * StartProfiling, which also makes the profilers of `eps` (NULL: none).  Host and EPs outlive it.
  * Errors: NULL without memory. */
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host);
+struct ort_eps;
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps);
 
 #endif

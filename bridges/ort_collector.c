@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "ort.h"
+#include "ort_carried.h"
 #include "ort_event_args.h"
 
 /* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
@@ -24,6 +25,8 @@ struct collector {
 	const struct ort_host *host;
 	epp_session *session; /* NULL: not profiling */
 	epp_member *member;
+	const struct ort_eps *eps;
+	struct ort_profilers *carried;
 	uint64_t number; /* of this profiling, unique in the process */
 	uint64_t events_count;
 };
@@ -72,6 +75,7 @@ static uint64_t pop(const struct collector *collector, uint64_t ort_id)
 static void collector_release(OrtEpProfilerImpl *impl)
 {
 	struct collector *collector = (struct collector *)impl;
+	ort_profilers_end(collector->carried, NULL);
 	epp_member_leave(collector->member);
 	epp_session_release(collector->session);
 	free(collector);
@@ -80,27 +84,32 @@ static void collector_release(OrtEpProfilerImpl *impl)
 static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
 	static uint64_t numbers;
-	(void)offset_ns;
+	uint64_t told_ticks = epp_host_ticks();
 	struct collector *collector = (struct collector *)impl;
 	if (collector->session)
 		return NULL;
 	epp_status *status = epp_session_share_output(&collector->session);
 	if (!status && collector->session)
 		status = epp_session_join(collector->session, impl, "onnxruntime", &collector->member);
-	if (status)
+	if (status) {
+		epp_session_release(collector->session);
+		collector->session = NULL;
 		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
+	}
 	ort_event_args_prepare();
 	collector->events_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
-	return NULL;
+	return ort_profilers_start(collector->eps, collector->session, offset_ns, told_ticks, &collector->carried);
 }
 
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
 {
 	const struct collector *collector = (const struct collector *)impl;
-	if (collector->session)
-		push(collector, ort_id, epp_event_begin(collector->session, EPP_NODE, 0));
-	return NULL;
+	if (!collector->session)
+		return NULL;
+	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0);
+	push(collector, ort_id, id);
+	return id ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
 }
 
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
@@ -113,7 +122,10 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
-	return status;
+	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, event);
+	if (status && carried_status)
+		collector->host->api->ReleaseStatus(carried_status);
+	return status ? status : carried_status;
 }
 
 static void note_what_it_left_out(const struct collector *collector)
@@ -128,24 +140,26 @@ static void note_what_it_left_out(const struct collector *collector)
 
 static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
 {
-	(void)container;
 	struct collector *collector = (struct collector *)impl;
 	if (!collector->session)
 		return NULL;
+	OrtStatus *status = ort_profilers_end(collector->carried, container);
+	collector->carried = NULL;
 	note_what_it_left_out(collector);
 	epp_member_leave(collector->member);
 	epp_session_release(collector->session);
 	collector->member = NULL;
 	collector->session = NULL;
-	return NULL;
+	return status;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	if (!collector)
 		return NULL;
 	collector->host = host;
+	collector->eps = eps;
 	collector->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = collector_release,

@@ -439,10 +439,16 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 
 /* ---- ONNX Runtime's microseconds ---- */
 
+/* The arg that says which host event it belongs to. */
+static bool is_correlation(const OrtProfilingEvent *event, uint32_t index)
+{
+	return event->keys[index] && event->values[index] && !strcmp(event->keys[index], "ort_correlation_id");
+}
+
 static uint64_t correlation(const OrtProfilingEvent *event)
 {
 	for (uint32_t i = 0; i < event->args_count; i++)
-		if (event->keys[i] && event->values[i] && !strcmp(event->keys[i], "ort_correlation_id"))
+		if (is_correlation(event, i))
 			return strtoull(event->values[i], NULL, 10);
 	return 0;
 }
@@ -466,7 +472,8 @@ void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, u
 	if (cut)
 		handover_lose(of, EPP_LOSS_TOO_LARGE, 1);
 	for (uint32_t i = 0; i < event->args_count && i < EPF_ARG_SLOTS_MAX; i++)
-		if (event->keys[i] && event->values[i])
+		/* As the parent it stands already. */
+		if (event->keys[i] && event->values[i] && !is_correlation(event, i))
 			args[args_count++] = (epp_arg){ .key = epp_name_intern(event->keys[i]),
 				                        .type = EPP_ARG_TEXT,
 				                        .value.text = event->values[i],

@@ -240,5 +240,26 @@ class Quiet(unittest.TestCase):
         self.assertIn("EPPROF_POLICY=ring:64M: ", output)
 
 
+class Readme(unittest.TestCase):
+    def test_its_lines_attach_the_collector(self):
+        text = (interop.ROOT / "README.md").read_text(encoding="utf-8")
+        (lines,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "libepprof_ort.so" in block]
+        self.assertEqual(len(lines.splitlines()), 5)
+        trace = interop.scratch() / "readme.epp"
+        for installed, here in (("/usr/local/lib/libepprof_ort.so", interop.library("libepprof_ort")), ("run.epp", str(trace))):
+            self.assertEqual(lines.count(f'"{installed}"'), 1)
+            lines = lines.replace(installed, here)
+        program = f"""import os
+import onnxruntime
+options = onnxruntime.SessionOptions()
+options.profile_file_prefix = {str(interop.scratch() / "readme")!r}
+{lines}
+session = onnxruntime.InferenceSession({str(interop.DATA / "digits.onnx")!r}, options)
+"""
+        subprocess.run([sys.executable, "-c", program], env=environ(), check=True)
+        epprof("validate", trace)
+        self.assertIn("session_initialization", [event["name"] for event in converted(trace, "ort")])
+
+
 if __name__ == "__main__":
     interop.main()

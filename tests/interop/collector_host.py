@@ -87,6 +87,11 @@ class Host:
         run_in_threads(sessions, 30)
         return sessions
 
+    def branches_once(self):
+        sessions = [self.session(branches())]
+        run_in_threads(sessions, 1, threads=1)
+        return sessions
+
     def hostile(self):
         model = chain(len(HOSTILE), names=[name for name, _ in HOSTILE])
         for name, raw in HOSTILE:

@@ -111,17 +111,17 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t ort_
 static OrtStatus *profiler_end(OrtEpProfilerImpl *this_ptr, OrtProfilingEventsContainer *events_container)
 {
 	struct profiler *profiler = (struct profiler *)this_ptr;
-	static const char *const keys[] = { "ort_correlation_id", "stream" };
+	static const char *const keys[] = { "ort_correlation_id", "stream", "of" };
 	OrtProfilingEvent *events[MAX_EVENTS] = { NULL };
 	OrtStatus *status = NULL;
 	size_t count = 0;
 	while (!status && count < profiler->stopped_count) {
 		char id[32];
-		const char *const values[] = { id, "1" };
 		const struct stopped *stopped = &profiler->stopped[count];
+		const char *const values[] = { id, "1", stopped->name };
 		snprintf(id, sizeof(id), "%" PRIu64, stopped->id);
 		status = ep_api->CreateProfilingEvent(OrtProfilingEventCategory_KERNEL, -1, -1, stopped->name,
-		                                      stopped->timestamp_us, stopped->duration_us, keys, values, 2,
+		                                      stopped->timestamp_us, stopped->duration_us, keys, values, 3,
 		                                      &events[count]);
 		count += !status;
 	}
@@ -267,11 +267,16 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	OrtLoggingLevel level;
 	OrtStatus *status;
 	api = ort_api_base->GetApi(EP_VERSION);
+	/* A host that is older, but old enough, lacks the newest slots. */
+	bool is_older = !api;
+	if (is_older)
+		api = ort_api_base->GetApi(25);
 	if (!api || !(ep_api = api->GetEpApi()) || max_factories < 1)
 		abort();
 	if ((status = api->Logger_GetLoggingSeverityLevel(default_logger, &level)))
 		return status;
-	ep_notes.push_function = api->GetExperimentalFunction("EpprofApi_PushEvents_SinceV1");
+	if (!is_older)
+		ep_notes.push_function = api->GetExperimentalFunction("EpprofApi_PushEvents_SinceV1");
 	struct factory *factory = calloc(1, sizeof(*factory));
 	if (!factory)
 		return api->CreateStatus(ORT_EP_FAIL, "out of memory");

@@ -1,0 +1,378 @@
+/* Copies of ONNX Runtime's tables.
+ *
+ * In them OrtEpApi's slots 65 to 72 and OrtApi's GetEpApi and GetExperimentalFunction are ours; all else is ONNX Runtime's.
+ * An event that a carried library makes is ours, and keeps its args, which ONNX Runtime's would not give out again; when it is
+ * added, it becomes one of the trace and one of ONNX Runtime's profile.  Each of ours stands in a registry, by its address:
+ * what is not in there is ONNX Runtime's, and goes on to it.
+ *
+ * How long a table is depends on ONNX Runtime's version.  Of an older one a copy takes a little of what follows; a newer one
+ * may have slots that are not known here, so then it takes what follows as far as that is mapped from the same library.  A
+ * slot that a version lacks is never called.
+ */
+#include "ort_copies.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API_SLOTS_MAX 1024u
+#define EP_API_SLOTS_MAX 256u
+#define CORRELATION_KEY "ort_correlation_id"
+
+/* An event of a carried library. */
+struct carried_event {
+	OrtProfilingEventCategory category;
+	int32_t process_id, thread_id;
+	int64_t timestamp_us, duration_us;
+	char *name;
+	size_t count;
+	char **keys, **values; /* in one piece with their texts */
+};
+
+static struct ort_host host;
+static union {
+	epp_ort_slot slots[API_SLOTS_MAX];
+	OrtApi table;
+} api_copy;
+static union {
+	epp_ort_slot slots[EP_API_SLOTS_MAX];
+	OrtEpApi table;
+} ep_api_copy;
+static epp_ort_slot real_experimental;
+
+/* ---- the registry ---- */
+
+static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *objects; /* a tree of addresses */
+
+static int by_address(const void *a, const void *b)
+{
+	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+static bool object_add(void *object)
+{
+	pthread_mutex_lock(&objects_lock);
+	bool added = tsearch(object, &objects, by_address) != NULL;
+	pthread_mutex_unlock(&objects_lock);
+	return added;
+}
+
+/* False: it was not there. */
+static bool object_remove(const void *object)
+{
+	pthread_mutex_lock(&objects_lock);
+	bool removed = tdelete(object, &objects, by_address) != NULL;
+	pthread_mutex_unlock(&objects_lock);
+	return removed;
+}
+
+static bool is_ours(const void *object)
+{
+	pthread_mutex_lock(&objects_lock);
+	bool ours = object && tfind(object, &objects, by_address);
+	pthread_mutex_unlock(&objects_lock);
+	return ours;
+}
+
+static const struct carried_event *ours(const OrtProfilingEvent *event)
+{
+	return is_ours(event) ? (const struct carried_event *)(const void *)event : NULL;
+}
+
+/* ---- slots 65 to 71: events ---- */
+
+static OrtStatus *refuse(const char *reason)
+{
+	return host.api->CreateStatus(ORT_INVALID_ARGUMENT, reason);
+}
+
+static void event_free(struct carried_event *event)
+{
+	if (!event)
+		return;
+	free(event->name);
+	for (size_t i = 0; event->keys && i < event->count; i++) {
+		free(event->keys[i]);
+		free(event->values[i]);
+	}
+	free(event->keys);
+	free(event);
+}
+
+/* NULL: no memory. */
+static struct carried_event *event_make(const char *name, const char *const *keys, const char *const *values, size_t count)
+{
+	struct carried_event *event = calloc(1, sizeof(*event));
+	if (!event)
+		return NULL;
+	event->name = strdup(name);
+	event->keys = calloc(count + 1, 2 * sizeof(char *));
+	event->values = event->keys ? event->keys + count : NULL;
+	bool made = event->name && event->keys;
+	for (size_t i = 0; made && i < count; i++) {
+		/* A key without a value says nothing. */
+		if (!keys[i] || !values[i])
+			continue;
+		event->keys[event->count] = strdup(keys[i]);
+		event->values[event->count] = strdup(values[i]);
+		made = event->keys[event->count] && event->values[event->count];
+		event->count++;
+	}
+	if (made)
+		return event;
+	event_free(event);
+	return NULL;
+}
+
+static OrtStatus *create_event(OrtProfilingEventCategory category, int32_t process_id, int32_t thread_id,
+                               const char *name, int64_t timestamp_us, int64_t duration_us, const char *const *keys,
+                               const char *const *values, size_t count, OrtProfilingEvent **out)
+{
+	if (!out)
+		return refuse("CreateProfilingEvent: out is NULL");
+	*out = NULL;
+	if (!name || (count && (!keys || !values)))
+		return refuse("CreateProfilingEvent: the name, or the args, are NULL");
+	if ((unsigned)category > OrtProfilingEventCategory_API)
+		return refuse("CreateProfilingEvent: the category is unknown");
+	struct carried_event *event = event_make(name, keys, values, count);
+	if (!event || !object_add(event)) {
+		event_free(event);
+		return host.api->CreateStatus(ORT_FAIL, "CreateProfilingEvent: out of memory");
+	}
+	event->category = category;
+	event->process_id = process_id;
+	event->thread_id = thread_id;
+	event->timestamp_us = timestamp_us;
+	event->duration_us = duration_us;
+	*out = (OrtProfilingEvent *)event;
+	return NULL;
+}
+
+static void release_event(OrtProfilingEvent *event)
+{
+	if (object_remove(event))
+		event_free((struct carried_event *)event);
+	else if (event)
+		host.ep->ReleaseProfilingEvent(event);
+}
+
+static OrtStatus *event_category(const OrtProfilingEvent *event, OrtProfilingEventCategory *out)
+{
+	const struct carried_event *own = ours(event);
+	if (!own)
+		return host.ep->ProfilingEvent_GetCategory(event, out);
+	*out = own->category;
+	return NULL;
+}
+
+static OrtStatus *event_name(const OrtProfilingEvent *event, const char **out)
+{
+	const struct carried_event *own = ours(event);
+	if (!own)
+		return host.ep->ProfilingEvent_GetName(event, out);
+	*out = own->name;
+	return NULL;
+}
+
+static OrtStatus *event_timestamp_us(const OrtProfilingEvent *event, int64_t *out)
+{
+	const struct carried_event *own = ours(event);
+	if (!own)
+		return host.ep->ProfilingEvent_GetTimestampUs(event, out);
+	*out = own->timestamp_us;
+	return NULL;
+}
+
+static OrtStatus *event_duration_us(const OrtProfilingEvent *event, int64_t *out)
+{
+	const struct carried_event *own = ours(event);
+	if (!own)
+		return host.ep->ProfilingEvent_GetDurationUs(event, out);
+	*out = own->duration_us;
+	return NULL;
+}
+
+static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *key, const char **out)
+{
+	const struct carried_event *own = ours(event);
+	if (!own)
+		return host.ep->ProfilingEvent_GetArgValue(event, key, out);
+	*out = NULL;
+	for (size_t i = 0; key && i < own->count && !*out; i++)
+		if (!strcmp(own->keys[i], key))
+			*out = own->values[i];
+	return NULL;
+}
+
+/* ---- slot 72: adding ---- */
+
+static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *event, const char *const *keys,
+                            const char *const *values, size_t count, OrtProfilingEvent **made)
+{
+	return api->CreateProfilingEvent(event->category, event->process_id, event->thread_id, event->name,
+	                                 event->timestamp_us, event->duration_us, keys, values, count, made);
+}
+
+/* One of ONNX Runtime's: with its own correlation id, or with none where it has none. */
+static OrtStatus *create_real(const struct ort_container *container, const struct carried_event *event,
+                              OrtProfilingEvent **made)
+{
+	char id_text[24];
+	const char **keys = calloc(event->count + 1, 2 * sizeof(char *));
+	if (!keys)
+		return host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
+	const char **values = keys + event->count;
+	size_t count = 0;
+	for (size_t i = 0; i < event->count; i++) {
+		keys[count] = event->keys[i];
+		values[count] = event->values[i];
+		if (!strcmp(keys[count], CORRELATION_KEY)) {
+			uint64_t id = container->ort_id_of(container->user, strtoull(values[count], NULL, 10));
+			snprintf(id_text, sizeof(id_text), "%llu", (unsigned long long)id);
+			values[count] = id_text;
+			count += id != 0;
+		} else {
+			count++;
+		}
+	}
+	OrtStatus *status = create_by(host.ep, event, keys, values, count, made);
+	free(keys);
+	return status;
+}
+
+/* Into the trace: made by the tables of libepprof, whose statuses are not ONNX Runtime's. */
+static OrtStatus *add_to_trace(const struct ort_container *container, const struct carried_event *event)
+{
+	const OrtApi *own_api = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
+	const OrtEpApi *own = own_api->GetEpApi();
+	OrtProfilingEvent *made = NULL;
+	OrtStatus *status = create_by(own, event, (const char *const *)event->keys, (const char *const *)event->values,
+	                              event->count, &made);
+	if (!status) {
+		const OrtProfilingEvent *const events[] = { made };
+		status = own->ProfilingEventsContainer_AddEvents(epp_member_container(container->member), events, 1);
+	}
+	own->ReleaseProfilingEvent(made);
+	if (!status)
+		return NULL;
+	OrtStatus *given = host.api->CreateStatus(ORT_FAIL, own_api->GetErrorMessage(status));
+	own_api->ReleaseStatus(status);
+	return given;
+}
+
+static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfilingEvent *const *events, size_t count)
+{
+	if (!is_ours(to))
+		return host.ep->ProfilingEventsContainer_AddEvents(to, events, count);
+	const struct ort_container *container = (const struct ort_container *)(const void *)to;
+	if (!events || !count)
+		return refuse("ProfilingEventsContainer_AddEvents: no events");
+	/* In one batch: ONNX Runtime copies what it has with each. */
+	OrtProfilingEvent **real = calloc(count, sizeof(*real));
+	OrtStatus *status = real ? NULL
+	                         : host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
+	for (size_t i = 0; i < count && !status; i++) {
+		const struct carried_event *event = ours(events[i]);
+		status = event ? create_real(container, event, &real[i])
+		               : refuse("ProfilingEventsContainer_AddEvents: an event that this library did not make");
+		if (!status)
+			status = add_to_trace(container, event);
+	}
+	if (!status)
+		status = host.ep->ProfilingEventsContainer_AddEvents(container->real,
+		                                                     (const OrtProfilingEvent *const *)real, count);
+	for (size_t i = 0; real && i < count && real[i]; i++)
+		host.ep->ReleaseProfilingEvent(real[i]);
+	free(real);
+	return status;
+}
+
+OrtStatus *ort_container_fill(struct ort_container *container, OrtEpProfilerImpl *profiler)
+{
+	if (!object_add(container))
+		return host.api->CreateStatus(ORT_FAIL, "EndProfiling: out of memory");
+	OrtStatus *status = profiler->EndProfiling(profiler, (OrtProfilingEventsContainer *)container);
+	object_remove(container);
+	return status;
+}
+
+/* ---- the tables ---- */
+
+static const OrtEpApi *get_ep_api(void)
+{
+	return &ep_api_copy.table;
+}
+
+/* Events are made in one batch at the end, for ONNX Runtime's profile: pushing them as they happen is not offered. */
+static OrtExperimentalFnPtr get_experimental_function(const char *name)
+{
+	if (!real_experimental || (name && !strncmp(name, "Epprof", 6)))
+		return NULL;
+	return ((EpprofGetExperimentalFunction_Fn)real_experimental)(name);
+}
+
+static const OrtApi *get_api(uint32_t version)
+{
+	return host.base->GetApi(version) ? &api_copy.table : NULL;
+}
+
+static const char *get_version_string(void)
+{
+	return host.base->GetVersionString();
+}
+
+struct readable {
+	uintptr_t from, to;
+};
+
+static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
+{
+	struct readable *readable = wanted;
+	(void)bytes;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+		if (segment->p_type == PT_LOAD && readable->from >= begin && readable->from < begin + segment->p_memsz)
+			readable->to = begin + segment->p_memsz;
+	}
+	return readable->to != 0;
+}
+
+/* Copies `known` slots, or up to `most` if there may be more. */
+static void copy_slots(epp_ort_slot *copy, const void *table, size_t known, size_t most)
+{
+	struct readable readable = { .from = (uintptr_t)table };
+	size_t count = host.version > EPPROF_ORT_API_VERSION ? most : known;
+	dl_iterate_phdr(find_segment, &readable);
+	size_t there = readable.to ? (readable.to - readable.from) / sizeof(*copy) : known;
+	memcpy(copy, table, (count < there ? count : there) * sizeof(*copy));
+}
+
+const OrtApiBase *ort_copies_base(const struct ort_host *of)
+{
+	static const OrtApiBase base = { get_api, get_version_string };
+	if (host.base)
+		return host.base == of->base ? &base : NULL;
+	host = *of;
+	copy_slots(api_copy.slots, host.api, EPPROF_ORT_API_SLOTS, API_SLOTS_MAX);
+	copy_slots(ep_api_copy.slots, host.ep, EPPROF_ORT_EP_API_SLOTS, EP_API_SLOTS_MAX);
+	api_copy.table.GetEpApi = get_ep_api;
+	if (host.version >= EPPROF_ORT_EXPERIMENTAL_VERSION) {
+		real_experimental = api_copy.slots[EPPROF_ORT_EXPERIMENTAL_SLOT];
+		api_copy.table.GetExperimentalFunction = get_experimental_function;
+	}
+	ep_api_copy.table.CreateProfilingEvent = create_event;
+	ep_api_copy.table.ReleaseProfilingEvent = release_event;
+	ep_api_copy.table.ProfilingEvent_GetCategory = event_category;
+	ep_api_copy.table.ProfilingEvent_GetName = event_name;
+	ep_api_copy.table.ProfilingEvent_GetTimestampUs = event_timestamp_us;
+	ep_api_copy.table.ProfilingEvent_GetDurationUs = event_duration_us;
+	ep_api_copy.table.ProfilingEvent_GetArgValue = event_arg_value;
+	ep_api_copy.table.ProfilingEventsContainer_AddEvents = add_events;
+	return &base;
+}

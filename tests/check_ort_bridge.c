@@ -1,0 +1,542 @@
+/* The collector for ONNX Runtime, bridges/ort*.c, driven by a host of the test's own: how events are paired, what is kept of
+ * them, what a table of an older version lacks, and the profilers that it carries.  In ONNX Runtime itself:
+ * tests/interop/check_collector*.py.
+ *
+ * Each test records in a process of its own, whose environment names the trace, and looks at that afterwards. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/ort_event.h"
+#include "epprof/plugin.h"
+#include "recording.h"
+
+#define SLOTS_OF_26 422u /* at most: what stands there is not OrtApi's any more */
+
+struct host {
+	OrtHardwareDevice *cpu;
+	OrtEpFactory *factory;
+	OrtEp *ep;
+	ReleaseEpApiFactoryFn release_factory;
+	const char *error; /* of CreateEpFactories */
+};
+
+static const char *version_text = "1.29.0";
+static uint32_t version_asked;
+static unsigned logged_count;
+static union {
+	epp_ort_slot slots[EPPROF_ORT_API_SLOTS];
+	OrtApi table;
+} api;
+static const OrtEpApi *ep_api;
+
+/* ---- the host ---- */
+
+static const char *get_version_string(void)
+{
+	return version_text;
+}
+
+static const OrtApi *get_api(uint32_t version)
+{
+	uint32_t own = (uint32_t)strtoul(version_text + 2, NULL, 10);
+	if (version > own)
+		return NULL;
+	version_asked = version;
+	return &api.table;
+}
+
+static void a_slot_that_is_none(void)
+{
+	_exit(99);
+}
+
+static OrtStatus *log_message(const OrtLogger *logger, OrtLoggingLevel level, const char *message, const char *file,
+                              int line, const char *function)
+{
+	(void)logger, (void)level, (void)file, (void)line, (void)function;
+	logged_count += strstr(message, "EPPROF_OUTPUT is not set") != NULL;
+	return NULL;
+}
+
+static void make_tables(void)
+{
+	memcpy(&api, epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION), sizeof(api));
+	ep_api = api.table.GetEpApi();
+	api.table.Logger_LogMessage = log_message;
+	for (uint32_t slot = SLOTS_OF_26; slot < EPPROF_ORT_API_SLOTS && !strcmp(version_text, "1.26.0"); slot++)
+		api.slots[slot] = a_slot_that_is_none;
+}
+
+/* As ONNX Runtime does it. */
+static struct host host_open(void)
+{
+	static const OrtApiBase base = { get_api, get_version_string };
+	static char error[512];
+	CreateEpApiFactoriesFn create;
+	struct host host = { 0 };
+	make_tables();
+	void *library = dlopen(CHECK_BUILD "/libepprof_ort.so", RTLD_NOW | RTLD_LOCAL);
+	ck_assert_msg(library != NULL, "%s", dlerror());
+	*(void **)&create = dlsym(library, "CreateEpFactories");
+	*(void **)&host.release_factory = dlsym(library, "ReleaseEpFactory");
+	size_t count = 7;
+	OrtStatus *status = create("epprof", &base, (const OrtLogger *)&base, &host.factory, 1, &count);
+	if (status) {
+		snprintf(error, sizeof(error), "%s", api.table.GetErrorMessage(status));
+		api.table.ReleaseStatus(status);
+		host.error = error;
+		ck_assert_uint_eq(count, 0);
+		return host;
+	}
+	ck_assert_uint_eq(count, 1);
+	OrtEpDevice *ep_device;
+	ck_assert_ptr_null(ep_api->CreateHardwareDevice(OrtHardwareDeviceType_CPU, 0, 0, "cpu", NULL, &host.cpu));
+	const OrtHardwareDevice *device = host.cpu;
+	status = host.factory->GetSupportedDevices(host.factory, &device, 1, &ep_device, 1, &count);
+	ck_assert_msg(!status, "%s", api.table.GetErrorMessage(status));
+	ck_assert_uint_eq(count, 1);
+	ep_api->ReleaseEpDevice(ep_device);
+	OrtSessionOptions *options;
+	ck_assert_ptr_null(api.table.CreateSessionOptions(&options));
+	const OrtLogger *logger = (const OrtLogger *)&base;
+	ck_assert_ptr_null(host.factory->CreateEp(host.factory, &device, NULL, 1, options, logger, &host.ep));
+	api.table.ReleaseSessionOptions(options);
+	return host;
+}
+
+static void host_close(struct host *host)
+{
+	host->factory->ReleaseEp(host->factory, host->ep);
+	ck_assert_ptr_null(host->release_factory(host->factory));
+	ep_api->ReleaseHardwareDevice(host->cpu);
+}
+
+static OrtEpProfilerImpl *profiler_of(struct host *host)
+{
+	OrtEpProfilerImpl *profiler;
+	ck_assert_ptr_null(host->ep->CreateProfiler(host->ep, &profiler));
+	return profiler;
+}
+
+static OrtEpProfilerImpl *started(struct host *host)
+{
+	OrtEpProfilerImpl *profiler = profiler_of(host);
+	ck_assert_ptr_null(profiler->StartProfiling(profiler, 440000));
+	return profiler;
+}
+
+static uint64_t added_count;
+static char added_names[4096];
+
+static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProfilingEvent *const *events, size_t count)
+{
+	ck_assert_ptr_nonnull(self);
+	added_count += count;
+	for (size_t i = 0; i < count; i++) {
+		char *id = (char *)(uintptr_t)ort_event_arg((OrtProfilingEvent *)(uintptr_t)events[i],
+		                                            "ort_correlation_id");
+		size_t used = strlen(added_names);
+		snprintf(added_names + used, sizeof(added_names) - used, "%s@%s;", ort_event_name(events[i]),
+		         id ? id : "none");
+	}
+	return NULL;
+}
+
+static void ended(OrtEpProfilerImpl *profiler)
+{
+	struct OrtProfilingEventsContainer container = { container_add, NULL };
+	ck_assert_ptr_null(profiler->EndProfiling(profiler, &container));
+	profiler->Release(profiler);
+}
+
+static void begin(OrtEpProfilerImpl *profiler, uint64_t id)
+{
+	ck_assert_ptr_null(profiler->StartEvent(profiler, id));
+}
+
+/* An event that took 7 us, with these args. */
+static void end_with(OrtEpProfilerImpl *profiler, uint64_t id, const char *name, const char *const *keys,
+                     const char *const *values, size_t count)
+{
+	OrtProfilingEvent *event;
+	ck_assert_ptr_null(ep_api->CreateProfilingEvent(OrtProfilingEventCategory_NODE, 1, 2, name, (int64_t)id - 1000,
+	                                                7, keys, values, count, &event));
+	ck_assert_ptr_null(profiler->StopEvent(profiler, id, event));
+	ep_api->ReleaseProfilingEvent(event);
+}
+
+static void end(OrtEpProfilerImpl *profiler, uint64_t id, const char *name)
+{
+	end_with(profiler, id, name, NULL, NULL, 0);
+}
+
+/* ---- a process that records ---- */
+
+static char *trace_path;
+
+static struct trace_scan *recorded(void (*record)(void), const char *carried)
+{
+	static unsigned number;
+	trace_path = check_path("bridge-%u.epp", number++);
+	pid_t pid = fork();
+	if (!pid) {
+		setenv("EPPROF_OUTPUT", trace_path, 1);
+		setenv("EPPROF_PROFILERS", carried ? carried : "", 1);
+		record();
+		exit(0);
+	}
+	int result;
+	waitpid(pid, &result, 0);
+	ck_assert_int_eq(result, 0);
+	struct trace_scan *scan = trace_scan_file(trace_path);
+	const char *wrong = scan_balance(scan);
+	ck_assert_msg(!wrong, "%s", wrong);
+	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
+	return scan;
+}
+
+static const struct scan_record *named(const struct trace_scan *scan, const char *name)
+{
+	for (size_t i = 0; i < scan->records_count; i++)
+		if (scan_name_is(scan, scan->records[i].name, name))
+			return &scan->records[i];
+	ck_abort_msg("no event %s", name);
+	return NULL;
+}
+
+static size_t unended_count(const struct trace_scan *scan)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < scan->records_count; i++)
+		count += EPF_BITS_KIND(scan->records[i].bits) == EPF_EVENT &&
+		         (EPF_BITS_FLAGS(scan->records[i].bits) & EPF_FLAG_UNENDED);
+	return count;
+}
+
+/* ---- pairing ---- */
+
+static void record_equal_ids(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	for (int i = 0; i < 3; i++)
+		begin(profiler, 5000);
+	end(profiler, 5000, "inner");
+	end(profiler, 5000, "middle");
+	end(profiler, 5000, "outer");
+	end(profiler, 5000, "never begun");
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(equal_ids_are_paired_by_the_stack)
+{
+	struct trace_scan *scan = recorded(record_equal_ids, NULL);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 3);
+	ck_assert_uint_eq(scan->records_count, 3);
+	ck_assert_uint_gt(named(scan, "inner")->id, named(scan, "middle")->id);
+	ck_assert_uint_gt(named(scan, "middle")->id, named(scan, "outer")->id);
+	ck_assert_uint_eq(unended_count(scan), 0);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static void record_two_that_cross(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *a = started(&host), *b = started(&host);
+	begin(a, 5000);
+	begin(b, 5000);
+	begin(b, 5001);
+	end(b, 5001, "inside b");
+	end(a, 5000, "a");
+	end(b, 5000, "b");
+	/* An inner one that never ended goes with its outer one. */
+	begin(a, 6000);
+	begin(a, 6001);
+	end(a, 6000, "outer of one that never ends");
+	end(a, 6001, "too late");
+	ended(b);
+	ended(a);
+	host_close(&host);
+}
+
+START_TEST(two_collectors_on_one_thread)
+{
+	struct trace_scan *scan = recorded(record_two_that_cross, NULL);
+	named(scan, "a");
+	named(scan, "inside b");
+	named(scan, "outer of one that never ends");
+	/* b's outer event, which a's end closed, has its name and its end in a record of its own. */
+	ck_assert_uint_eq(EPF_BITS_KIND(named(scan, "b")->bits), EPF_ORPHAN_END);
+	ck_assert_uint_eq(unended_count(scan), 2);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 5);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static void *nest(void *argument)
+{
+	OrtEpProfilerImpl *profiler = argument;
+	for (uint64_t i = 0; i < 1000; i++) {
+		for (uint64_t depth = 0; depth < 5; depth++)
+			begin(profiler, 5000 + depth / 2);
+		for (uint64_t depth = 5; depth-- > 0;)
+			end(profiler, 5000 + depth / 2, "nested");
+	}
+	return NULL;
+}
+
+static void record_threads(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++)
+		threads[i] = recording_thread(nest, profiler);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(each_thread_has_a_stack)
+{
+	struct trace_scan *scan = recorded(record_threads, NULL);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 4 * 5 * 1000);
+	ck_assert_uint_eq(unended_count(scan), 0);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static void record_deep(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	for (uint64_t depth = 0; depth < 200; depth++)
+		begin(profiler, depth);
+	for (uint64_t depth = 200; depth-- > 0;)
+		end(profiler, depth, "deep");
+	begin(profiler, 1);
+	end(profiler, 1, "after");
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(deeper_than_there_is_room)
+{
+	struct trace_scan *scan = recorded(record_deep, NULL);
+	/* 64 of 200 were recorded; the outermost of them were forgotten here and end with what comes next, or with the run. */
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 64);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- what is kept ---- */
+
+static const char *const keys[] = { "op_name",         "node_index",     "output_size",
+	                            "activation_size", "parameter_size", "input_type_shape",
+	                            "unknown_key",     "provider",       "mem_bytes_in_use" };
+static const char *const values[] = { "Re\"lu\xff",        "17", "007", "-0",  "123456789012345678901",
+	                              "[{\"float\":[3]}]", "x",  "",    "4096" };
+
+static void record_args(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	begin(profiler, 5000);
+	end_with(profiler, 5000, "tab\there \xff", keys, values, 9);
+	/* What it cannot read is an event all the same. */
+	begin(profiler, 5001);
+	OrtProfilingEvent bad = { .category = 9, .name = "bad" };
+	OrtStatus *status = profiler->StopEvent(profiler, 5001, &bad);
+	api.table.ReleaseStatus(status);
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(args_and_times)
+{
+	struct trace_scan *scan = recorded(record_args, NULL);
+	const struct scan_record *record = named(scan, "tab\there \xff");
+	ck_assert_uint_eq(EPF_BITS_CATEGORY(record->bits), EPP_NODE);
+	/* Three times, and all but the unknown key and what this version does not have. */
+	ck_assert_uint_eq(record->args_count, 3 + 7);
+	ck_assert_uint_eq(record->args[0].value, 4000);
+	ck_assert_uint_eq(record->args[1].value, 7);
+	ck_assert_uint_eq(record->args[2].value, 1000);
+	/* op_name, provider, node_index, activation_size, parameter_size, output_size, shape: as they are asked for. */
+	static const unsigned types[] = { EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_I64, EPP_ARG_TEXT,
+		                          EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_TEXT };
+	for (unsigned i = 0; i < 7; i++)
+		ck_assert_uint_eq(record->args[3 + i].type, types[i]);
+	ck_assert_uint_eq(record->args[5].value, 17);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- hosts ---- */
+
+static void record_run_by_run(void)
+{
+	struct host host = host_open();
+	for (uint64_t i = 0; i < 50; i++) {
+		OrtEpProfilerImpl *profiler = started(&host);
+		begin(profiler, i);
+		end(profiler, i, "model_run");
+		ended(profiler);
+	}
+	/* One that is not started, as in a session that is not profiled. */
+	OrtEpProfilerImpl *profiler = profiler_of(&host);
+	profiler->Release(profiler);
+	/* One that is released without an end. */
+	profiler = started(&host);
+	begin(profiler, 1);
+	profiler->Release(profiler);
+	host_close(&host);
+}
+
+START_TEST(a_profiler_for_each_run)
+{
+	struct trace_scan *scan = recorded(record_run_by_run, NULL);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 51);
+	ck_assert_uint_eq(unended_count(scan), 1);
+	ck_assert_str_eq(scan->producers[0].label, "onnxruntime");
+	ck_assert_str_eq(scan->producers[1].label, "");
+	trace_scan_free(scan);
+}
+END_TEST
+
+static void record_in_an_older_host(void)
+{
+	version_text = "1.26.0";
+	record_equal_ids();
+	if (version_asked != 26)
+		_exit(1);
+}
+
+START_TEST(an_older_host)
+{
+	struct trace_scan *scan = recorded(record_in_an_older_host, CHECK_BUILD "/libsample_ort_ep.so");
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 3);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static void record_in_a_newer_host(void)
+{
+	version_text = "1.99.3";
+	record_equal_ids();
+	if (version_asked != EPPROF_ORT_API_VERSION)
+		_exit(1);
+}
+
+START_TEST(a_newer_host)
+{
+	trace_scan_free(recorded(record_in_a_newer_host, NULL));
+}
+END_TEST
+
+static void refuse_too_old_a_host(void)
+{
+	version_text = "1.24.4";
+	struct host host = host_open();
+	if (!host.error || !strstr(host.error, "1.25"))
+		_exit(1);
+}
+
+static void refuse_libraries(void)
+{
+	static const char *const lists[] = { "/no/such.so", CHECK_BUILD "/libepprof.so",
+		                             CHECK_BUILD "/libsample_ort_ep.so:/no/such.so" };
+	for (size_t i = 0; i < 3; i++) {
+		setenv("EPPROF_PROFILERS", lists[i], 1);
+		struct host host = host_open();
+		if (!host.error || !strstr(host.error, "EPPROF_PROFILERS: "))
+			_exit(2);
+	}
+}
+
+START_TEST(what_is_refused)
+{
+	trace_scan_free(recorded(refuse_too_old_a_host, NULL));
+	trace_scan_free(recorded(refuse_libraries, NULL));
+}
+END_TEST
+
+static void do_nothing(void)
+{
+	unsetenv("EPPROF_OUTPUT");
+	for (int i = 0; i < 2; i++) {
+		struct host host = host_open();
+		if (profiler_of(&host))
+			_exit(3);
+		host_close(&host);
+	}
+	_exit(logged_count == 1 ? 0 : 4);
+}
+
+START_TEST(without_an_output)
+{
+	pid_t pid = fork();
+	if (!pid)
+		do_nothing();
+	int result;
+	waitpid(pid, &result, 0);
+	ck_assert_int_eq(result, 0);
+}
+END_TEST
+
+/* ---- carried profilers ---- */
+
+static void record_carried(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	begin(profiler, 5000);
+	begin(profiler, 5000);
+	end(profiler, 5000, "in \"ner\xff");
+	end(profiler, 5000, "outer");
+	ended(profiler);
+	host_close(&host);
+	/* ONNX Runtime's ids in its own profile. */
+	if (strcmp(added_names, "kernel of in \"ner\xff@5000;kernel of outer@5000;") != 0)
+		_exit(5);
+}
+
+START_TEST(carried_events_go_into_both)
+{
+	struct trace_scan *scan = recorded(record_carried, ":" CHECK_BUILD "/tests/plugins/plain_ep.so:");
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 2);
+	/* The trace's ids in the trace, which tell them apart. */
+	ck_assert_uint_eq(scan_arg(named(scan, "kernel of outer"), EPF_NAME_PARENT)->value, named(scan, "outer")->id);
+	ck_assert_uint_eq(scan_arg(named(scan, "kernel of in \"ner\xff"), EPF_NAME_PARENT)->value,
+	                  named(scan, "in \"ner\xff")->id);
+	ck_assert_uint_eq(scan->producers[1].emitted, 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static Suite *ort_bridge_suite(void)
+{
+	Suite *suite = suite_create("ort_bridge");
+	TCase *tcase = tcase_create("ort_bridge");
+	tcase_add_test(tcase, equal_ids_are_paired_by_the_stack);
+	tcase_add_test(tcase, two_collectors_on_one_thread);
+	tcase_add_test(tcase, each_thread_has_a_stack);
+	tcase_add_test(tcase, deeper_than_there_is_room);
+	tcase_add_test(tcase, args_and_times);
+	tcase_add_test(tcase, a_profiler_for_each_run);
+	tcase_add_test(tcase, an_older_host);
+	tcase_add_test(tcase, a_newer_host);
+	tcase_add_test(tcase, what_is_refused);
+	tcase_add_test(tcase, without_an_output);
+	tcase_add_test(tcase, carried_events_go_into_both);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(ort_bridge_suite)

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Execution providers that are carried beside the collector, by EPPROF_PROFILERS: their events in the trace and in ONNX
+Runtime's own profile, whatever they say."""
+import collections
+import json
+import unittest
+
+import interop
+
+interop.in_each_environment()
+from check_collector import Recorded, converted, epprof
+
+RUNS = 100
+
+
+def shape(event):
+    """What an event of a provider says of itself, without its place in time and in the profile."""
+    args = {key: value for key, value in event["args"].items() if key not in
+            ("ort_correlation_id", "placement", "start_error_ns", "end_error_ns", "stream")}
+    return json.dumps([event["name"], event["dur"], args], sort_keys=True)
+
+
+def ledger_of(trace):
+    """The totals with which the export ends."""
+    converted(trace, "ort")
+    with open(f"{trace}.ort.json", encoding="utf-8") as file:
+        return json.load(file)[-1]["args"]
+
+
+class Carried(unittest.TestCase):
+    def check_ledger(self, trace, count):
+        ledger = ledger_of(trace)
+        self.assertEqual((ledger["balanced"], ledger["lost"]), ("true", "0"))
+        self.assertEqual((ledger["correlated"], ledger["inferred"], ledger["uncorrelated"]), (str(count), "0", "0"))
+
+    def test_the_sample_s_kernels_in_trace_and_profile(self):
+        recorded = Recorded("provider:sample,collector", EPPROF_PROFILERS=interop.library("libsample_ort_ep"))
+        own = [event for events in recorded.own() for event in events]
+        kernels = [event for event in own if event["cat"] == "Kernel"]
+        # Once by the provider that computes, once by the same that is carried and sees its device.
+        count = RUNS * 12
+        self.assertEqual(len(kernels), 2 * count)
+        in_trace = [event for event in converted(recorded.trace, "ort") if event["cat"] == "Kernel"]
+        self.assertEqual(len(in_trace), count)
+        self.check_ledger(recorded.trace, count)
+        # ONNX Runtime's ids in its profile, each that of a node's event.
+        nodes = {event["ts"] for event in own if event["cat"] == "Node"}
+        began = {int(event["args"]["ort_correlation_id"]) for event in kernels}
+        epoch = min(began) - min(nodes)
+        self.assertLessEqual({began_us - epoch for began_us in began}, nodes)
+        names = collections.Counter(event["name"] for event in kernels)
+        self.assertEqual(names, collections.Counter({name: 2 * number for name, number in
+                                                     collections.Counter(event["name"] for event in in_trace).items()}))
+
+    def test_what_it_says_in_both(self):
+        """A library that knows nothing of epprof, and adds an event for each that it was shown."""
+        recorded = Recorded("branches_once", EPPROF_PROFILERS=":" + interop.library("tests/plugins/plain_ep") + ":")
+        own = [event for events in recorded.own() for event in events]
+        kernels = [event for event in own if event["cat"] == "Kernel"]
+        hosts = [event for event in own if event["cat"] != "Kernel"]
+        self.assertEqual(sorted((f"kernel of {event['name']}", event["ts"], event["dur"]) for event in hosts),
+                         sorted((event["name"], event["ts"], event["dur"]) for event in kernels))
+        for event in kernels:
+            self.assertIn("ort_correlation_id", event["args"])
+        in_trace = [event for event in converted(recorded.trace, "ort") if event["cat"] == "Kernel"]
+        self.assertEqual(collections.Counter(map(shape, in_trace)), collections.Counter(map(shape, kernels)))
+        self.check_ledger(recorded.trace, len(kernels))
+        # ONNX Runtime's microseconds count from its profile's beginning, the trace's from its own: they were moved rightly.
+        def place(event):
+            return event["name"], event["ts"]
+
+        for ours, theirs in zip(sorted(in_trace, key=place), sorted(kernels, key=place)):
+            self.assertEqual(ours["name"], theirs["name"])
+            self.assertAlmostEqual(ours["ts"], theirs["ts"], delta=int(ours["args"]["start_error_ns"]) / 1000 + 2)
+
+    def test_names_and_args_that_break_json(self):
+        recorded = Recorded("hostile", EPPROF_PROFILERS=interop.library("tests/plugins/plain_ep"))
+        with self.assertRaises(ValueError):
+            list(recorded.own())
+        in_trace = [event for event in converted(recorded.trace, "ort") if event["cat"] == "Kernel"]
+        self.assertEqual(len(in_trace), 3 + 5)
+        self.assertIn("kernel of bad\ufffd\ufffdME_kernel_time", [event["name"] for event in in_trace])
+        self.assertIn("kernel of tab\there_kernel_time", [event["args"]["of"] for event in in_trace])
+        converted(recorded.trace, "chrome")
+        imported = f"{recorded.prefix}.imported.epp"
+        epprof("import", "--force", "-o", imported, recorded.profiles[0])
+        epprof("validate", imported)
+        again = [event for event in converted(imported, "ort") if event["cat"] == "Kernel"]
+        self.assertEqual(sorted((event["name"], event["dur"]) for event in again),
+                         sorted((event["name"], event["dur"]) for event in in_trace))
+
+    def test_libraries_that_are_none(self):
+        for path, reason in (("/no/such/libfoo.so", "libfoo.so"), (interop.library("libepprof"), "no symbol 'CreateEpFactories'")):
+            with self.assertRaisesRegex(AssertionError, f"EPPROF_PROFILERS: .*{reason}"):
+                Recorded("hostile", EPPROF_PROFILERS=path)
+
+
+if __name__ == "__main__":
+    interop.main()
