@@ -57,6 +57,15 @@ int cli_choice(const struct cli_command *command, const char *option, const char
 bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
 bool cli_number(const struct cli_command *command, const char *option, long long low, long long high, long long *number);
 
+bool cli_is_same_file(const char *a, const char *b);
+
+/* ---- signals.c: Ctrl-C ---- */
+
+/* The signal that asks the command to stop; 0 as long as none does. */
+extern volatile int cli_signal;
+/* From here on the first SIGINT, SIGTERM or SIGHUP goes there; a second one kills. */
+void cli_catch_signals(void);
+
 /* ---- output.c: what is printed ---- */
 
 /* Prints a status as "epprof: MESSAGE" and releases it.  Return CLI_UNREADABLE and CLI_FAILURE. */
