@@ -61,7 +61,7 @@ SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildca
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
 TEST_PROGRAMS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
-TEST_LIBRARIES := $(TEST_PLUGINS:tests/plugins/%.c=$(BUILD)/tests/plugins/%.so)
+TEST_LIBRARIES := $(TEST_PLUGINS:tests/plugins/%.c=$(BUILD)/tests/plugins/%.so) $(BUILD)/tests/fake_ort.so
 BENCH := $(if $(BENCHES),$(BUILD)/bench/bench)
 
 # ---- flags ----
@@ -83,6 +83,7 @@ FLAGS_bridges := -D_GNU_SOURCE -Iapi
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_tests := -D_GNU_SOURCE -Iapi -Iruntime -I. -DCHECK_BUILD='"$(abspath $(BUILD))"' -DCHECK_SOURCE='"$(CURDIR)"'
 FLAGS_tests/plugins := -D_GNU_SOURCE -Iapi
+FLAGS_tests/fake_ort := -D_GNU_SOURCE -Iapi
 flags = $(FLAGS_$(patsubst runtime/%,runtime,$(patsubst %/,%,$(dir $(1)))))
 
 BASE_LIBS := -lbsd -lpthread -ldl
@@ -198,6 +199,12 @@ $(BUILD)/tests/plugins/%.so: $(O)/tests/plugins/%.o $(LIBKIT)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+# It finds libepprof in the command that opens it.
+$(BUILD)/tests/fake_ort.so: $(call objects,$(call sources,tests/fake_ort))
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 $(TEST_PROGRAMS): $(BUILD)/tests/%: $(O)/tests/%.o $(BUILD)/tests/libeverything.a
 	$(call say,LD)

@@ -24,7 +24,14 @@ struct cli_command {
 	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns an enum cli_exit */
 };
 
-extern const struct cli_command cli_info, cli_summary, cli_convert, cli_validate, cli_tail, cli_import, cli_recover;
+extern const struct cli_command cli_info;
+extern const struct cli_command cli_summary;
+extern const struct cli_command cli_convert;
+extern const struct cli_command cli_validate;
+extern const struct cli_command cli_tail;
+extern const struct cli_command cli_import;
+extern const struct cli_command cli_recover;
+extern const struct cli_command cli_run;
 
 /* ---- options.c: command lines ---- */
 
@@ -56,6 +63,15 @@ int cli_choice(const struct cli_command *command, const char *option, const char
 /* optarg as a time ("250us", "1.5ms", "2s"), or a number from `low` to `high`; false: a mistake was explained. */
 bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
 bool cli_number(const struct cli_command *command, const char *option, long long low, long long high, long long *number);
+
+bool cli_is_same_file(const char *a, const char *b);
+
+/* ---- signals.c: Ctrl-C ---- */
+
+/* The signal that asks the command to stop; 0 as long as none does. */
+extern volatile int cli_signal;
+/* From here on the first SIGINT, SIGTERM or SIGHUP goes there; a second one kills. */
+void cli_catch_signals(void);
 
 /* ---- output.c: what is printed ---- */
 

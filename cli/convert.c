@@ -54,41 +54,12 @@ static const char *format_of(const char *path)
 	return "chrome";
 }
 
-/* ---- Ctrl-C ---- */
-
-static volatile int cancelled;
-
-static void cancel(int signal_number)
-{
-	cancelled = signal_number;
-}
-
-/* The first signal ends the export, which removes what it wrote; a second one kills. */
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = cancel, .sa_flags = (int)SA_RESETHAND }, before;
-
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-	}
-}
-
 /* ---- the conversion ---- */
 
 static void print_receipt(void *user, const char *text)
 {
 	*(bool *)user = true;
 	fprintf(stderr, "epprof: %s\n", text);
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat a_stat, b_stat;
-
-	return stat(a, &a_stat) == 0 && stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
-	       a_stat.st_ino == b_stat.st_ino;
 }
 
 /* An error of the trace, not of the output. */
@@ -107,9 +78,9 @@ static int explain_failure(epp_status *status)
 {
 	epp_code code = epp_status_code(status);
 
-	if (cancelled) {
+	if (cli_signal) {
 		epp_status_release(status);
-		raise(cancelled);
+		raise(cli_signal);
 		return CLI_FAILURE;
 	}
 	if (is_of_trace(code))
@@ -135,7 +106,7 @@ static int convert(const struct conversion *conversion)
 {
 	const epp_export_options options = { .struct_size = sizeof options,
 		                             .timeline = &conversion->window,
-		                             .cancel = &cancelled };
+		                             .cancel = &cli_signal };
 	const char *output = conversion->output;
 	char size[CLI_NUMBER_BYTES];
 	bool left_out = false;
@@ -145,7 +116,7 @@ static int convert(const struct conversion *conversion)
 
 	if (!cli_open(conversion->input, &trace))
 		return CLI_UNREADABLE;
-	catch_signals();
+	cli_catch_signals();
 	epp_status *status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
 	                                     print_receipt, &left_out);
 	if (status)
@@ -198,7 +169,7 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_convert, "where to?  -o FILE, or -o - for standard output");
 	if (to_ns <= from_ns)
 		return cli_misuse(&cli_convert, "--to must lie behind --from");
-	if (is_same_file(conversion.input, conversion.output))
+	if (cli_is_same_file(conversion.input, conversion.output))
 		return cli_misuse(&cli_convert, "'%s' is the trace itself", conversion.output);
 	if (has_window) {
 		conversion.window.from_ns = from_ns;

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -42,41 +41,12 @@ static const char *choose_format(void)
 	return index < 0 ? NULL : names[index];
 }
 
-/* ---- Ctrl-C ---- */
-
-static volatile int cancelled;
-
-static void cancel(int signal_number)
-{
-	cancelled = signal_number;
-}
-
-/* The first signal ends the import, which removes what it wrote; a second one kills. */
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = cancel, .sa_flags = (int)SA_RESETHAND }, before;
-
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-	}
-}
-
 /* ---- the import ---- */
 
 static void print_receipt(void *user, const char *text)
 {
 	(void)user;
 	fprintf(stderr, "epprof: %s\n", text);
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat a_stat, b_stat;
-
-	return stat(a, &a_stat) == 0 && stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
-	       a_stat.st_ino == b_stat.st_ino;
 }
 
 static void print_counts(const char *output, const epp_import_counts *counts)
@@ -95,11 +65,11 @@ static int import(const char *input, const char *output, const epp_import_option
 {
 	epp_import_counts counts;
 
-	catch_signals();
+	cli_catch_signals();
 	epp_status *status = epp_import_file(input, output, options, print_receipt, NULL, &counts);
-	if (cancelled) {
+	if (cli_signal) {
 		epp_status_release(status);
-		raise(cancelled);
+		raise(cli_signal);
 		return CLI_FAILURE;
 	}
 	if (!status) {
@@ -125,7 +95,7 @@ static int run(int argc, char **argv)
 		                               { "force", no_argument, NULL, '!' },
 		                               { 0 } };
 	struct cli_options options = { &cli_import, argc, argv, "o:t:", longs, CLI_OK };
-	epp_import_options import_options = { .struct_size = sizeof import_options, .cancel = &cancelled };
+	epp_import_options import_options = { .struct_size = sizeof import_options, .cancel = &cli_signal };
 	const char *output = NULL;
 	int option;
 
@@ -147,7 +117,7 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_import, "where to?  -o FILE.epp");
 	if (strcmp(output, "-") == 0)
 		return cli_misuse(&cli_import, "a trace is not written in one go, so not to standard output");
-	if (is_same_file(input, output))
+	if (cli_is_same_file(input, output))
 		return cli_misuse(&cli_import, "'%s' is the input itself", output);
 	return import(input, output, &import_options);
 }

@@ -9,8 +9,16 @@
 #include "cli.h"
 #include "epprof/epprof.h"
 
-static const struct cli_command *const commands[] = { &cli_info, &cli_summary, &cli_convert, &cli_validate,
-	                                              &cli_tail, &cli_import,  &cli_recover };
+static const struct cli_command *const commands[] = {
+	&cli_info,
+	&cli_summary,
+	&cli_convert,
+	&cli_validate,
+	&cli_tail,
+	&cli_import,
+	&cli_recover,
+	&cli_run,
+};
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 
 static int print_help(FILE *file)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
@@ -220,4 +221,12 @@ bool cli_number(const struct cli_command *command, const char *option, long long
 	if (problem)
 		cli_misuse(command, "%s '%s': the number is %s (%lld to %lld)", option, optarg, problem, low, high);
 	return !problem;
+}
+
+bool cli_is_same_file(const char *a, const char *b)
+{
+	struct stat a_stat, b_stat;
+
+	return stat(a, &a_stat) == 0 && stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
+	       a_stat.st_ino == b_stat.st_ino;
 }

@@ -61,6 +61,36 @@ static int compare_lines(const void *a, const void *b, void *context)
 	return strcmp(left->name, right->name);
 }
 
+/* ---- of one trace ---- */
+
+int summary_open(struct summary *summary, const char *path, int sort)
+{
+	memset(summary, 0, sizeof *summary);
+	if (!cli_open(path, &summary->trace))
+		return CLI_UNREADABLE;
+	epp_status *status = tally_trace(&summary->tally, summary->trace);
+	if (!status)
+		status = accounts_add_up(&summary->accounts, summary->trace);
+	if (status) {
+		summary_close(summary);
+		return cli_unreadable(epp_status_prefix(status, "%s", path));
+	}
+	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
+		struct tally_table *table = &summary->tally.tables[kind];
+		if (table->lines_count)
+			qsort_r(table->lines, table->lines_count, sizeof *table->lines, compare_lines,
+			        &(enum sort){ (enum sort)sort });
+	}
+	summary->path = path;
+	return CLI_OK;
+}
+
+void summary_close(struct summary *summary)
+{
+	tally_deinit(&summary->tally);
+	epp_trace_close(summary->trace);
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -73,7 +103,7 @@ static int run(int argc, char **argv)
 	static const char *const formats[] = { "text", "csv", "json", NULL };
 	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };
 	int option, by = -1, format = 0, sort = 0;
-	struct summary summary = { 0 };
+	struct summary summary;
 	bool strict = false;
 	long long top = -1;
 
@@ -93,25 +123,11 @@ static int run(int argc, char **argv)
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
-	if (!cli_open(path, &summary.trace))
-		return CLI_UNREADABLE;
-
-	int code = CLI_OK;
-	epp_status *status = tally_trace(&summary.tally, summary.trace);
-	if (!status)
-		status = accounts_add_up(&summary.accounts, summary.trace);
-	if (status) {
-		code = cli_unreadable(epp_status_prefix(status, "%s", path));
-		goto out;
-	}
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
-		struct tally_table *table = &summary.tally.tables[kind];
-		if (table->lines_count)
-			qsort_r(table->lines, table->lines_count, sizeof *table->lines, compare_lines,
-			        &(enum sort){ (enum sort)sort });
+	int code = summary_open(&summary, path, sort);
+	if (code != CLI_OK)
+		return code;
+	for (unsigned kind = 0; kind < TALLY_KINDS; kind++)
 		summary.shown[kind] = by < 0 || by == (int)kind;
-	}
-	summary.path = path;
 	summary.top = top > 0 ? (size_t)top : top < 0 && format == 0 ? 20 : SIZE_MAX;
 	if (format == 0)
 		summary_print_text(&summary);
@@ -121,9 +137,7 @@ static int run(int argc, char **argv)
 		summary_print_json(&summary);
 	if (strict)
 		code = accounts_strict(&summary.accounts);
-out:
-	tally_deinit(&summary.tally);
-	epp_trace_close(summary.trace);
+	summary_close(&summary);
 	return code;
 }
 

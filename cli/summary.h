@@ -14,6 +14,11 @@ struct summary {
 	size_t top; /* lines a table */
 };
 
+/* Adds up a trace, or explains why not; `sort` is the number of a column in the list of --sort, 0 for total.  Nothing is
+ * shown yet.  Returns an enum cli_exit. */
+int summary_open(struct summary *summary, const char *path, int sort);
+void summary_close(struct summary *summary);
+
 void summary_print_text(const struct summary *summary);
 void summary_print_csv(const struct summary *summary);
 void summary_print_json(const struct summary *summary);

@@ -162,6 +162,23 @@ static void share_twice(const char *output)
 	epp_session_release(second);
 }
 
+/* A program that has the session already, as `epprof run` has, says when the file is finished. */
+static void join_what_the_program_has(const char *output)
+{
+	epp_session *own, *joined;
+	check_ok(share(output, &own));
+	check_ok(epp_session_share_output(&joined));
+	if (joined != own || epp_session_default())
+		_exit(1);
+	record_one(joined);
+	epp_session_release(joined);
+	epp_session_release(own);
+	struct trace_scan *scan = trace_scan_file(output);
+	if (scan->header.state != EPF_FINISHED || scan_count(scan, EPF_EVENT, 0) != 1)
+		_exit(2);
+	trace_scan_free(scan);
+}
+
 static void share_a_file_each(const char *output)
 {
 	epp_session *own, *first, *second;
@@ -206,6 +223,12 @@ START_TEST(an_output_of_the_process)
 }
 END_TEST
 
+START_TEST(an_output_that_the_program_has_already)
+{
+	in_child(join_what_the_program_has, check_path("own.epp"), "");
+}
+END_TEST
+
 START_TEST(an_output_for_each_session)
 {
 	in_child(share_a_file_each, check_path("each-%%session%%-%%session%%.epp"), "");
@@ -229,6 +252,7 @@ static Suite *share_suite(void)
 	tcase_add_loop_test(tcase, policies_that_are_none, 0, 9);
 	tcase_add_test(tcase, nothing_is_asked_for);
 	tcase_add_loop_test(tcase, an_output_of_the_process, 0, 2);
+	tcase_add_test(tcase, an_output_that_the_program_has_already);
 	tcase_add_test(tcase, an_output_for_each_session);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -1,5 +1,6 @@
 /* epprof: the function tables that an execution provider library is given: OrtApiBase -> OrtApi -> OrtEpApi, ONNX
- * Runtime's of API version 29.  Included by epprof/ort_ep_profiler.h, which says what names and `unnamed_` mean.
+ * Runtime's of API version 29, with what a program calls that runs models.  Included by epprof/ort_ep_profiler.h, which
+ * says what names and `unnamed_` mean.
  *
  * A table only grows: an entry stands in its slot from the version on that brought it, and a table of an older version
  * ends before it.  Ask GetApi for the smaller of the version compiled with and the minor of GetVersionString, and touch
@@ -39,12 +40,16 @@ typedef enum ONNXTensorElementDataType {
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT = 1,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8 = 2,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 = 3,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16 = 4,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16 = 5,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32 = 6,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 = 7,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING = 8,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL = 9,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16 = 10,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE = 11,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32 = 12,
+	ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64 = 13,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 = 16
 } ONNXTensorElementDataType;
 
@@ -86,10 +91,18 @@ typedef enum OrtMemoryInfoDeviceType {
 	OrtMemoryInfoDeviceType_NPU = 3
 } OrtMemoryInfoDeviceType;
 
+typedef enum ExecutionMode { ORT_SEQUENTIAL = 0, ORT_PARALLEL = 1 } ExecutionMode;
+
 typedef struct OrtCustomOp OrtCustomOp;
 typedef struct OrtCustomOpDomain OrtCustomOpDomain;
+typedef struct OrtEnv OrtEnv;
+typedef struct OrtEpAssignedNode OrtEpAssignedNode;
+typedef struct OrtEpAssignedSubgraph OrtEpAssignedSubgraph;
+typedef struct OrtSession OrtSession;
 
 typedef void (*OrtExperimentalFnPtr)(void);
+typedef void (*OrtLoggingFunction)(void *param, OrtLoggingLevel severity, const char *category, const char *logid,
+                                   const char *code_location, const char *message);
 
 /* clang-format would remove the space in front of the macros that end a member. */
 /* clang-format off */
@@ -106,17 +119,52 @@ struct OrtApi {
 	OrtStatus *(*CreateStatus)(OrtErrorCode code, const char *msg) EPP_ORT_NOEXCEPT;
 	OrtErrorCode (*GetErrorCode)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
 	const char *(*GetErrorMessage)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
-	epp_ort_slot unnamed_3[7];
+	OrtStatus *(*CreateEnv)(OrtLoggingLevel log_severity_level, const char *logid, OrtEnv **out) EPP_ORT_CHECK;
+	/* What is logged goes to the function, also from other threads. */
+	OrtStatus *(*CreateEnvWithCustomLogger)(OrtLoggingFunction logging_function, void *logger_param,
+	                                        OrtLoggingLevel log_severity_level, const char *logid,
+	                                        OrtEnv **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_5[2];
+	OrtStatus *(*CreateSession)(const OrtEnv *env, const char *model_path, const OrtSessionOptions *options,
+	                            OrtSession **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_8[1];
+	/* `run_options` may be NULL, and so may each of `outputs`, which is made then. */
+	OrtStatus *(*Run)(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names,
+	                  const OrtValue *const *inputs, size_t input_len, const char *const *output_names,
+	                  size_t output_names_len, OrtValue **outputs) EPP_ORT_CHECK;
 	OrtStatus *(*CreateSessionOptions)(OrtSessionOptions **options) EPP_ORT_CHECK; /* [served] always empty */
-	epp_ort_slot unnamed_11[15];
+	epp_ort_slot unnamed_11[2];
+	OrtStatus *(*SetSessionExecutionMode)(OrtSessionOptions *options, ExecutionMode execution_mode) EPP_ORT_CHECK;
+	OrtStatus *(*EnableProfiling)(OrtSessionOptions *options, const char *profile_file_prefix) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_15[11];
 	/* [served] Custom operators are taken and never run. */
 	OrtStatus *(*CreateCustomOpDomain)(const char *domain, OrtCustomOpDomain **out) EPP_ORT_CHECK;
 	OrtStatus *(*CustomOpDomain_Add)(OrtCustomOpDomain *custom_op_domain, const OrtCustomOp *op) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_28[23];
+	epp_ort_slot unnamed_28[2];
+	OrtStatus *(*SessionGetInputCount)(const OrtSession *session, size_t *out) EPP_ORT_CHECK;
+	OrtStatus *(*SessionGetOutputCount)(const OrtSession *session, size_t *out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_32[1];
+	OrtStatus *(*SessionGetInputTypeInfo)(const OrtSession *session, size_t index,
+	                                      OrtTypeInfo **type_info) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_34[2];
+	/* Texts that an allocator gave are the caller's, for AllocatorFree. */
+	OrtStatus *(*SessionGetInputName)(const OrtSession *session, size_t index, OrtAllocator *allocator,
+	                                  char **value) EPP_ORT_CHECK;
+	OrtStatus *(*SessionGetOutputName)(const OrtSession *session, size_t index, OrtAllocator *allocator,
+	                                   char **value) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_38[1];
+	OrtStatus *(*CreateRunOptions)(OrtRunOptions **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_40[6];
+	OrtStatus *(*RunOptionsSetTerminate)(OrtRunOptions *options) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_47[1];
+	OrtStatus *(*CreateTensorAsOrtValue)(OrtAllocator *allocator, const int64_t *shape, size_t shape_len,
+	                                     ONNXTensorElementDataType type, OrtValue **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_49[2];
 
 	/* Tensors: the data live as long as the value. */
 	OrtStatus *(*GetTensorMutableData)(OrtValue *value, void **out) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_52[3];
+	OrtStatus *(*FillStringTensor)(OrtValue *value, const char *const *s, size_t s_len) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_53[2];
 	OrtStatus *(*CastTypeInfoToTensorInfo)(const OrtTypeInfo *info,
 	                                       const OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_56[4];
@@ -125,7 +173,9 @@ struct OrtApi {
 	OrtStatus *(*GetDimensionsCount)(const OrtTensorTypeAndShapeInfo *info, size_t *out) EPP_ORT_CHECK;
 	OrtStatus *(*GetDimensions)(const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values,
 	                            size_t dim_values_length) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_63[1];
+	/* "" for a dimension without a name. */
+	OrtStatus *(*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo *info, const char *dim_params[],
+	                                    size_t dim_params_length) EPP_ORT_CHECK;
 	OrtStatus *(*GetTensorShapeElementCount)(const OrtTensorTypeAndShapeInfo *info, size_t *out) EPP_ORT_CHECK;
 	OrtStatus *(*GetTensorTypeAndShape)(const OrtValue *value, OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_66[2];
@@ -141,7 +191,11 @@ struct OrtApi {
 	OrtStatus *(*MemoryInfoGetId)(const OrtMemoryInfo *info, int *out) EPP_ORT_CHECK;
 	OrtStatus *(*MemoryInfoGetMemType)(const OrtMemoryInfo *info, OrtMemType *out) EPP_ORT_CHECK;
 	OrtStatus *(*MemoryInfoGetType)(const OrtMemoryInfo *info, OrtAllocatorType *out) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_75[13];
+	epp_ort_slot unnamed_75[1];
+	OrtStatus *(*AllocatorFree)(OrtAllocator *ort_allocator, void *p) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_77[1];
+	OrtStatus *(*GetAllocatorWithDefaultOptions)(OrtAllocator **out) EPP_ORT_CHECK; /* static */
+	epp_ort_slot unnamed_79[9];
 
 	/* A fused node's inputs and outputs, in Compute. */
 	OrtStatus *(*KernelContext_GetInputCount)(const OrtKernelContext *context, size_t *out) EPP_ORT_CHECK;
@@ -150,16 +204,19 @@ struct OrtApi {
 	                                     const OrtValue **out) EPP_ORT_CHECK;
 	OrtStatus *(*KernelContext_GetOutput)(OrtKernelContext *context, size_t index, const int64_t *dim_values,
 	                                      size_t dim_count, OrtValue **out) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_92[1];
+	void (*ReleaseEnv)(OrtEnv *input);
 	void (*ReleaseStatus)(OrtStatus *input); /* [served] */
 	void (*ReleaseMemoryInfo)(OrtMemoryInfo *input); /* [served] */
-	epp_ort_slot unnamed_95[1];
+	void (*ReleaseSession)(OrtSession *input);
 	void (*ReleaseValue)(OrtValue *input);
-	epp_ort_slot unnamed_97[2];
+	void (*ReleaseRunOptions)(OrtRunOptions *input);
+	void (*ReleaseTypeInfo)(OrtTypeInfo *input);
 	void (*ReleaseTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo *input);
 	void (*ReleaseSessionOptions)(OrtSessionOptions *input); /* [served] */
 	void (*ReleaseCustomOpDomain)(OrtCustomOpDomain *input); /* [served] */
-	epp_ort_slot unnamed_102[28];
+	epp_ort_slot unnamed_102[8];
+	OrtStatus *(*SessionEndProfiling)(OrtSession *session, OrtAllocator *allocator, char **out) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_111[19];
 
 	/* [served] Config entries of session options.  GetSessionConfigEntry: `*size` is the room, then the bytes
 	 * needed with the NUL; with a NULL value only the size is told. */
@@ -196,7 +253,19 @@ struct OrtApi {
 	                         size_t *num_entries) EPP_ORT_NOEXCEPT;
 	void (*RemoveKeyValuePair)(OrtKeyValuePairs *kvps, const char *key) EPP_ORT_NOEXCEPT;
 	void (*ReleaseKeyValuePairs)(OrtKeyValuePairs *input);
-	epp_ort_slot unnamed_301[6];
+	/* Execution provider libraries, of an environment: their factories' devices, and which of them a session uses. */
+	OrtStatus *(*RegisterExecutionProviderLibrary)(OrtEnv *env, const char *registration_name,
+	                                               const char *path) EPP_ORT_CHECK;
+	OrtStatus *(*UnregisterExecutionProviderLibrary)(OrtEnv *env, const char *registration_name) EPP_ORT_CHECK;
+	OrtStatus *(*GetEpDevices)(const OrtEnv *env, const OrtEpDevice *const **ep_devices,
+	                           size_t *num_ep_devices) EPP_ORT_CHECK;
+	OrtStatus *(*SessionOptionsAppendExecutionProvider_V2)(OrtSessionOptions *session_options, OrtEnv *env,
+	                                                       const OrtEpDevice *const *ep_devices,
+	                                                       size_t num_ep_devices,
+	                                                       const char *const *ep_option_keys,
+	                                                       const char *const *ep_option_vals,
+	                                                       size_t num_ep_options) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_305[2];
 
 	/* [served] Devices. */
 	OrtHardwareDeviceType (*HardwareDevice_Type)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
@@ -269,7 +338,19 @@ struct OrtApi {
 	/* [served] A copy, for ReleaseKeyValuePairs. */
 	OrtStatus *(*GetSessionOptionsConfigEntries)(const OrtSessionOptions *options,
 	                                             OrtKeyValuePairs **out) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_380[42];
+	epp_ort_slot unnamed_380[27];
+	/* Which nodes each provider took; for sessions made with "session.record_ep_graph_assignment_info" at "1". */
+	OrtStatus *(*Session_GetEpGraphAssignmentInfo)(const OrtSession *session,
+	                                               const OrtEpAssignedSubgraph *const **ep_subgraphs,
+	                                               size_t *num_ep_subgraphs) EPP_ORT_CHECK;
+	OrtStatus *(*EpAssignedSubgraph_GetEpName)(const OrtEpAssignedSubgraph *ep_subgraph,
+	                                           const char **out) EPP_ORT_CHECK;
+	OrtStatus *(*EpAssignedSubgraph_GetNodes)(const OrtEpAssignedSubgraph *ep_subgraph,
+	                                          const OrtEpAssignedNode *const **ep_nodes,
+	                                          size_t *num_ep_nodes) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_410[5];
+	OrtStatus *(*RunOptionsEnableProfiling)(OrtRunOptions *options, const char *profile_file_prefix) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_416[6];
 	/* [served] A function by name (epprof/ep_push.h), NULL for an unknown one.  Since version 28. */
 	OrtExperimentalFnPtr (*GetExperimentalFunction)(const char *name) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_423[2];

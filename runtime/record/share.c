@@ -32,10 +32,12 @@ static epp_status *make(const epp_session_options *options, char *path, epp_sess
 	return NULL;
 }
 
-epp_status *epp_session_share(const epp_session_options *given, epp_session **handle)
+/* `*made`: nobody had it before. */
+static epp_status *share(const epp_session_options *given, epp_session **handle, bool *made)
 {
 	epp_session_options options;
 	*handle = NULL;
+	*made = false;
 	process_setup();
 	EPP_TRY(session_check_options(given, &options));
 	if (!options.path)
@@ -53,9 +55,16 @@ epp_status *epp_session_share(const epp_session_options *given, epp_session **ha
 		free(path);
 	} else {
 		status = make(&options, path, handle);
+		*made = !status;
 	}
 	pthread_mutex_unlock(&share_lock);
 	return status;
+}
+
+epp_status *epp_session_share(const epp_session_options *options, epp_session **handle)
+{
+	bool made;
+	return share(options, handle, &made);
 }
 
 bool share_give_back(epp_session *handle)
@@ -117,13 +126,13 @@ static epp_status *read_policy(const char *text, epp_session_options *options)
 	return session_check_options(options, &(epp_session_options){ 0 });
 }
 
-static epp_status *share_output(const char *path, epp_session **session)
+static epp_status *share_output(const char *path, epp_session **session, bool *made)
 {
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
 	const char *policy = secure_getenv("EPPROF_POLICY");
 	if (policy && *policy)
 		EPP_TRY(epp_status_prefix(read_policy(policy, &options), "EPPROF_POLICY=%s", policy));
-	return epp_session_share(&options, session);
+	return share(&options, session, made);
 }
 
 static const char *output(void)
@@ -146,6 +155,7 @@ static void keep_as_default(epp_session *session)
 epp_status *epp_session_share_output(epp_session **session)
 {
 	const char *path = output();
+	bool made;
 	*session = NULL;
 	process_setup();
 	if (!path)
@@ -161,9 +171,10 @@ epp_status *epp_session_share_output(epp_session **session)
 	pthread_mutex_unlock(&share_lock);
 	if (*session)
 		return NULL;
-	EPP_TRY(share_output(path, session));
-	/* One file for all: the next one must find it, so the process keeps it. */
-	if (!strstr(path, PER_SESSION))
+	EPP_TRY(share_output(path, session, &made));
+	/* One file for all: the next one must find it, so the process keeps it; a program that made it itself need not be
+	 * kept from finishing it. */
+	if (made && !strstr(path, PER_SESSION))
 		keep_as_default(*session);
 	return NULL;
 }
@@ -171,9 +182,10 @@ epp_status *epp_session_share_output(epp_session **session)
 epp_status *share_default(epp_session **session)
 {
 	const char *path = output();
+	bool made;
 	*session = NULL;
 	if (!path)
 		return NULL;
 	default_is_free = strstr(path, PER_SESSION) != NULL;
-	return share_output(path, session);
+	return share_output(path, session, &made);
 }

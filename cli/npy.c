@@ -1,0 +1,256 @@
+/* A .npy file is a magic text, a version, the length of a header, and the header: a Python dictionary like
+ *
+ *   {'descr': '<f4', 'fortran_order': False, 'shape': (8, 64), }
+ *
+ * padded with spaces.  Only what NumPy itself writes is understood: the three keys, in any order, each once. */
+#include "npy.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HEADER_BYTES_MAX 65536u
+
+static epp_status *corrupt(const char *path, const char *reason)
+{
+	return epp_status_create(EPP_CORRUPT, "%s: not a .npy file: %s", path, reason);
+}
+
+/* ---- the dictionary ---- */
+
+struct header {
+	const char *path;
+	const char *at; /* NUL-terminated */
+	char descr[64];
+	bool fortran_order;
+	bool has_descr, has_order, has_shape;
+};
+
+static void skip_spaces(struct header *header)
+{
+	while (*header->at && isspace((unsigned char)*header->at))
+		header->at++;
+}
+
+static bool take(struct header *header, const char *text)
+{
+	skip_spaces(header);
+	if (strncmp(header->at, text, strlen(text)) != 0)
+		return false;
+	header->at += strlen(text);
+	return true;
+}
+
+/* 'text' or "text". */
+static bool take_quoted(struct header *header, char *text, size_t bytes)
+{
+	skip_spaces(header);
+	char quote = *header->at;
+	const char *end = quote == '\'' || quote == '"' ? strchr(header->at + 1, quote) : NULL;
+	if (!end || (size_t)(end - header->at) > bytes)
+		return false;
+	snprintf(text, bytes, "%.*s", (int)(end - header->at - 1), header->at + 1);
+	header->at = end + 1;
+	return true;
+}
+
+/* (), (8,) or (8, 64). */
+static epp_status *take_shape(struct header *header, struct npy *npy)
+{
+	npy->rank = 0;
+	npy->elements_count = 1;
+	if (!take(header, "("))
+		return corrupt(header->path, "the shape is not a tuple");
+	while (!take(header, ")")) {
+		char *end;
+		skip_spaces(header);
+		errno = 0;
+		long long dim = isdigit((unsigned char)*header->at) ? strtoll(header->at, &end, 10) : -1;
+		if (dim < 0 || errno)
+			return corrupt(header->path, "a dimension is not a number");
+		header->at = *end == 'L' ? end + 1 : end;
+		if (npy->rank == NPY_RANK_MAX)
+			return epp_status_create(EPP_INCOMPATIBLE, "%s: more than %d dimensions", header->path,
+			                         NPY_RANK_MAX);
+		if (__builtin_mul_overflow(npy->elements_count, (size_t)dim, &npy->elements_count))
+			return corrupt(header->path, "the shape is larger than any memory");
+		npy->dims[npy->rank++] = dim;
+		if (!take(header, ",") && *header->at != ')')
+			return corrupt(header->path, "the shape is not a tuple");
+	}
+	return NULL;
+}
+
+static epp_status *take_pair(struct header *header, struct npy *npy)
+{
+	char key[32];
+
+	if (!take_quoted(header, key, sizeof key) || !take(header, ":"))
+		return corrupt(header->path, "the header is not a dictionary");
+	if (strcmp(key, "descr") == 0 && !header->has_descr) {
+		header->has_descr = true;
+		if (take(header, "["))
+			return epp_status_create(EPP_INCOMPATIBLE,
+			                         "%s: an array of records; only plain arrays are read", header->path);
+		return take_quoted(header, header->descr, sizeof header->descr) ? NULL : corrupt(header->path, "no type");
+	}
+	if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
+		header->has_order = true;
+		header->fortran_order = take(header, "True");
+		return header->fortran_order || take(header, "False") ? NULL : corrupt(header->path, "no order");
+	}
+	if (strcmp(key, "shape") == 0 && !header->has_shape) {
+		header->has_shape = true;
+		return take_shape(header, npy);
+	}
+	return corrupt(header->path, "a key in the header is unknown or there twice");
+}
+
+static epp_status *take_dictionary(struct header *header, struct npy *npy)
+{
+	if (!take(header, "{"))
+		return corrupt(header->path, "the header is not a dictionary");
+	while (!take(header, "}")) {
+		epp_status *status = take_pair(header, npy);
+		if (status)
+			return status;
+		if (!take(header, ",") && *header->at != '}')
+			return corrupt(header->path, "the header is not a dictionary");
+	}
+	skip_spaces(header);
+	if (*header->at)
+		return corrupt(header->path, "something stands behind the header's dictionary");
+	if (!header->has_descr || !header->has_order || !header->has_shape)
+		return corrupt(header->path, "the header lacks 'descr', 'fortran_order' or 'shape'");
+	return NULL;
+}
+
+/* ---- what the type and the order mean ---- */
+
+static epp_status *understand(const struct header *header, struct npy *npy)
+{
+	static const struct {
+		const char *descr; /* without the byte order */
+		ONNXTensorElementDataType type;
+		size_t bytes;
+	} types[] = {
+		{ "f4", ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 4 },
+		{ "f8", ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, 8 },
+		{ "f2", ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, 2 },
+		{ "b1", ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, 1 },
+		{ "i1", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, 1 },
+		{ "u1", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, 1 },
+		{ "i2", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16, 2 },
+		{ "u2", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16, 2 },
+		{ "i4", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, 4 },
+		{ "u4", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, 4 },
+		{ "i8", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, 8 },
+		{ "u8", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, 8 },
+		/* NumPy has no such type; ml_dtypes writes it so. */
+		{ "V2", ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, 2 },
+	};
+	const char native = BYTE_ORDER == LITTLE_ENDIAN ? '<' : '>';
+	char order = header->descr[0];
+	const char *descr = strchr("<>|=", order) && order ? header->descr + 1 : header->descr;
+
+	if (header->fortran_order && npy->rank > 1)
+		return epp_status_create(
+		    EPP_INCOMPATIBLE, "%s: in Fortran order; save numpy.ascontiguousarray(array) instead", header->path);
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		if (strcmp(types[i].descr, descr) != 0)
+			continue;
+		if (types[i].bytes > 1 && (order == '<' || order == '>') && order != native)
+			return epp_status_create(EPP_INCOMPATIBLE, "%s: its type '%s' has the other byte order",
+			                         header->path, header->descr);
+		npy->type = types[i].type;
+		npy->element_bytes = types[i].bytes;
+		return NULL;
+	}
+	return epp_status_create(EPP_INCOMPATIBLE, "%s: its type '%s' is no number or boolean that a tensor has",
+	                         header->path, header->descr);
+}
+
+/* ---- the file ---- */
+
+static epp_status *read_header(const char *path, FILE *file, char **text)
+{
+	unsigned char magic[8], length[4] = { 0 };
+
+	*text = NULL;
+	if (fread(magic, 1, sizeof magic, file) != sizeof magic || memcmp(magic, "\x93NUMPY", 6) != 0)
+		return corrupt(path, "it does not begin as one");
+	if (magic[6] < 1 || magic[6] > 3)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: version %d of the format; 1 to 3 are read", path,
+		                         magic[6]);
+	size_t length_bytes = magic[6] == 1 ? 2 : 4;
+	if (fread(length, 1, length_bytes, file) != length_bytes)
+		return corrupt(path, "it is cut off");
+	size_t bytes = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 | (size_t)length[3] << 24;
+	if (bytes > HEADER_BYTES_MAX)
+		return corrupt(path, "its header is too long");
+	*text = malloc(bytes + 1);
+	if (!*text)
+		return epp_status_no_memory();
+	if (fread(*text, 1, bytes, file) != bytes)
+		return corrupt(path, "it is cut off");
+	(*text)[bytes] = '\0';
+	return strlen(*text) == bytes ? NULL : corrupt(path, "a zero byte stands in its header");
+}
+
+static epp_status *check_length(const char *path, const struct npy *npy)
+{
+	struct stat st;
+	size_t bytes;
+
+	if (__builtin_mul_overflow(npy->elements_count, npy->element_bytes, &bytes))
+		return corrupt(path, "the shape is larger than any memory");
+	if (fstat(fileno(npy->file), &st) != 0 || !S_ISREG(st.st_mode))
+		return epp_status_create(EPP_IO, "%s: not a regular file", path);
+	size_t there = (size_t)(st.st_size - ftell(npy->file));
+	if (there < bytes)
+		return epp_status_create(EPP_CORRUPT, "%s: it has %zu bytes of elements, its header promises %zu", path,
+		                         there, bytes);
+	return NULL;
+}
+
+epp_status *npy_open(const char *path, struct npy *npy)
+{
+	struct header header = { .path = path };
+	char *text = NULL;
+
+	memset(npy, 0, sizeof *npy);
+	npy->file = fopen(path, "re");
+	if (!npy->file)
+		return epp_status_errno(errno, "%s", path);
+	epp_status *status = read_header(path, npy->file, &text);
+	header.at = text;
+	if (!status)
+		status = take_dictionary(&header, npy);
+	if (!status)
+		status = understand(&header, npy);
+	if (!status)
+		status = check_length(path, npy);
+	free(text);
+	if (status)
+		npy_close(npy);
+	return status;
+}
+
+epp_status *npy_read(struct npy *npy, const char *path, void *data)
+{
+	errno = 0;
+	if (fread(data, npy->element_bytes, npy->elements_count, npy->file) == npy->elements_count)
+		return NULL;
+	return errno ? epp_status_errno(errno, "%s", path) : corrupt(path, "it is cut off");
+}
+
+void npy_close(struct npy *npy)
+{
+	if (npy->file)
+		fclose(npy->file);
+	npy->file = NULL;
+}

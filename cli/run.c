@@ -1,0 +1,317 @@
+/* epprof run: runs a model in ONNX Runtime, records it, and says where the time went.
+ *
+ * The command makes the session that records and keeps it open; the collector, an EP library that computes nothing, joins
+ * it from within ONNX Runtime whenever something is profiled. */
+#include <bsd/string.h>
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "epprof/epprof.h"
+#include "run.h"
+
+static const char help[] =
+    "usage: epprof run [OPTION]... MODEL.onnx\n"
+    "\n"
+    "Runs a model in ONNX Runtime (1.25 or later), on execution providers from libraries and on the CPU, records what\n"
+    "happens, and sums it up: latencies, time by op and by kernel, host against device.  Ctrl-C ends the run and keeps\n"
+    "the trace.\n"
+    "\n"
+    "Providers give their events to ONNX Runtime, and they are taken out of its profile.  Those whose libraries\n"
+    "EPPROF_PROFILERS names too give them to the recording itself, where their clocks are known better.\n"
+    "\n"
+    "Inputs are random but the same in each run: floats from 0 to 1, integers 0 or 1, texts empty.  What the model leaves\n"
+    "open of a shape is 1, if nothing else is said.\n"
+    "\n"
+    "Options:\n"
+    "  --ep LIBRARY[:NAME]     an execution provider's library, and which of its providers; several in order of preference\n"
+    "  --input [NAME=]FILE     an input from a .npy file, or 'random'; again for each input\n"
+    "  --shape NAME=8,64       the shape of an input\n"
+    "  --runs N                how many runs are measured; 10 if not given\n"
+    "  --warmup N              how many runs come before; 1 if not given\n"
+    "  --threads N             how many threads run the model at once; 1 if not given\n"
+    "  --parallel              lets ONNX Runtime run independent nodes in parallel\n"
+    "  --run-level             profiles run by run, not the session as a whole\n"
+    "  --ort LIBRARY           ONNX Runtime's library.  Without it: the one in EPPROF_ORT, or that the loader finds, or\n"
+    "                          of the Python package onnxruntime, or that 'make run HOST=onnxruntime' fetched\n"
+    "  -o, --output FILE.epp   where the trace goes; MODEL.epp here if not given\n"
+    "  --force                 replaces the trace if it exists\n"
+    "  --help                  this text\n";
+
+/* What is made for a run, and is there as far as it got. */
+struct job {
+	const struct run_options *options;
+	struct ort ort;
+	struct run_eps eps;
+	struct run_inputs inputs;
+	struct run_results results;
+	OrtSessionOptions *session_options;
+	OrtSession *session;
+	epp_session *recording;
+	enum run_kernels kernels;
+	char profiles[512]; /* a folder for ONNX Runtime's own profiles; "": none */
+};
+
+/* ---- the folder for profiles ---- */
+
+static epp_status *make_folder(char path[512])
+{
+	const char *parent = getenv("TMPDIR");
+
+	snprintf(path, 512, "%s/epprof-run.XXXXXX", parent && *parent ? parent : "/tmp");
+	if (mkdtemp(path))
+		return NULL;
+	epp_status *status = epp_status_errno(errno, "%s", path);
+	path[0] = '\0';
+	return status;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)st, (void)type, (void)walk;
+	return remove(path);
+}
+
+/* ---- one session of ONNX Runtime ---- */
+
+static epp_status *set_options(struct job *job)
+{
+	const struct ort *ort = &job->ort;
+	char prefix[sizeof job->profiles + 16];
+
+	epp_status *status = ort_check(ort, ort->api->CreateSessionOptions(&job->session_options));
+	if (!status)
+		status = ort_check(ort, ort->api->AddSessionConfigEntry(job->session_options,
+		                                                        "session.record_ep_graph_assignment_info", "1"));
+	if (!status && job->options->parallel)
+		status = ort_check(ort, ort->api->SetSessionExecutionMode(job->session_options, ORT_PARALLEL));
+	snprintf(prefix, sizeof prefix, "%s/session", job->profiles);
+	if (!status && !job->options->run_level)
+		status = ort_check(ort, ort->api->EnableProfiling(job->session_options, prefix));
+	return status;
+}
+
+static epp_status *load_model(struct job *job)
+{
+	const struct ort *ort = &job->ort;
+
+	if (access(job->options->model, R_OK) != 0)
+		return epp_status_errno(errno, "%s", job->options->model);
+	epp_status *status = ort_check(
+	    ort, ort->api->CreateSession(ort->env, job->options->model, job->session_options, &job->session));
+	if (!status)
+		status = run_eps_count_nodes(&job->eps, ort, job->session);
+	if (!status)
+		status = run_inputs_create(&job->inputs, ort, job->session, job->options);
+	return epp_status_prefix(status, "%s", job->options->model);
+}
+
+/* Then profiles are complete, and so is what the collector saw. */
+static epp_status *end_profiling(struct job *job)
+{
+	const struct ort *ort = &job->ort;
+	OrtAllocator *allocator;
+	char *file = NULL;
+
+	if (!job->options->run_level) {
+		epp_status *status = ort_check(ort, ort->api->GetAllocatorWithDefaultOptions(&allocator));
+		if (!status)
+			status = ort_check(ort, ort->api->SessionEndProfiling(job->session, allocator, &file));
+		free(ort_text(ort, file));
+		if (status)
+			return status;
+	}
+	return run_kernels_append(job->recording, job->profiles,
+	                          job->eps.count == 2 ? job->eps.eps[1].name : "providers", &job->kernels);
+}
+
+static epp_status *record(struct job *job)
+{
+	const struct run_options *options = job->options;
+	const epp_session_options recording = { .struct_size = sizeof recording,
+		                                .path = options->output,
+		                                .label = options->model,
+		                                .overwrite = options->force };
+
+	/* This tells the collector where to; it joins the session that is made there below. */
+	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
+		return epp_status_no_memory();
+	epp_status *status = ort_open(&job->ort, options->library);
+	if (!status)
+		status = make_folder(job->profiles);
+	if (!status)
+		status = epp_session_share(&recording, &job->recording);
+	if (!status)
+		status = set_options(job);
+	if (!status)
+		status = run_eps_register(&job->eps, &job->ort, options, job->session_options);
+	if (!status)
+		status = load_model(job);
+	if (status)
+		return status;
+	status = run_loop(&job->results, &job->ort, job->session, &job->inputs, options,
+	                  options->run_level ? job->profiles : NULL);
+	if (!status)
+		return end_profiling(job);
+	epp_status_release(end_profiling(job));
+	return status;
+}
+
+static void clean_up(struct job *job)
+{
+	const struct ort *ort = &job->ort;
+
+	run_inputs_destroy(&job->inputs, ort);
+	if (job->session)
+		ort->api->ReleaseSession(job->session);
+	if (job->session_options)
+		ort->api->ReleaseSessionOptions(job->session_options);
+	epp_session_release(job->recording);
+	if (job->profiles[0])
+		nftw(job->profiles, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- the command ---- */
+
+static int run_job(const struct run_options *options)
+{
+	struct job job = { .options = options };
+	int code = CLI_OK;
+
+	if (!options->force && access(options->output, F_OK) == 0) {
+		fprintf(stderr, "epprof: %s: %s; --force replaces it\n", options->output, strerror(EEXIST));
+		return CLI_FAILURE;
+	}
+	cli_catch_signals();
+	epp_status *status = record(&job);
+	bool ran = job.results.runs.count || job.results.warmup.count;
+	bool made = job.recording;
+	clean_up(&job);
+	if (status)
+		code = cli_failure(status);
+	else
+		ort_print_logs(&job.ort);
+	if (ran || (!status && made)) {
+		int report_code = run_report(options, &job.ort, &job.eps, &job.results, job.kernels);
+		code = code == CLI_OK ? report_code : code;
+	} else if (made) {
+		unlink(options->output);
+	}
+	run_eps_unregister(&job.eps, &job.ort);
+	ort_close(&job.ort);
+	run_results_deinit(&job.results);
+	if (cli_signal && cli_flush())
+		raise(cli_signal);
+	return code;
+}
+
+/* MODEL.epp, in the current directory. */
+static void name_output(const char *model, char *path, size_t bytes)
+{
+	const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
+	size_t length = strlen(name);
+
+	if (length > 5 && strcmp(name + length - 5, ".onnx") == 0)
+		length -= 5;
+	snprintf(path, bytes, "%.*s.epp", (int)length, name);
+}
+
+/* Adds optarg to a list; false: a mistake was explained. */
+static bool add(const char **list, size_t *count, const char *option)
+{
+	if (*count == RUN_LIST_MAX) {
+		cli_misuse(&cli_run, "%s is there more than %d times", option, RUN_LIST_MAX);
+		return false;
+	}
+	list[(*count)++] = optarg;
+	return true;
+}
+
+static bool set_count(const char *option, long long low, size_t *count)
+{
+	long long number;
+
+	if (!cli_number(&cli_run, option, low, 10000000, &number))
+		return false;
+	*count = (size_t)number;
+	return true;
+}
+
+static bool take_option(struct run_options *run, int option)
+{
+	switch (option) {
+	case 'L':
+		run->library = optarg;
+		return true;
+	case 'e':
+		return add(run->eps, &run->eps_count, "--ep");
+	case 'i':
+		return add(run->inputs, &run->inputs_count, "--input");
+	case 's':
+		return add(run->shapes, &run->shapes_count, "--shape");
+	case 'n':
+		return set_count("--runs", 1, &run->runs_count);
+	case 'w':
+		return set_count("--warmup", 0, &run->warmup_count);
+	case 't':
+		return set_count("--threads", 1, &run->threads_count);
+	case 'p':
+		run->parallel = true;
+		return true;
+	case 'r':
+		run->run_level = true;
+		return true;
+	case 'o':
+		run->output = optarg;
+		return true;
+	default:
+		run->force = true;
+		return true;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "ort", required_argument, NULL, 'L' },     { "ep", required_argument, NULL, 'e' },
+		{ "input", required_argument, NULL, 'i' },   { "shape", required_argument, NULL, 's' },
+		{ "runs", required_argument, NULL, 'n' },    { "warmup", required_argument, NULL, 'w' },
+		{ "threads", required_argument, NULL, 't' }, { "parallel", no_argument, NULL, 'p' },
+		{ "run-level", no_argument, NULL, 'r' },     { "output", required_argument, NULL, 'o' },
+		{ "force", no_argument, NULL, '!' },         { 0 },
+	};
+	struct cli_options options = { &cli_run, argc, argv, "o:", longs, CLI_OK };
+	struct run_options run = { .runs_count = 10, .warmup_count = 1, .threads_count = 1 };
+	char output[4096];
+	int option;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (!take_option(&run, option))
+			return CLI_USAGE;
+	}
+	if (optind == argc)
+		return cli_misuse(&cli_run, "which model?");
+	if (optind + 1 < argc)
+		return cli_misuse(&cli_run, "one model at a time: '%s' is too much", argv[optind + 1]);
+	run.model = argv[optind];
+	name_output(run.model, output, sizeof output);
+	if (!run.output)
+		run.output = output;
+	if (strcmp(run.output, "-") == 0)
+		return cli_misuse(&cli_run, "a trace is not written in one go, so not to standard output");
+	if (strchr(run.output, '%'))
+		return cli_misuse(&cli_run, "-o '%s': a '%%' would be expanded; name the file without one", run.output);
+	if (cli_is_same_file(run.model, run.output))
+		return cli_misuse(&cli_run, "'%s' is the model itself", run.output);
+	return run_job(&run);
+}
+
+const struct cli_command cli_run = {
+	.name = "run", .summary = "runs a model in ONNX Runtime, records it and sums it up", .help = help, .run = run
+};

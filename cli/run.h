@@ -1,0 +1,151 @@
+/* epprof run, and what its files share: one model, in a library of ONNX Runtime that is found when the command runs.
+ *
+ * Below, a status that an entry of ONNX Runtime returned becomes an epp_status: ort_check(ort, entry(...)). */
+#ifndef EPPROF_CLI_RUN_H
+#define EPPROF_CLI_RUN_H
+
+#include <pthread.h>
+
+#include "cli.h"
+#include "epprof/ort_tables.h"
+
+#define RUN_LIST_MAX 64 /* of EP libraries, of inputs, of shapes */
+
+/* The command line. */
+struct run_options {
+	const char *model;
+	const char *library; /* NULL: looked for */
+	const char *output;
+	const char *eps[RUN_LIST_MAX];    /* LIBRARY[:NAME] */
+	const char *inputs[RUN_LIST_MAX]; /* [NAME=]FILE.npy, or random */
+	const char *shapes[RUN_LIST_MAX]; /* NAME=8,64 */
+	size_t eps_count, inputs_count, shapes_count;
+	size_t runs_count, warmup_count, threads_count;
+	bool parallel, run_level, force;
+};
+
+/* ---- run_ort.c: the library ---- */
+
+#define ORT_LOGS_MAX 16
+
+struct ort {
+	char *path;
+	char version[32];
+	const OrtApi *api;
+	OrtEnv *env;
+	pthread_mutex_t logs_lock; /* guards what is below */
+	char *logs[ORT_LOGS_MAX];  /* the first of what it logs */
+	size_t logs_count;
+};
+
+/* Opens ONNX Runtime: the library that is asked for, or the first that will do of EPPROF_ORT, the loader's path, the
+ * Python package and build/deps.
+ * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE (not ONNX Runtime, or one without profilers). */
+epp_status *ort_open(struct ort *ort, const char *library) EPP_MUST_CHECK;
+/* Prints what it logged: what it returned as a status too stands there again. */
+void ort_print_logs(struct ort *ort);
+/* Ends its environment.  The library stays: threads of it may still be at their end. */
+void ort_close(struct ort *ort);
+/* NULL for NULL.  Ownership: takes the status. */
+epp_status *ort_check(const struct ort *ort, OrtStatus *status) EPP_MUST_CHECK;
+/* A text that was copied from one of the default allocator's, which is freed; NULL without memory. */
+char *ort_text(const struct ort *ort, char *text);
+
+/* ---- run_eps.c: EP libraries ---- */
+
+struct run_ep {
+	char *library; /* an absolute path, which it is registered under */
+	char *name;    /* of the provider; NULL: the only one that the library has */
+	bool registered;
+	size_t nodes_count; /* that it took */
+};
+
+struct run_eps {
+	struct run_ep eps[RUN_LIST_MAX + 1]; /* the collector first */
+	size_t count;
+	size_t other_nodes_count; /* that ONNX Runtime's own CPU provider took */
+	bool nodes_known;
+};
+
+/* Registers the collector, and the libraries that were asked for.  Their providers are added to the session's options in
+ * this order. */
+epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const struct run_options *options,
+                             OrtSessionOptions *session_options) EPP_MUST_CHECK;
+/* Counts the nodes of each, and warns of those without any. */
+epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, const OrtSession *session) EPP_MUST_CHECK;
+/* When no session is left. */
+void run_eps_unregister(struct run_eps *eps, const struct ort *ort);
+
+/* ---- run_inputs.c: what the model is given ---- */
+
+#define RUN_RANK_MAX 32
+
+struct run_input {
+	char *name;
+	ONNXTensorElementDataType type;
+	size_t rank;
+	int64_t dims[RUN_RANK_MAX];    /* -1: not known yet */
+	char *dim_names[RUN_RANK_MAX]; /* NULL: none */
+	const char *source;            /* a .npy file; NULL: random */
+	OrtValue *value;
+};
+
+struct run_inputs {
+	struct run_input *inputs;
+	size_t count;
+	const char **names; /* as Run wants them */
+	const OrtValue **values;
+	char **output_names;
+	size_t outputs_count;
+};
+
+/* Makes a value for each input of the model.
+ * Errors: EPP_INVALID_ARGUMENT (what was asked for does not fit the model), EPP_NOT_FOUND, EPP_IO, EPP_CORRUPT (files). */
+epp_status *run_inputs_create(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session,
+                              const struct run_options *options) EPP_MUST_CHECK;
+void run_inputs_destroy(struct run_inputs *inputs, const struct ort *ort);
+
+/* ---- run_types.c: types of elements ---- */
+
+/* "float16"; "type 23" for one that is not known here. */
+const char *run_type_name(ONNXTensorElementDataType type);
+/* 0: no value of this type can be made here. */
+size_t run_type_bytes(ONNXTensorElementDataType type);
+/* Floats from 0 to 1, integers and booleans 0 or 1: indices that are valid nearly everywhere.  The same in each run. */
+void run_fill_random(ONNXTensorElementDataType type, void *data, size_t count, uint64_t seed);
+
+/* ---- run_loop.c: the runs ---- */
+
+struct run_latencies {
+	int64_t *ns; /* sorted */
+	size_t count;
+};
+
+struct run_results {
+	struct run_latencies warmup, runs;
+	int64_t wall_ns; /* of the runs without warm-up */
+};
+
+/* Runs the model until all is done, one fails, or cli_signal says to stop.  `profiles` is the folder for the profiles of
+ * single runs, or NULL for none.  What was measured is there on failure too. */
+epp_status *run_loop(struct run_results *results, const struct ort *ort, OrtSession *session,
+                     const struct run_inputs *inputs, const struct run_options *options, const char *profiles)
+    EPP_MUST_CHECK;
+void run_results_deinit(struct run_results *results);
+
+/* ---- run_kernels.c: events of providers ---- */
+
+enum run_kernels { RUN_KERNELS_NONE, RUN_KERNELS_PUSHED, RUN_KERNELS_IMPORTED };
+
+/* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, unless they
+ * gave it theirs themselves.  `label` is what their tracks are called. */
+epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, enum run_kernels *kernels)
+    EPP_MUST_CHECK;
+
+/* ---- run_report.c ---- */
+
+/* Prints what came out. */
+int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
+               const struct run_results *results, enum run_kernels kernels);
+
+#endif

@@ -1,0 +1,195 @@
+/* EP libraries: registered, their devices given to the session, and what part of the model each took.
+ *
+ * A library's devices are those that are there after it was registered and were not before. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epprof/epprof.h"
+#include "run.h"
+
+#define COLLECTOR "libepprof_ort.so"
+#define DEVICES_MAX 256
+
+/* ---- where libraries lie ---- */
+
+/* It is built and installed beside libepprof.so. */
+static epp_status *find_collector(char **path)
+{
+	const char *(*version)(void) = epp_version;
+	Dl_info where;
+
+	if (!dladdr(*(void **)&version, &where) || !where.dli_fname)
+		return epp_status_create(EPP_NOT_FOUND, COLLECTOR ": it is not known where libepprof.so lies");
+	const char *slash = strrchr(where.dli_fname, '/');
+	if (asprintf(path, "%.*s" COLLECTOR, slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname) < 0)
+		return epp_status_no_memory();
+	char *real = realpath(*path, NULL);
+	if (!real) {
+		epp_status *status = epp_status_errno(errno, "%s: the library that records", *path);
+		free(*path);
+		return status;
+	}
+	free(*path);
+	*path = real;
+	return NULL;
+}
+
+/* LIBRARY[:NAME]; a ':' within a folder's name belongs to it. */
+static epp_status *parse(struct run_ep *ep, const char *text)
+{
+	const char *slash = strrchr(text, '/'), *colon = strrchr(slash ? slash : text, ':');
+	char *library = colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
+
+	if (!library)
+		return epp_status_no_memory();
+	ep->library = realpath(library, NULL);
+	epp_status *status = ep->library ? NULL : epp_status_errno(errno, "--ep %s", library);
+	free(library);
+	if (!status && colon && !(ep->name = strdup(colon + 1)))
+		status = epp_status_no_memory();
+	return status;
+}
+
+/* ---- devices ---- */
+
+static bool is_among(const OrtEpDevice *device, const OrtEpDevice *const *devices, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (devices[i] == device)
+			return true;
+	}
+	return false;
+}
+
+/* What a library has instead of what was asked for. */
+static epp_status *no_such_provider(const struct ort *ort, const struct run_ep *ep, const OrtEpDevice *const *devices,
+                                    size_t count)
+{
+	char list[512] = "";
+	size_t used = 0;
+
+	if (!count)
+		return epp_status_create(EPP_NOT_FOUND, "it finds no device on this machine");
+	for (size_t i = 0; i < count && used < sizeof list; i++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", i ? ", " : "",
+		                         ort->api->EpDevice_EpName(devices[i]));
+	if (ep->name)
+		return epp_status_create(EPP_NOT_FOUND, "it has no provider '%s'; it has %s", ep->name, list);
+	return epp_status_create(EPP_INVALID_ARGUMENT, "it has %s; say which: --ep LIBRARY:NAME", list);
+}
+
+/* Gives the session the provider that is wanted of those that a library added. */
+static epp_status *append_provider(struct run_ep *ep, const struct ort *ort, OrtSessionOptions *session_options,
+                                   const OrtEpDevice *const *added, size_t added_count)
+{
+	const OrtEpDevice *wanted[DEVICES_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < added_count; i++) {
+		const char *name = ort->api->EpDevice_EpName(added[i]), *first = ort->api->EpDevice_EpName(added[0]);
+		if (!ep->name && strcmp(name, first) != 0)
+			return no_such_provider(ort, ep, added, added_count);
+		if (!ep->name || strcmp(name, ep->name) == 0)
+			wanted[count++] = added[i];
+	}
+	if (!count)
+		return no_such_provider(ort, ep, added, added_count);
+	if (!ep->name && !(ep->name = strdup(ort->api->EpDevice_EpName(wanted[0]))))
+		return epp_status_no_memory();
+	return ort_check(ort, ort->api->SessionOptionsAppendExecutionProvider_V2(session_options, ort->env, wanted,
+	                                                                         count, NULL, NULL, 0));
+}
+
+static epp_status *register_library(struct run_ep *ep, const struct ort *ort, OrtSessionOptions *session_options)
+{
+	const OrtEpDevice *before[DEVICES_MAX], *added[DEVICES_MAX];
+	const OrtEpDevice *const *devices;
+	size_t before_count, count, added_count = 0;
+
+	epp_status *status = ort_check(ort, ort->api->GetEpDevices(ort->env, &devices, &before_count));
+	if (status)
+		return status;
+	before_count = before_count < DEVICES_MAX ? before_count : DEVICES_MAX;
+	memcpy(before, devices, before_count * sizeof *before);
+	status = ort_check(ort, ort->api->RegisterExecutionProviderLibrary(ort->env, ep->library, ep->library));
+	if (status)
+		return status;
+	ep->registered = true;
+	status = ort_check(ort, ort->api->GetEpDevices(ort->env, &devices, &count));
+	if (status)
+		return status;
+	for (size_t i = 0; i < count && added_count < DEVICES_MAX; i++) {
+		if (!is_among(devices[i], before, before_count))
+			added[added_count++] = devices[i];
+	}
+	return append_provider(ep, ort, session_options, added, added_count);
+}
+
+epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const struct run_options *options,
+                             OrtSessionOptions *session_options)
+{
+	memset(eps, 0, sizeof *eps);
+	epp_status *status = find_collector(&eps->eps[0].library);
+	if (status)
+		return status;
+	eps->count = 1;
+	for (size_t i = 0; i < options->eps_count; i++) {
+		status = parse(&eps->eps[eps->count++], options->eps[i]);
+		if (status)
+			return status;
+	}
+	for (size_t i = 0; i < eps->count; i++) {
+		status = register_library(&eps->eps[i], ort, session_options);
+		if (status)
+			return epp_status_prefix(status, "%s", eps->eps[i].library);
+	}
+	return NULL;
+}
+
+void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
+{
+	for (size_t i = eps->count; i-- > 0;) {
+		struct run_ep *ep = &eps->eps[i];
+		/* Nobody could do anything about a failure now. */
+		OrtStatus *status = ep->registered ? ort->api->UnregisterExecutionProviderLibrary(ort->env, ep->library)
+		                                   : NULL;
+		if (status)
+			ort->api->ReleaseStatus(status);
+		free(ep->library);
+		free(ep->name);
+	}
+	memset(eps, 0, sizeof *eps);
+}
+
+/* ---- who took what ---- */
+
+epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, const OrtSession *session)
+{
+	const OrtEpAssignedSubgraph *const *graphs;
+	size_t count;
+
+	epp_status *status = ort_check(ort, ort->api->Session_GetEpGraphAssignmentInfo(session, &graphs, &count));
+	for (size_t i = 0; !status && i < count; i++) {
+		const OrtEpAssignedNode *const *nodes;
+		size_t nodes_count = 0, at = 0;
+		const char *name = "";
+		status = ort_check(ort, ort->api->EpAssignedSubgraph_GetEpName(graphs[i], &name));
+		if (!status)
+			status = ort_check(ort, ort->api->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &nodes_count));
+		while (at < eps->count && strcmp(eps->eps[at].name, name) != 0)
+			at++;
+		*(at < eps->count ? &eps->eps[at].nodes_count : &eps->other_nodes_count) += nodes_count;
+	}
+	if (status)
+		return status;
+	eps->nodes_known = true;
+	for (size_t i = 1; i < eps->count; i++) {
+		if (!eps->eps[i].nodes_count)
+			fprintf(stderr, "epprof: %s: '%s' claims no node of the model; all of it runs elsewhere\n",
+			        eps->eps[i].library, eps->eps[i].name);
+	}
+	return NULL;
+}

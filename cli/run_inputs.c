@@ -1,0 +1,385 @@
+/* What the model is given.
+ *
+ * First each input says its type and shape.  What the command line says must agree with that: --shape settles dimensions,
+ * then files do.  A dimension that has a name in the model is the same wherever the name stands; what nobody settles is 1,
+ * and that is told.  Then values are made: from files, at random, and texts are empty. */
+#include <bsd/stdlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "npy.h"
+#include "run.h"
+
+/* ---- texts of shapes ---- */
+
+#define SHAPE_BYTES 512
+
+/* "8,64"; a dimension that is not known is its name, or "?". */
+static const char *shape_text(const struct run_input *input, char text[SHAPE_BYTES])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < input->rank && used < SHAPE_BYTES; i++) {
+		const char *comma = i ? "," : "";
+		if (input->dims[i] >= 0)
+			used += (size_t)snprintf(text + used, SHAPE_BYTES - used, "%s%lld", comma,
+			                         (long long)input->dims[i]);
+		else
+			used += (size_t)snprintf(text + used, SHAPE_BYTES - used, "%s%s", comma,
+			                         input->dim_names[i] ? input->dim_names[i] : "?");
+	}
+	return text;
+}
+
+/* ---- what the model wants ---- */
+
+static epp_status *describe_shape(struct run_input *input, const struct ort *ort, const OrtTensorTypeAndShapeInfo *info)
+{
+	const char *names[RUN_RANK_MAX] = { NULL };
+
+	epp_status *status = ort_check(ort, ort->api->GetTensorElementType(info, &input->type));
+	if (!status)
+		status = ort_check(ort, ort->api->GetDimensionsCount(info, &input->rank));
+	if (!status && input->rank > RUN_RANK_MAX) {
+		input->rank = 0;
+		status = epp_status_create(EPP_INCOMPATIBLE, "more than %d dimensions", RUN_RANK_MAX);
+	}
+	if (!status)
+		status = ort_check(ort, ort->api->GetDimensions(info, input->dims, input->rank));
+	if (!status)
+		status = ort_check(ort, ort->api->GetSymbolicDimensions(info, names, input->rank));
+	for (size_t i = 0; !status && i < input->rank; i++) {
+		if (input->dims[i] < 0)
+			input->dims[i] = -1;
+		if (names[i] && names[i][0] && !(input->dim_names[i] = strdup(names[i])))
+			status = epp_status_no_memory();
+	}
+	return status;
+}
+
+static epp_status *describe(struct run_input *input, const struct ort *ort, const OrtSession *session, size_t index)
+{
+	const OrtTensorTypeAndShapeInfo *info = NULL;
+	OrtAllocator *allocator;
+	OrtTypeInfo *type = NULL;
+	char *name = NULL;
+
+	epp_status *status = ort_check(ort, ort->api->GetAllocatorWithDefaultOptions(&allocator));
+	if (!status)
+		status = ort_check(ort, ort->api->SessionGetInputName(session, index, allocator, &name));
+	if (!status && !(input->name = ort_text(ort, name)))
+		status = epp_status_no_memory();
+	if (!status)
+		status = ort_check(ort, ort->api->SessionGetInputTypeInfo(session, index, &type));
+	if (!status)
+		status = ort_check(ort, ort->api->CastTypeInfoToTensorInfo(type, &info));
+	if (!status && !info)
+		status = epp_status_create(EPP_INCOMPATIBLE, "it is no tensor, and no other value can be made here");
+	if (!status)
+		status = describe_shape(input, ort, info);
+	if (!status && !run_type_bytes(input->type))
+		status = epp_status_create(EPP_INCOMPATIBLE, "no values of ONNX's %s can be made here",
+		                           run_type_name(input->type));
+	if (type)
+		ort->api->ReleaseTypeInfo(type);
+	return epp_status_prefix(status, "input '%s'", input->name ? input->name : "");
+}
+
+static epp_status *describe_outputs(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session)
+{
+	OrtAllocator *allocator;
+	size_t count;
+
+	epp_status *status = ort_check(ort, ort->api->GetAllocatorWithDefaultOptions(&allocator));
+	if (!status)
+		status = ort_check(ort, ort->api->SessionGetOutputCount(session, &count));
+	if (!status && !(inputs->output_names = calloc(count + 1, sizeof *inputs->output_names)))
+		status = epp_status_no_memory();
+	for (size_t i = 0; !status && i < count; i++) {
+		char *name = NULL;
+		status = ort_check(ort, ort->api->SessionGetOutputName(session, i, allocator, &name));
+		if (!status && !(inputs->output_names[i] = ort_text(ort, name)))
+			status = epp_status_no_memory();
+		inputs->outputs_count += !status;
+	}
+	return status;
+}
+
+/* ---- what the command line says ---- */
+
+/* The input of a name that is `bytes` long; NULL if there is none. */
+static struct run_input *find(const struct run_inputs *inputs, const char *name, size_t bytes)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		if (strlen(inputs->inputs[i].name) == bytes && memcmp(inputs->inputs[i].name, name, bytes) == 0)
+			return &inputs->inputs[i];
+	}
+	return NULL;
+}
+
+static epp_status *unknown_input(const struct run_inputs *inputs, const char *option, const char *name, size_t bytes)
+{
+	char list[1024] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < inputs->count && used < sizeof list; i++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", i ? ", " : "", inputs->inputs[i].name);
+	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: the model has no input '%.*s'; it has %s", option,
+	                         (int)bytes, name, inputs->count ? list : "none");
+}
+
+/* Takes a dimension that is settled from outside, unless it is settled otherwise already. */
+static bool settle(struct run_input *input, size_t i, int64_t dim)
+{
+	if (input->dims[i] >= 0)
+		return input->dims[i] == dim;
+	input->dims[i] = dim;
+	return true;
+}
+
+static epp_status *apply_shape(struct run_inputs *inputs, const char *text)
+{
+	const char *equals = strrchr(text, '='), *at = equals ? equals + 1 : "";
+	char has[SHAPE_BYTES];
+
+	if (!equals)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "--shape %s: not NAME=8,64", text);
+	struct run_input *input = find(inputs, text, (size_t)(equals - text));
+	if (!input)
+		return unknown_input(inputs, "--shape", text, (size_t)(equals - text));
+	struct run_input asked = { .rank = 0 };
+	while (*at) {
+		char number[24];
+		const char *problem;
+		size_t bytes = strcspn(at, ",");
+		snprintf(number, sizeof number, "%.*s", (int)(bytes < sizeof number ? bytes : sizeof number - 1), at);
+		int64_t dim = strtonum(number, 0, INT32_MAX, &problem);
+		if (problem || asked.rank == RUN_RANK_MAX)
+			return epp_status_create(EPP_INVALID_ARGUMENT, "--shape %s: '%s' is %s", text, number,
+			                         problem ? problem : "too much");
+		asked.dims[asked.rank++] = dim;
+		at += bytes + (at[bytes] == ',');
+	}
+	bool fits = asked.rank == input->rank;
+	for (size_t i = 0; fits && i < input->rank; i++)
+		fits = input->dims[i] < 0 || input->dims[i] == asked.dims[i];
+	if (!fits)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "--shape %s: the model's input '%s' has the shape %s",
+		                         text, input->name, input->rank ? shape_text(input, has) : "of a scalar");
+	memcpy(input->dims, asked.dims, sizeof input->dims);
+	return NULL;
+}
+
+/* [NAME=]FILE.npy or [NAME=]random. */
+static epp_status *apply_source(struct run_inputs *inputs, const char *text)
+{
+	const char *equals = strchr(text, '='), *source = text;
+	struct run_input *input = equals ? find(inputs, text, (size_t)(equals - text)) : NULL;
+
+	if (input)
+		source = equals + 1;
+	else if (strcmp(text, "random") == 0)
+		return NULL;
+	else if (equals && (inputs->count != 1 || access(text, F_OK) != 0))
+		return unknown_input(inputs, "--input", text, (size_t)(equals - text));
+	else if (inputs->count == 1)
+		input = &inputs->inputs[0];
+	else
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "--input %s: the model has %zu inputs; say --input NAME=FILE.npy for each",
+		                         text, inputs->count);
+	if (input->source)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "--input %s: input '%s' has a file already, '%s'", text,
+		                         input->name, input->source);
+	input->source = strcmp(source, "random") == 0 ? NULL : source;
+	return NULL;
+}
+
+static epp_status *misfit(const struct run_input *input, const struct npy *npy)
+{
+	struct run_input there = { .type = npy->type, .rank = npy->rank };
+	char has[SHAPE_BYTES], wants[SHAPE_BYTES];
+
+	memcpy(there.dims, npy->dims, sizeof there.dims);
+	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: %s of shape (%s); the model's input '%s' is %s of shape (%s)",
+	                         input->source, run_type_name(npy->type), shape_text(&there, has), input->name,
+	                         run_type_name(input->type), shape_text(input, wants));
+}
+
+/* Looks into a file for its shape. */
+static epp_status *apply_file(struct run_input *input)
+{
+	struct npy npy;
+
+	epp_status *status = npy_open(input->source, &npy);
+	if (status)
+		return status;
+	npy_close(&npy);
+	bool fits = npy.type == input->type && npy.rank == input->rank;
+	for (size_t i = 0; fits && i < npy.rank; i++)
+		fits = input->dims[i] < 0 || input->dims[i] == npy.dims[i];
+	if (!fits)
+		return misfit(input, &npy);
+	for (size_t i = 0; i < npy.rank; i++)
+		settle(input, i, npy.dims[i]);
+	return NULL;
+}
+
+/* The value that a dimension of this name has elsewhere; -1: none yet. */
+static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *name)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct run_input *input = &inputs->inputs[i];
+		for (size_t j = 0; j < input->rank; j++) {
+			if (input->dims[j] >= 0 && input->dim_names[j] && strcmp(input->dim_names[j], name) == 0)
+				return input->dims[j];
+		}
+	}
+	return -1;
+}
+
+static void settle_rest(struct run_inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		struct run_input *input = &inputs->inputs[i];
+		char before[SHAPE_BYTES], after[SHAPE_BYTES];
+		bool open = false;
+		shape_text(input, before);
+		for (size_t j = 0; j < input->rank; j++) {
+			if (input->dims[j] >= 0)
+				continue;
+			int64_t elsewhere = input->dim_names[j] ? settled_elsewhere(inputs, input->dim_names[j]) : -1;
+			settle(input, j, elsewhere >= 0 ? elsewhere : 1);
+			open = true;
+		}
+		if (open)
+			fprintf(stderr,
+			        "epprof: input '%s' has the shape %s; it is taken as %s (--shape %s=... sets it)\n",
+			        input->name, before, shape_text(input, after), input->name);
+	}
+}
+
+/* ---- values ---- */
+
+static epp_status *make_strings(struct run_input *input, const struct ort *ort, size_t count)
+{
+	const char **texts = calloc(count + 1, sizeof *texts);
+
+	if (!texts)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < count; i++)
+		texts[i] = "";
+	epp_status *status = ort_check(ort, ort->api->FillStringTensor(input->value, texts, count));
+	free(texts);
+	return status;
+}
+
+static epp_status *read_file(const struct run_input *input, size_t count, void *data)
+{
+	struct npy npy;
+
+	epp_status *status = npy_open(input->source, &npy);
+	if (status)
+		return status;
+	/* It may have changed since it was looked into. */
+	if (npy.elements_count != count || npy.type != input->type)
+		status = misfit(input, &npy);
+	if (!status)
+		status = npy_read(&npy, input->source, data);
+	npy_close(&npy);
+	return status;
+}
+
+static epp_status *make_value(struct run_input *input, const struct ort *ort, uint64_t seed)
+{
+	OrtAllocator *allocator;
+	size_t bytes = run_type_bytes(input->type), count = 1;
+	void *data;
+
+	for (size_t i = 0; i < input->rank; i++) {
+		if (__builtin_mul_overflow(bytes, (size_t)input->dims[i], &bytes))
+			return epp_status_create(EPP_INVALID_ARGUMENT,
+			                         "input '%s': its shape is larger than any memory", input->name);
+		count *= (size_t)input->dims[i];
+	}
+	epp_status *status = ort_check(ort, ort->api->GetAllocatorWithDefaultOptions(&allocator));
+	if (!status)
+		status = ort_check(ort, ort->api->CreateTensorAsOrtValue(allocator, input->dims, input->rank,
+		                                                         input->type, &input->value));
+	if (!status && input->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
+		status = make_strings(input, ort, count);
+	} else if (!status) {
+		status = ort_check(ort, ort->api->GetTensorMutableData(input->value, &data));
+		if (!status && input->source)
+			return read_file(input, count, data);
+		if (!status)
+			run_fill_random(input->type, data, count, seed);
+	}
+	return epp_status_prefix(status, "input '%s'", input->name);
+}
+
+/* ---- all of it ---- */
+
+static epp_status *create(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session,
+                          const struct run_options *options)
+{
+	size_t count;
+
+	epp_status *status = ort_check(ort, ort->api->SessionGetInputCount(session, &count));
+	if (!status && (!(inputs->inputs = calloc(count + 1, sizeof *inputs->inputs)) ||
+	                !(inputs->names = calloc(count + 1, sizeof *inputs->names)) ||
+	                !(inputs->values = calloc(count + 1, sizeof *inputs->values))))
+		status = epp_status_no_memory();
+	for (size_t i = 0; !status && i < count; i++) {
+		status = describe(&inputs->inputs[inputs->count++], ort, session, i);
+	}
+	if (!status)
+		status = describe_outputs(inputs, ort, session);
+	for (size_t i = 0; !status && i < options->shapes_count; i++)
+		status = apply_shape(inputs, options->shapes[i]);
+	for (size_t i = 0; !status && i < options->inputs_count; i++)
+		status = apply_source(inputs, options->inputs[i]);
+	for (size_t i = 0; !status && i < inputs->count; i++) {
+		if (inputs->inputs[i].source)
+			status = apply_file(&inputs->inputs[i]);
+	}
+	if (!status)
+		settle_rest(inputs);
+	for (size_t i = 0; !status && i < inputs->count; i++) {
+		status = make_value(&inputs->inputs[i], ort, i);
+		inputs->names[i] = inputs->inputs[i].name;
+		inputs->values[i] = inputs->inputs[i].value;
+	}
+	return status;
+}
+
+epp_status *run_inputs_create(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session,
+                              const struct run_options *options)
+{
+	memset(inputs, 0, sizeof *inputs);
+	epp_status *status = create(inputs, ort, session, options);
+	if (status)
+		run_inputs_destroy(inputs, ort);
+	return status;
+}
+
+void run_inputs_destroy(struct run_inputs *inputs, const struct ort *ort)
+{
+	for (size_t i = 0; i < inputs->count; i++) {
+		struct run_input *input = &inputs->inputs[i];
+		if (input->value)
+			ort->api->ReleaseValue(input->value);
+		for (size_t j = 0; j < input->rank; j++)
+			free(input->dim_names[j]);
+		free(input->name);
+	}
+	for (size_t i = 0; i < inputs->outputs_count; i++)
+		free(inputs->output_names[i]);
+	free(inputs->inputs);
+	free(inputs->names);
+	free(inputs->values);
+	free(inputs->output_names);
+	memset(inputs, 0, sizeof *inputs);
+}

@@ -1,0 +1,248 @@
+/* Finds a library of ONNX Runtime and opens it.
+ *
+ * A library that was named must do.  One that is only found there may be too old or something else; then the search goes
+ * on, and if nothing does, the message tells what was looked at.  Tables are asked for in the newest version that both
+ * sides know; all slots that the command touches are there since the oldest that it takes. */
+#include <bsd/stdlib.h>
+#include <bsd/string.h>
+#include <ctype.h>
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+#define REASONS_BYTES 1024
+
+/* ---- one library ---- */
+
+static epp_status *read_version(const char *path, const OrtApiBase *base, struct ort *ort, uint32_t *minor)
+{
+	const char *version = base ? base->GetVersionString() : NULL, *problem;
+	char number[8] = "";
+
+	if (!version || strncmp(version, "1.", 2) != 0)
+		return epp_status_create(EPP_INCOMPATIBLE,
+		                         "%s: it says version '%s', which is no version of ONNX Runtime's", path,
+		                         version ? version : "");
+	strlcpy(ort->version, version, sizeof ort->version);
+	size_t digits = strspn(version + 2, "0123456789");
+	snprintf(number, sizeof number, "%.*s", (int)(digits < sizeof number ? digits : sizeof number - 1), version + 2);
+	*minor = (uint32_t)strtonum(number, 0, 100000, &problem);
+	if (problem || *minor < EPPROF_ORT_API_VERSION_MIN)
+		return epp_status_create(EPP_INCOMPATIBLE,
+		                         "%s: ONNX Runtime %s is too old: profilers are there from 1.%d on", path,
+		                         version, EPPROF_ORT_API_VERSION_MIN);
+	return NULL;
+}
+
+static epp_status *open_library(struct ort *ort, const char *path)
+{
+	uint32_t minor = 0;
+
+	dlerror();
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		/* It most often begins with the name. */
+		const char *reason = dlerror();
+		reason = reason ? reason : "cannot be loaded";
+		bool has_name = strncmp(reason, path, strlen(path)) == 0;
+		return epp_status_create(EPP_NOT_FOUND, "%s%s%s", has_name ? "" : path, has_name ? "" : ": ", reason);
+	}
+	const OrtApiBase *(*get_base)(void);
+	*(void **)&get_base = dlsym(library, "OrtGetApiBase");
+	if (!get_base) {
+		dlclose(library);
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: not ONNX Runtime: no symbol 'OrtGetApiBase'", path);
+	}
+	const OrtApiBase *base = get_base();
+	epp_status *status = read_version(path, base, ort, &minor);
+	if (!status) {
+		ort->api = base->GetApi(minor < EPPROF_ORT_API_VERSION ? minor : EPPROF_ORT_API_VERSION);
+		if (!ort->api)
+			status = epp_status_create(EPP_INCOMPATIBLE,
+			                           "%s: ONNX Runtime %s has no tables for API version %u", path,
+			                           ort->version, minor);
+	}
+	if (status) {
+		dlclose(library);
+		return status;
+	}
+	Dl_info where;
+	const char *file = dladdr(*(void **)&get_base, &where) && where.dli_fname ? where.dli_fname : path;
+	ort->path = strdup(file);
+	return ort->path ? NULL : epp_status_no_memory();
+}
+
+/* ---- looking for it ---- */
+
+/* Tries a library that nobody asked for; true: it is open.  `reasons` collects why not. */
+static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_BYTES])
+{
+	epp_status *status = open_library(ort, path);
+
+	if (!status)
+		return true;
+	strlcat(reasons, "\n  ", REASONS_BYTES);
+	strlcat(reasons, epp_status_message(status), REASONS_BYTES);
+	epp_status_release(status);
+	return false;
+}
+
+/* Python knows best where its packages are.  The virtual environment first, which need not be in PATH. */
+static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
+{
+	static const char command[] = "for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
+				      " \"$python\" -c '\n"
+				      "import glob, importlib.util, os\n"
+				      "package = importlib.util.find_spec(\"onnxruntime\")\n"
+				      "for where in package.submodule_search_locations:\n"
+				      "    for path in sorted(glob.glob(os.path.join(glob.escape(where), \"capi\", \"libonnxruntime.so*\")))[:1]:\n"
+				      "        print(path)' 2>/dev/null; done";
+	FILE *output = popen(command, "re");
+	bool opened = false, any = false;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (output && !opened && getline(&line, &room, output) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		any = true;
+		opened = try_library(ort, line, reasons);
+	}
+	free(line);
+	if (output)
+		pclose(output);
+	if (!opened && !any)
+		strlcat(reasons, "\n  python3: no package 'onnxruntime'", REASONS_BYTES);
+	return opened;
+}
+
+/* What `make run HOST=onnxruntime` fetched, if the command runs from where it was built. */
+static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
+{
+	static const char *const places[] = { "deps", "../build/deps" };
+	char *program = realpath("/proc/self/exe", NULL), *slash = program ? strrchr(program, '/') : NULL;
+	bool opened = false;
+
+	for (size_t i = 0; slash && !opened && i < sizeof places / sizeof *places; i++) {
+		char pattern[4096];
+		glob_t found;
+		snprintf(pattern, sizeof pattern,
+		         "%.*s/%s/*/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so*",
+		         (int)(slash - program), program, places[i]);
+		if (glob(pattern, 0, NULL, &found) == 0) {
+			/* The newest is called so, and is the last. */
+			for (size_t j = found.gl_pathc; j-- > 0 && !opened;)
+				opened = try_library(ort, found.gl_pathv[j], reasons);
+			globfree(&found);
+		}
+	}
+	free(program);
+	return opened;
+}
+
+static epp_status *find_library(struct ort *ort, const char *asked)
+{
+	static const char *const names[] = { "libonnxruntime.so.1", "libonnxruntime.so" };
+	const char *from_environment = getenv("EPPROF_ORT");
+	char reasons[REASONS_BYTES] = "";
+
+	if (asked)
+		return open_library(ort, asked);
+	if (from_environment && *from_environment)
+		return epp_status_prefix(open_library(ort, from_environment), "EPPROF_ORT");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (try_library(ort, names[i], reasons))
+			return NULL;
+	}
+	if (try_python(ort, reasons) || try_deps(ort, reasons))
+		return NULL;
+	return epp_status_create(EPP_NOT_FOUND,
+	                         "no ONNX Runtime of version 1.%d or later is found; name one with --ort or EPPROF_ORT, or\n"
+	                         "install one: pip install onnxruntime.  Looked at:%s",
+	                         EPPROF_ORT_API_VERSION_MIN, reasons);
+}
+
+/* ---- what it logs ---- */
+
+static void keep_log(void *user, OrtLoggingLevel severity, const char *category, const char *logid,
+                     const char *code_location, const char *message)
+{
+	struct ort *ort = user;
+
+	(void)severity, (void)category, (void)logid, (void)code_location;
+	pthread_mutex_lock(&ort->logs_lock);
+	if (ort->logs_count < ORT_LOGS_MAX && (ort->logs[ort->logs_count] = strdup(message)))
+		ort->logs_count++;
+	pthread_mutex_unlock(&ort->logs_lock);
+}
+
+void ort_print_logs(struct ort *ort)
+{
+	pthread_mutex_lock(&ort->logs_lock);
+	for (size_t i = 0; i < ort->logs_count; i++) {
+		char *clean = cli_clean(ort->logs[i], strlen(ort->logs[i]));
+		fprintf(stderr, "epprof: ONNX Runtime: %s\n", clean ? clean : "");
+		free(clean);
+	}
+	pthread_mutex_unlock(&ort->logs_lock);
+}
+
+/* ---- all of it ---- */
+
+epp_status *ort_open(struct ort *ort, const char *library)
+{
+	memset(ort, 0, sizeof *ort);
+	pthread_mutex_init(&ort->logs_lock, NULL);
+	epp_status *status = find_library(ort, library);
+	if (status)
+		return status;
+	/* Errors alone: what it warns of is its own affair, and there is much of it. */
+	status = ort_check(
+	    ort, ort->api->CreateEnvWithCustomLogger(keep_log, ort, ORT_LOGGING_LEVEL_ERROR, "epprof", &ort->env));
+	return epp_status_prefix(status, "%s", ort->path);
+}
+
+void ort_close(struct ort *ort)
+{
+	if (ort->env)
+		ort->api->ReleaseEnv(ort->env);
+	free(ort->path);
+	for (size_t i = 0; i < ort->logs_count; i++)
+		free(ort->logs[i]);
+	memset(ort, 0, sizeof *ort);
+}
+
+/* ---- what its entries return ---- */
+
+epp_status *ort_check(const struct ort *ort, OrtStatus *status)
+{
+	if (!status)
+		return NULL;
+	OrtErrorCode code = ort->api->GetErrorCode(status);
+	/* Some end with a newline. */
+	const char *message = ort->api->GetErrorMessage(status);
+	size_t bytes = strlen(message);
+	while (bytes && isspace((unsigned char)message[bytes - 1]))
+		bytes--;
+	epp_status *own = epp_status_create(code == ORT_NO_SUCHFILE        ? EPP_NOT_FOUND
+	                                    : code == ORT_INVALID_ARGUMENT ? EPP_INVALID_ARGUMENT
+	                                                                   : EPP_PLUGIN,
+	                                    "%.*s", (int)bytes, message);
+	ort->api->ReleaseStatus(status);
+	return own;
+}
+
+char *ort_text(const struct ort *ort, char *text)
+{
+	OrtAllocator *allocator;
+	char *copy = text ? strdup(text) : NULL;
+
+	OrtStatus *status = ort->api->GetAllocatorWithDefaultOptions(&allocator);
+	if (!status && text)
+		status = ort->api->AllocatorFree(allocator, text);
+	if (status)
+		ort->api->ReleaseStatus(status);
+	return copy;
+}

@@ -1,0 +1,87 @@
+/* What came out of a run: latencies, who took which nodes, and the summary of the trace. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "run.h"
+#include "summary.h"
+
+#define LINES_MAX 20
+
+/* The value that a part of all does not exceed. */
+static double quantile(const struct run_latencies *latencies, double part)
+{
+	size_t rank = (size_t)ceil(part * (double)latencies->count);
+
+	return (double)latencies->ns[rank ? rank - 1 : 0];
+}
+
+static void add_latencies(struct cli_table *table, const char *what, const struct run_latencies *latencies)
+{
+	static const double parts[] = { 0.5, 0.9, 0.99, 1 };
+	double total = 0;
+
+	if (!latencies->count)
+		return;
+	for (size_t i = 0; i < latencies->count; i++)
+		total += (double)latencies->ns[i];
+	cli_table_count(table, latencies->count);
+	cli_table_duration(table, total);
+	cli_table_duration(table, total / (double)latencies->count);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		cli_table_duration(table, quantile(latencies, parts[i]));
+	cli_table_cell(table, what);
+}
+
+static void print_head(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
+                       const struct run_results *results, enum run_kernels kernels)
+{
+	static const char *const sources[] = {
+		[RUN_KERNELS_NONE] = "none; no provider gave events",
+		[RUN_KERNELS_PUSHED] = "from the providers",
+		[RUN_KERNELS_IMPORTED] = "from ONNX Runtime's own profile, in its microseconds",
+	};
+	char number[CLI_NUMBER_BYTES];
+
+	printf("%s on ONNX Runtime %s (%s)\n\n", options->model, ort->version, ort->path);
+	printf("  runs    %s of %zu", cli_count(results->runs.count, number), options->runs_count);
+	printf(" on %zu thread%s", options->threads_count, options->threads_count == 1 ? "" : "s");
+	if (results->runs.count && results->wall_ns > 0) {
+		double per_second = (double)results->runs.count / ((double)results->wall_ns / 1e9);
+		if (per_second < 100)
+			printf(", %.3g a second", per_second);
+		else
+			printf(", %s a second", cli_count((uint64_t)per_second, number));
+	}
+	if (cli_signal)
+		printf("; ended by %s", strsignal(cli_signal));
+	printf("\n");
+	if (!eps->nodes_known)
+		return;
+	printf("  nodes   ");
+	for (size_t i = 1; i < eps->count; i++)
+		printf("%zu on %s, ", eps->eps[i].nodes_count, eps->eps[i].name);
+	printf("%zu on ONNX Runtime's own\n  kernels %s\n", eps->other_nodes_count, sources[kernels]);
+}
+
+int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
+               const struct run_results *results, enum run_kernels kernels)
+{
+	struct summary summary;
+
+	print_head(options, ort, eps, results, kernels);
+	printf("\nLatency\n");
+	struct cli_table *table = cli_table_create("count|total|mean|p50|p90|p99|max|<");
+	add_latencies(table, "warm-up", &results->warmup);
+	add_latencies(table, "runs", &results->runs);
+	cli_table_print(table);
+	printf("\n");
+	int code = summary_open(&summary, options->output, 0);
+	if (code != CLI_OK)
+		return code;
+	summary.top = LINES_MAX;
+	summary.shown[TALLY_OP] = summary.shown[TALLY_KERNEL] = true;
+	summary_print_text(&summary);
+	summary_close(&summary);
+	return CLI_OK;
+}

@@ -1,0 +1,77 @@
+/* The parts of fake_ort.so, a library that answers as ONNX Runtime's does, as far as `epprof run` calls it: it registers EP
+ * libraries, makes sessions with their profilers, shows these its events, and writes a profile.  It computes nothing.
+ *
+ * A model is a text: "fake model", then lines "input NAME TYPE DIMS" (a type's number; "2,N,?", or "-" for a scalar) and
+ * "node NAME PROVIDER"; a node that is not the CPU's has a kernel in the profile.
+ *
+ * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
+ *               lasts
+ * FAKE_ORT_LOG  a file for what was asked for, a line each */
+#ifndef EPPROF_TESTS_FAKE_ORT_H
+#define EPPROF_TESTS_FAKE_ORT_H
+
+#include <pthread.h>
+
+#include "epprof/ort_ep_profiler.h"
+#include "epprof/status.h"
+
+#define FAKE_LIST_MAX 8
+#define FAKE_LINES_MAX 20000
+
+/* What is handed out: libepprof's tables with a host's entries put in. */
+extern OrtApi api;
+extern OrtEpApi ep_api;
+extern OrtHardwareDevice *cpu;
+
+/* ---- fake_ort.c ---- */
+
+EPP_EXPORT const OrtApiBase *OrtGetApiBase(void);
+
+/* What stands behind a key in FAKE_ORT, or NULL. */
+const char *word(const char *key);
+OrtStatus *failure_of(const char *entry);
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- fake_libraries.c: EP libraries, and the EPs that the session has ---- */
+
+struct fake_ep {
+	OrtEpFactory *factory;
+	OrtEpDevice *device;
+	OrtEp *ep;
+};
+extern struct fake_ep fake_eps[FAKE_LIST_MAX];
+extern size_t fake_eps_count;
+
+OrtStatus *fake_eps_create(const OrtSessionOptions *options);
+void fake_eps_release(void);
+void fake_libraries_fill(void);
+
+/* ---- fake_profile.c: one profile, of the session or of a run ---- */
+
+struct profile {
+	int64_t began_us;
+	OrtEpProfilerImpl *profilers[FAKE_LIST_MAX];
+	size_t profilers_count;
+	pthread_mutex_t lock;
+	char *lines[FAKE_LINES_MAX];
+	size_t lines_count;
+	char path[600];
+};
+
+int64_t now_us(void);
+void begin_profile(struct profile *profile, const char *prefix);
+void end_profile(struct profile *profile);
+int64_t begin_event(struct profile *profile);
+void end_event(struct profile *profile, int64_t start_us, OrtProfilingEventCategory category, const char *name);
+/* As a provider that knows nothing of epprof gives it. */
+void add_kernel(struct profile *profile, int64_t start_us, const char *name);
+
+/* ---- fake_model.c, fake_values.c ---- */
+
+OrtStatus *create_tensor(OrtAllocator *allocator, const int64_t *dims, size_t rank, ONNXTensorElementDataType type,
+                         OrtValue **out);
+void tell_values(const char *const *names, const OrtValue *const *values, size_t count);
+void fake_values_fill(void);
+void fake_model_fill(void);
+
+#endif

@@ -1,0 +1,112 @@
+/* A profile: what the profilers are shown, and the file that comes of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake_ort.h"
+
+#define US_BEFORE_PROFILERS 40
+
+int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void begin_profile(struct profile *profile, const char *prefix)
+{
+	memset(profile, 0, sizeof *profile);
+	pthread_mutex_init(&profile->lock, NULL);
+	profile->began_us = now_us();
+	snprintf(profile->path, sizeof profile->path, "%s_2026.json", prefix);
+	for (size_t i = 0; i < fake_eps_count; i++) {
+		OrtEpProfilerImpl *profiler = NULL;
+		OrtStatus *status = fake_eps[i].ep->CreateProfiler
+		                        ? fake_eps[i].ep->CreateProfiler(fake_eps[i].ep, &profiler)
+		                        : NULL;
+		api.ReleaseStatus(status);
+		if (!profiler)
+			continue;
+		profile->profilers[profile->profilers_count++] = profiler;
+		api.ReleaseStatus(profiler->StartProfiling(profiler, 1000));
+	}
+	/* No event begins with the profile. */
+	usleep(US_BEFORE_PROFILERS);
+}
+
+static void add_line(struct profile *profile, char *line)
+{
+	pthread_mutex_lock(&profile->lock);
+	if (profile->lines_count < FAKE_LINES_MAX)
+		profile->lines[profile->lines_count++] = line;
+	pthread_mutex_unlock(&profile->lock);
+}
+
+void end_profile(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->profilers_count; i++) {
+		OrtEpProfilerImpl *profiler = profile->profilers[i];
+		api.ReleaseStatus(profiler->EndProfiling(profiler, (OrtProfilingEventsContainer *)profile));
+		profiler->Release(profiler);
+	}
+	FILE *file = fopen(profile->path, "we");
+	if (file)
+		fprintf(file, "[\n");
+	for (size_t i = 0; i < profile->lines_count; i++) {
+		if (file)
+			fprintf(file, "%s%s", profile->lines[i], i + 1 < profile->lines_count ? ",\n" : "\n");
+		free(profile->lines[i]);
+	}
+	if (file) {
+		fprintf(file, "]\n");
+		fclose(file);
+	}
+}
+
+int64_t begin_event(struct profile *profile)
+{
+	int64_t start_us = now_us();
+
+	for (size_t i = 0; i < profile->profilers_count; i++)
+		api.ReleaseStatus(profile->profilers[i]->StartEvent(profile->profilers[i], (uint64_t)start_us));
+	return start_us;
+}
+
+void end_event(struct profile *profile, int64_t start_us, OrtProfilingEventCategory category, const char *name)
+{
+	static const char *const keys[] = { "op_name" };
+	int64_t ts_us = start_us - profile->began_us, dur_us = now_us() - start_us;
+	OrtProfilingEvent *event;
+	char *line;
+
+	if (ep_api.CreateProfilingEvent(category, getpid(), gettid(), name, ts_us, dur_us, keys, &name, 1, &event))
+		abort();
+	for (size_t i = 0; i < profile->profilers_count; i++)
+		api.ReleaseStatus(profile->profilers[i]->StopEvent(profile->profilers[i], (uint64_t)start_us, event));
+	ep_api.ReleaseProfilingEvent(event);
+	if (asprintf(&line,
+	             "{\"cat\" : \"%s\",\"pid\" :%d,\"tid\" :%d,\"dur\" :%" PRId64 ",\"ts\" :%" PRId64
+	             ",\"ph\" : \"X\",\"name\" :\"%s\",\"args\" : {}}",
+	             category == OrtProfilingEventCategory_NODE ? "Node" : "Session", getpid(), gettid(), dur_us, ts_us,
+	             name) < 0)
+		abort();
+	add_line(profile, line);
+}
+
+void add_kernel(struct profile *profile, int64_t start_us, const char *name)
+{
+	char *line;
+
+	if (asprintf(&line,
+	             "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :1,\"ts\" :%" PRId64
+	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\",\"ort_correlation_id\" : "
+	             "\"%" PRId64 "\",\"ort_event_name\" : \"%s\"}}",
+	             start_us - profile->began_us, name, start_us, name) < 0)
+		abort();
+	add_line(profile, line);
+}

@@ -1,0 +1,71 @@
+/* epprof run with the library of tests/fake_ort, for test programs: a folder with a model, and what is expected. */
+#ifndef EPPROF_TESTS_FAKE_RUN_H
+#define EPPROF_TESTS_FAKE_RUN_H
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/check.h"
+#include "tests/command.h"
+
+#define FAKE CHECK_BUILD "/tests/fake_ort.so"
+#define SAMPLE_EP CHECK_BUILD "/libsample_ort_ep.so"
+#define MODEL "model.onnx"
+
+static inline void write_bytes(const char *path, const void *bytes, size_t count)
+{
+	FILE *file = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_eq(fwrite(bytes, 1, count, file), count);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static inline void write_model(const char *path, const char *lines)
+{
+	char text[1024];
+
+	snprintf(text, sizeof text, "fake model\n%s", lines);
+	write_bytes(path, text, strlen(text));
+}
+
+/* Each test begins in a folder with a model and without traces. */
+static inline void begin(void)
+{
+	ck_assert_int_eq(chdir(check_directory_path), 0);
+	ck_assert(system("rm -rf ./*") == 0);
+	write_model(MODEL, "input x 1 N,4\nnode gemm SampleEP\nnode softmax CPUExecutionProvider\n");
+	setenv("EPPROF_ORT", FAKE, 1);
+	setenv("FAKE_ORT_LOG", check_path("log"), 1);
+	setenv("TMPDIR", check_path("temporary"), 1);
+	mkdir(check_path("temporary"), 0700);
+	unsetenv("FAKE_ORT");
+	unsetenv("VIRTUAL_ENV");
+}
+
+static inline bool logged(const char *text)
+{
+	size_t bytes;
+	char *log = command_file(check_path("log"), &bytes);
+	bool found = strstr(log, text) != NULL;
+
+	free(log);
+	return found;
+}
+
+/* Runs it, and expects an exit status and a part of what it prints on standard error ("" for nothing at all). */
+#define EXPECT(expected_code, error, ...) \
+	do { \
+		struct command run_ = command_run(NULL, "run", __VA_ARGS__, NULL); \
+		ck_assert_msg(run_.code == (expected_code), "status %d: %s", run_.code, run_.err); \
+		if ((error)[0]) \
+			ck_assert_msg(strstr(run_.err, error) != NULL, "told '%s', not '%s'", run_.err, error); \
+		else \
+			ck_assert_str_eq(run_.err, ""); \
+		if (run_.code) \
+			ck_assert_str_eq(run_.out, ""); \
+		command_free(&run_); \
+	} while (0)
+
+#endif

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""epprof run with ONNX Runtime itself: on the CPU and on the sample EP, in all ways of running, and what it refuses."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import interop
+
+interop.in_each_environment()
+import numpy
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+DIGITS = str(interop.DATA / "digits.onnx")
+SAMPLE = interop.library("libsample_ort_ep")
+EPPROF = str(interop.BUILD / "epprof")
+LIBRARY = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so*"))
+
+
+def epprof(*arguments, **environment):
+    return subprocess.run([EPPROF, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          cwd=interop.scratch(), env={**os.environ, **environment}, check=False, timeout=300)
+
+
+def run(model, *arguments, library=LIBRARY, **environment):
+    """Runs a model; the path of the trace is the last argument given."""
+    return epprof("run", "--ort", library, "--force", "-o", "run.epp", model, *arguments, **environment)
+
+
+def summary():
+    return json.loads(epprof("summary", "--format", "json", "run.epp").stdout)
+
+
+def counts(lines):
+    return {line["name"]: line["count"] for line in lines}
+
+
+class Runs(unittest.TestCase):
+    def check(self, *arguments, runs=10, warmup=1, **environment):
+        done = run(DIGITS, "--shape", "x=64,64", "--runs", runs, "--warmup", warmup, *arguments, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        self.assertIn(f"on ONNX Runtime {onnxruntime.__version__} (", done.stdout)
+        self.assertIn(f"  runs    {runs} of {runs} on ", done.stdout)
+        valid = epprof("validate", "--strict", "run.epp")
+        self.assertEqual(valid.returncode, 0, valid.stdout)
+        told = summary()
+        self.assertEqual(told["state"], "finished")
+        self.assertEqual(told["lost"], 0)
+        self.assertEqual(told["unended"], 0)
+        self.assertEqual(counts(told["ops"])["model_run"], runs + warmup)
+        return done, told
+
+    def check_kernels(self, told, runs):
+        kernels = counts(told["kernels"])
+        self.assertEqual(kernels["gemm"], 2 * runs)
+        self.assertEqual(kernels["bias"], 2 * runs)
+        self.assertEqual(kernels["relu"], runs)
+        self.assertEqual(kernels["copy_out"], runs)
+        self.assertEqual(told["correlated"], told["device_events"])
+        self.assertEqual(told["inferred"] + told["uncorrelated"] + told["outside_parent"], 0)
+
+    def test_on_the_cpu(self):
+        done, told = self.check()
+        self.assertEqual(told["device_events"], 0)
+        self.assertIn("kernels none", done.stdout)
+        self.assertEqual(counts(told["ops"])["probs_kernel_time"], 11)
+
+    def test_on_the_sample_ep(self):
+        done, told = self.check("--ep", SAMPLE, warmup=3)
+        self.check_kernels(told, 13)
+        self.assertIn("  nodes   3 on SampleEP, 1 on ONNX Runtime's own\n", done.stdout)
+        self.assertIn("from ONNX Runtime's own profile", done.stdout)
+        self.assertIn("By kernel, on devices", done.stdout)
+
+    def test_a_carried_profiler_gives_its_events_itself(self):
+        done, told = self.check("--ep", f"{SAMPLE}:SampleEP", EPPROF_PROFILERS=SAMPLE)
+        self.check_kernels(told, 11)
+        self.assertIn("kernels from the providers", done.stdout)
+
+    def test_threads(self):
+        _, told = self.check("--ep", SAMPLE, "--threads", 2, runs=100)
+        self.check_kernels(told, 101)
+        names = {line["name"] for line in told["threads"]}
+        self.assertLessEqual({"run 1", "run 2"}, names)
+
+    def test_parallel(self):
+        _, told = self.check("--ep", SAMPLE, "--parallel")
+        self.check_kernels(told, 11)
+
+    def test_run_level(self):
+        _, told = self.check("--ep", SAMPLE, "--run-level", "--threads", 2, runs=20)
+        self.check_kernels(told, 21)
+        self.assertNotIn("session_initialization", counts(told["ops"]))
+
+    def test_the_library_is_found_by_python(self):
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        done = epprof("run", "--force", "-o", "run.epp", DIGITS, PATH=path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(str(LIBRARY), done.stdout)
+
+
+class Models(unittest.TestCase):
+    def save(self, nodes, inputs, outputs):
+        """A model with inputs {name: (type, shape)}."""
+        values = [[helper.make_tensor_value_info(name, *each) for name, each in ends.items()] for ends in (inputs, outputs)]
+        graph = helper.make_graph(nodes, "g", *values)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        path = interop.scratch() / "model.onnx"
+        onnx.save(made, path)
+        return path
+
+    def test_dynamic_dimensions(self):
+        ends = {"a": (TensorProto.FLOAT, ["batch", 3]), "b": (TensorProto.FLOAT, ["batch", 3])}
+        model = self.save([helper.make_node("Add", ["a", "b"], ["y"])], ends, {"y": ends["a"]})
+        done = run(model)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("input 'a' has the shape batch,3; it is taken as 1,3", done.stderr)
+        done = run(model, "--shape", "b=5,3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("input 'a' has the shape batch,3; it is taken as 5,3", done.stderr)
+        numpy.save(interop.scratch() / "a.npy", numpy.ones((7, 3), "f4"))
+        done = run(model, "--input", "a=a.npy", "--shape", "b=7,3")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run(model, "--input", "a=a.npy", "--shape", "b=8,3")  # what does not fit in ONNX Runtime
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("7 by 8", done.stderr)
+
+    def test_types(self):
+        for name in ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64",
+                     "UINT64", "BOOL", "STRING"):
+            with self.subTest(type=name):
+                kind = (getattr(TensorProto, name), [2, 3])
+                model = self.save([helper.make_node("Identity", ["x"], ["y"])], {"x": kind}, {"y": kind})
+                done = run(model)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_files_of_numpy(self):
+        for dtype, kind in (("f4", TensorProto.FLOAT), ("f8", TensorProto.DOUBLE), ("f2", TensorProto.FLOAT16),
+                            ("i8", TensorProto.INT64), ("u2", TensorProto.UINT16), ("?", TensorProto.BOOL)):
+            with self.subTest(dtype=dtype):
+                model = self.save([helper.make_node("Identity", ["x"], ["y"])], {"x": (kind, ["n", 3])}, {"y": (kind, ["n", 3])})
+                numpy.save(interop.scratch() / "x.npy", numpy.ones((2, 3), dtype))
+                done = run(model, "--input", "x.npy")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                numpy.save(interop.scratch() / "x.npy", numpy.asfortranarray(numpy.ones((2, 3), dtype)))
+                self.assertIn("Fortran order", run(model, "--input", "x.npy").stderr)
+
+    def test_an_ep_that_claims_nothing(self):
+        kind = (TensorProto.FLOAT, [2, 3])
+        model = self.save([helper.make_node("Sigmoid", ["x"], ["y"])], {"x": kind}, {"y": kind})
+        done = run(model, "--ep", SAMPLE)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("'SampleEP' claims no node of the model", done.stderr)
+
+    def test_broken_models(self):
+        broken = interop.scratch() / "broken.onnx"
+        broken.write_bytes(Path(DIGITS).read_bytes()[:500])
+        done = run(broken)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("broken.onnx", done.stderr)
+        self.assertFalse((interop.scratch() / "run.epp").exists())
+
+
+class Libraries(unittest.TestCase):
+    def test_an_ep_library_that_is_none(self):
+        done = run(DIGITS, "--ep", interop.library("libepprof"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("CreateEpFactories", done.stderr)
+
+    def test_a_library_that_is_not_onnx_runtime(self):
+        done = run(DIGITS, library=SAMPLE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no symbol 'OrtGetApiBase'", done.stderr)
+
+
+if __name__ == "__main__":
+    interop.main()
