@@ -24,7 +24,7 @@ struct cli_command {
 	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns an enum cli_exit */
 };
 
-extern const struct cli_command cli_info, cli_summary, cli_convert, cli_validate, cli_tail, cli_import;
+extern const struct cli_command cli_info, cli_summary, cli_convert, cli_validate, cli_tail, cli_import, cli_probe;
 
 /* ---- options.c: command lines ---- */
 

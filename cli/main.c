@@ -9,8 +9,8 @@
 #include "cli.h"
 #include "epprof/epprof.h"
 
-static const struct cli_command *const commands[] = { &cli_info,     &cli_summary, &cli_convert,
-	                                              &cli_validate, &cli_tail,    &cli_import };
+static const struct cli_command *const commands[] = { &cli_info, &cli_summary, &cli_convert, &cli_validate,
+	                                              &cli_tail, &cli_import,  &cli_probe };
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 
 static int print_help(FILE *file)

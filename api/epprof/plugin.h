@@ -47,6 +47,38 @@ EPP_EXPORT void *epp_plugin_symbol(const epp_plugin *plugin, const char *name);
  * Thread: one at a time for one plugin. */
 EPP_EXPORT epp_status *epp_plugin_unload(epp_plugin *plugin) EPP_MUST_CHECK;
 
+/* What is found out about a library as a plugin of one kind. */
+typedef enum epp_fact_type {
+	EPP_FACT_KIND = 0,    /* it is of this kind; what follows is about it */
+	EPP_FACT_SYMBOL = 1,  /* it exports `name`, or not */
+	EPP_FACT_NAME = 2,    /* it calls itself `text` */
+	EPP_FACT_VERSION = 3, /* `name` has version `text` */
+	EPP_FACT_SIZE = 4,    /* its struct `name` has `bytes`, of `known_bytes` that are known here */
+	EPP_FACT_ENTRY = 5,   /* its table has an entry `name`, or not */
+	EPP_FACT_PROBLEM = 6  /* it cannot be used as this kind: `text` */
+} epp_fact_type;
+
+typedef struct epp_plugin_fact {
+	uint32_t type;        /* epp_fact_type */
+	uint32_t is_present;  /* symbols and entries */
+	uint32_t is_required; /* likewise */
+	uint32_t reserved;
+	const char *kind;
+	const char *name;
+	const char *text;
+	uint64_t bytes;
+	uint64_t known_bytes;
+} epp_plugin_fact;
+
+/* Ownership: the fact is borrowed for the call. */
+typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
+
+/* Tells what a library is: for each kind of plugin that it is, in the order of their preference, facts.  It is opened as
+ * epp_plugin_load would, as each kind, and closed again; it is not profiled.
+ * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind.  That it cannot be used as one kind is a fact.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;
+
 /* Where the messages go that plugins log at severity warning and above: `log` is called with the plugin's name in front
  * of each.  NULL: nowhere, as at first.  For the whole process; a call to what was set before may still be running when
  * this returns.
