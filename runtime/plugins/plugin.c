@@ -190,6 +190,14 @@ epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 	                         plugin->kind->adapter->profiler_step);
 }
 
+uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options)
+{
+	if (!plugin)
+		return 0;
+	return !options || options->struct_size < sizeof(*options) || !plugin->kind->adapter->selected ||
+	       plugin->kind->adapter->selected(options);
+}
+
 void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)
 {
 	profiler_release(profiler);

@@ -29,6 +29,8 @@ struct plugin_adapter {
 	epp_status *(*profiler_create)(epp_plugin *plugin, OrtEpProfilerImpl **profiler);
 	/* Undoes open, while the library is still loaded and no profiler lives. */
 	void (*close)(epp_plugin *plugin);
+	/* Whether options select such a plugin.  NULL: always. */
+	bool (*selected)(const epp_profile_options *options);
 	/* Tells `epprof probe` what is to be known of an open plugin (plugin_probe.h).  May be NULL. */
 	void (*describe)(epp_plugin *plugin, const struct plugin_probe *probe);
 };

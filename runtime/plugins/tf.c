@@ -193,6 +193,12 @@ static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profi
 	return tf_profiler_create(plugin->state, profiler);
 }
 
+static bool selected(const epp_profile_options *options)
+{
+	return options->device_tracer_level &&
+	       (options->device_type == EPP_DEVICE_UNSPECIFIED || options->device_type == EPP_DEVICE_PLUGGABLE);
+}
+
 static void close_plugin(epp_plugin *plugin)
 {
 	struct tf_plugin *tf = plugin->state;
@@ -231,5 +237,6 @@ const struct plugin_adapter plugin_adapter_tf = {
 	.profiler_step = "registering a session",
 	.profiler_create = create_profiler,
 	.close = close_plugin,
+	.selected = selected,
 	.describe = describe,
 };
