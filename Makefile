@@ -78,7 +78,6 @@ FLAGS_cli := -D_GNU_SOURCE -Iapi
 FLAGS_bridges := -D_GNU_SOURCE -Iapi
 FLAGS_ep_kit := -Iapi
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
-FLAGS_bridges := -D_GNU_SOURCE -Iapi
 # A call of a library without a detour: what it costs is the library's then.
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_tests := -D_GNU_SOURCE -Iapi -Iruntime -I. -DCHECK_BUILD='"$(abspath $(BUILD))"' -DCHECK_SOURCE='"$(CURDIR)"'

@@ -32,6 +32,7 @@ extern const struct cli_command cli_tail;
 extern const struct cli_command cli_import;
 extern const struct cli_command cli_recover;
 extern const struct cli_command cli_run;
+extern const struct cli_command cli_probe;
 
 /* ---- options.c: command lines ---- */
 

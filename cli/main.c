@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "epprof/epprof.h"
 
+<<<<<<< HEAD
 static const struct cli_command *const commands[] = {
 	&cli_info,
 	&cli_summary,
@@ -18,6 +19,7 @@ static const struct cli_command *const commands[] = {
 	&cli_import,
 	&cli_recover,
 	&cli_run,
+	&cli_probe,
 };
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 

@@ -70,6 +70,14 @@ static void device_make(void)
 		profile.device = NULL;
 }
 
+/* A host may unload the library, and the device's threads run its code. */
+__attribute__((destructor)) static void device_end(void)
+{
+	accelerator_destroy(profile.device);
+	accelerator_buffer_release(profile.matrix);
+	free(profile.completions);
+}
+
 int accelerator_profile_work(int count)
 {
 	pthread_once(&profile.once, device_make);

@@ -209,6 +209,29 @@ START_TEST(run_metadata_is_read_where_there_is_no_xspace)
 }
 END_TEST
 
+START_TEST(options_select_pluggable_devices)
+{
+	static const struct {
+		uint32_t level, type, selected;
+	} cases[] = { { 1, EPP_DEVICE_UNSPECIFIED, 1 }, { 1, EPP_DEVICE_PLUGGABLE, 1 },
+		      { 0, EPP_DEVICE_UNSPECIFIED, 0 }, { 0, EPP_DEVICE_PLUGGABLE, 0 },
+		      { 1, EPP_DEVICE_GPU, 0 },         { 2, EPP_DEVICE_CPU, 0 },
+		      { 1, EPP_DEVICE_TPU, 0 },         { 1, 99, 0 } };
+	epp_plugin *provider;
+	check_ok(tf_load(FAULT, NULL));
+	check_ok(epp_plugin_load(CHECK_BUILD "/libsample_ort_ep.so", &provider));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		epp_profile_options options = { sizeof(options), cases[i].level, cases[i].type };
+		ck_assert_uint_eq(epp_plugin_selected(tf_plugin, &options), cases[i].selected);
+		ck_assert_uint_eq(epp_plugin_selected(provider, &options), 1);
+	}
+	ck_assert_uint_eq(epp_plugin_selected(tf_plugin, NULL), 1);
+	ck_assert_uint_eq(epp_plugin_selected(NULL, NULL), 0);
+	check_ok(epp_plugin_unload(provider));
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
 static Suite *tf_suite(void)
 {
 	Suite *suite = suite_create("tf");
@@ -218,6 +241,7 @@ static Suite *tf_suite(void)
 	tcase_add_loop_test(tests, what_registration_lacks_is_named, 0,
 	                    (int)(sizeof(registrations) / sizeof(registrations[0])));
 	tcase_add_test(tests, a_plugin_is_registered_and_destroyed_once);
+	tcase_add_test(tests, options_select_pluggable_devices);
 	tcase_add_loop_test(tests, a_fault_costs_what_it_must_and_is_told, 0, (int)(sizeof(runs) / sizeof(runs[0])));
 	tcase_add_test(tests, an_event_is_where_and_when_it_was);
 	tcase_add_test(tests, run_metadata_is_read_where_there_is_no_xspace);

@@ -28,6 +28,26 @@ EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EP
  * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive. */
 EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler) EPP_MUST_CHECK;
 
+/* What a profile is asked to hold, in the words of TensorFlow's ProfileOptions. */
+typedef enum epp_device_type {
+	EPP_DEVICE_UNSPECIFIED = 0,
+	EPP_DEVICE_CPU = 1,
+	EPP_DEVICE_GPU = 2,
+	EPP_DEVICE_TPU = 3,
+	EPP_DEVICE_PLUGGABLE = 4
+} epp_device_type;
+
+typedef struct epp_profile_options {
+	size_t struct_size;           /* sizeof(epp_profile_options) of the caller */
+	uint32_t device_tracer_level; /* 0: no devices */
+	uint32_t device_type;         /* epp_device_type */
+} epp_profile_options;
+
+/* Whether the options select the plugin, that is, whether its framework would profile it: TensorFlow leaves out pluggable
+ * devices at level 0 and for another type.  Plugins of other kinds are always selected, as is everything by NULL.
+ * Thread: [any-thread]. */
+EPP_EXPORT uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options);
+
 /* Releases a profiler of epp_plugin_profiler_create that no session took.  NULL does nothing.
  * Thread: one at a time for one plugin. */
 EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
@@ -46,6 +66,53 @@ EPP_EXPORT void *epp_plugin_symbol(const epp_plugin *plugin, const char *name);
  * Errors: EPP_BUSY while profilers of it live (attached ones live until their session has released them).
  * Thread: one at a time for one plugin. */
 EPP_EXPORT epp_status *epp_plugin_unload(epp_plugin *plugin) EPP_MUST_CHECK;
+
+/* A library that may be a plugin; nothing was opened yet.  Ownership: the path is borrowed for the call. */
+typedef void (*epp_plugin_path_fn)(void *user, const char *path);
+
+/* Tells the libraries at `path`: a file itself, or those in a directory (*.so, *.so.1), sorted by name.
+ * Errors: EPP_NOT_FOUND, EPP_IO; a directory without libraries is none.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_plugin_find(const char *path, epp_plugin_path_fn found, void *user) EPP_MUST_CHECK;
+
+/* Tells the libraries that TensorFlow would load by itself: what TF_PLUGGABLE_DEVICE_LIBRARY_PATH names (a file or a
+ * directory), then tensorflow-plugins in the site-packages of VIRTUAL_ENV, of the user and of the system, each once.
+ * Places that are not there are passed over.
+ * Errors: EPP_NOT_FOUND, EPP_IO for what the variable names; EPP_OUT_OF_MEMORY.
+ * Thread: [any-thread], while nobody changes the environment. */
+EPP_EXPORT epp_status *epp_tf_plugin_find(epp_plugin_path_fn found, void *user) EPP_MUST_CHECK;
+
+/* What is found out about a library as a plugin of one kind. */
+typedef enum epp_fact_type {
+	EPP_FACT_KIND = 0,    /* it is of this kind; what follows is about it */
+	EPP_FACT_SYMBOL = 1,  /* it exports `name`, or not */
+	EPP_FACT_NAME = 2,    /* it calls itself `text` */
+	EPP_FACT_VERSION = 3, /* `name` has version `text` */
+	EPP_FACT_SIZE = 4,    /* its struct `name` has `bytes`, of `known_bytes` that are known here */
+	EPP_FACT_ENTRY = 5,   /* its table has an entry `name`, or not */
+	EPP_FACT_PROBLEM = 6  /* it cannot be used as this kind: `text` */
+} epp_fact_type;
+
+typedef struct epp_plugin_fact {
+	uint32_t type;        /* epp_fact_type */
+	uint32_t is_present;  /* symbols and entries */
+	uint32_t is_required; /* likewise */
+	uint32_t reserved;
+	const char *kind;
+	const char *name;
+	const char *text;
+	uint64_t bytes;
+	uint64_t known_bytes;
+} epp_plugin_fact;
+
+/* Ownership: the fact is borrowed for the call. */
+typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
+
+/* Tells what a library is: for each kind of plugin that it is, in the order of their preference, facts.  It is opened as
+ * epp_plugin_load would, as each kind, and closed again; it is not profiled.
+ * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind.  That it cannot be used as one kind is a fact.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;
 
 /* Where the messages go that plugins log at severity warning and above: `log` is called with the plugin's name in front
  * of each.  NULL: nowhere, as at first.  For the whole process; a call to what was set before may still be running when

@@ -13,6 +13,7 @@
 #include "base/ort_status.h"
 #include "plugins/ort_served.h"
 #include "plugins/plugin_kinds.h"
+#include "plugins/plugin_probe.h"
 
 #define FACTORIES_MAX 4 /* ONNX Runtime's limit */
 #define EP_DEVICES_MAX 8
@@ -222,9 +223,18 @@ static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profi
 	return taken;
 }
 
+static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
+{
+	const struct ort_plugin *ort = plugin->state;
+	plugin_probe_version(probe, "OrtEpFactory", "%u", ort->factory->ort_version_supported);
+	plugin_probe_version(probe, "OrtEp", "%u", ort->ep->ort_version_supported);
+	plugin_probe_entry(probe, "CreateProfiler", ort->ep->CreateProfiler != NULL, true);
+}
+
 const struct plugin_adapter plugin_adapter_ort = {
 	.open = open_plugin,
 	.profiler_step = "CreateProfiler",
 	.profiler_create = create_profiler,
 	.close = close_plugin,
+	.describe = describe,
 };

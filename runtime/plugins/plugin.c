@@ -74,7 +74,7 @@ static epp_status *library_open(epp_plugin *plugin)
 	return epp_status_create(EPP_INCOMPATIBLE, "dlopen: %s", reason);
 }
 
-static void plugin_destroy(epp_plugin *plugin)
+void plugin_destroy(epp_plugin *plugin)
 {
 	if (plugin->library)
 		dlclose(plugin->library);
@@ -83,41 +83,49 @@ static void plugin_destroy(epp_plugin *plugin)
 	free(plugin);
 }
 
+epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
+{
+	EPP_TRY(file_check(path));
+	epp_plugin *opened = calloc(1, sizeof(*opened));
+	if (!opened)
+		return epp_status_no_memory();
+	/* A name without a slash would be searched for in the system's directories. */
+	opened->path = realpath(path, NULL);
+	epp_status *status = opened->path ? NULL : epp_status_errno(errno, "%s", path);
+	if (!status) {
+		opened->file = strrchr(opened->path, '/') + 1;
+		status = epp_status_prefix(library_open(opened), "%s", opened->file);
+	}
+	if (status) {
+		plugin_destroy(opened);
+		return status;
+	}
+	*plugin = opened;
+	return NULL;
+}
+
 static epp_status *steps(epp_plugin *plugin)
 {
-	EPP_TRY(library_open(plugin));
 	EPP_TRY(kind_find(plugin->library, &plugin->kind));
 	return plugin->kind->adapter->open(plugin);
 }
 
 epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
 {
-	epp_status *status = NULL;
+	epp_plugin *loaded;
 	if (!plugin)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: plugin is NULL");
 	*plugin = NULL;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: path is NULL");
-	EPP_TRY(file_check(path));
-	epp_plugin *loaded = calloc(1, sizeof(*loaded));
-	if (!loaded)
-		return epp_status_no_memory();
-	/* A name without a slash would be searched for in the system's directories. */
-	loaded->path = realpath(path, NULL);
-	if (!loaded->path) {
-		status = epp_status_errno(errno, "%s", path);
-		goto out;
-	}
-	loaded->file = strrchr(loaded->path, '/') + 1;
-	status = epp_status_prefix(steps(loaded), "%s", loaded->file);
-	if (status)
-		goto out;
-	*plugin = loaded;
-	loaded = NULL;
-out:
-	if (loaded)
+	EPP_TRY(plugin_library_open(path, &loaded));
+	epp_status *status = epp_status_prefix(steps(loaded), "%s", loaded->file);
+	if (status) {
 		plugin_destroy(loaded);
-	return status;
+		return status;
+	}
+	*plugin = loaded;
+	return NULL;
 }
 
 epp_status *epp_plugin_unload(epp_plugin *plugin)
@@ -180,6 +188,14 @@ epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_profiler_create: plugin is NULL");
 	return epp_status_prefix(profiler_admit(plugin, profiler), "%s: %s", plugin->file,
 	                         plugin->kind->adapter->profiler_step);
+}
+
+uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options)
+{
+	if (!plugin)
+		return 0;
+	return !options || options->struct_size < sizeof(*options) || !plugin->kind->adapter->selected ||
+	       plugin->kind->adapter->selected(options);
 }
 
 void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)

@@ -15,6 +15,8 @@
 
 #define PLUGIN_KIND_SYMBOLS_MAX 2
 
+struct plugin_probe;
+
 /* Each is called for a library that exports all symbols of its kind, and for one plugin one at a time.  Messages begin
  * with the step ("CreateEp: ..."); the loader puts the library in front. */
 struct plugin_adapter {
@@ -27,6 +29,10 @@ struct plugin_adapter {
 	epp_status *(*profiler_create)(epp_plugin *plugin, OrtEpProfilerImpl **profiler);
 	/* Undoes open, while the library is still loaded and no profiler lives. */
 	void (*close)(epp_plugin *plugin);
+	/* Whether options select such a plugin.  NULL: always. */
+	bool (*selected)(const epp_profile_options *options);
+	/* Tells `epprof probe` what is to be known of an open plugin (plugin_probe.h).  May be NULL. */
+	void (*describe)(epp_plugin *plugin, const struct plugin_probe *probe);
 };
 
 struct plugin_kind {
@@ -45,6 +51,11 @@ struct epp_plugin {
 	void *state;      /* the adapter's */
 	atomic_int live;  /* profilers that are not released */
 };
+
+/* Finds the file and opens it, and what that made is given back.
+ * Errors: as epp_plugin_load. */
+epp_status *plugin_library_open(const char *path, epp_plugin **plugin);
+void plugin_destroy(epp_plugin *plugin);
 
 /* In the order in which a library of several kinds is tried.  The last row has no name. */
 extern const struct plugin_kind plugin_kinds[];

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "plugins/plugin_kinds.h"
+#include "plugins/plugin_probe.h"
 #include "plugins/tf_plugin.h"
 
 static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -192,6 +193,12 @@ static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profi
 	return tf_profiler_create(plugin->state, profiler);
 }
 
+static bool selected(const epp_profile_options *options)
+{
+	return options->device_tracer_level &&
+	       (options->device_type == EPP_DEVICE_UNSPECIFIED || options->device_type == EPP_DEVICE_PLUGGABLE);
+}
+
 static void close_plugin(epp_plugin *plugin)
 {
 	struct tf_plugin *tf = plugin->state;
@@ -205,9 +212,31 @@ static void close_plugin(epp_plugin *plugin)
 	plugin->state = NULL;
 }
 
+static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
+{
+	const struct tf_plugin *tf = plugin->state;
+	const EpprofTfFirstFns *first = &tf->fns.first;
+	plugin_probe_version(probe, "pluggable profiler", "%d.%d.%d, %s revision", TP_MAJOR, TP_MINOR, TP_PATCH,
+	                     tf->is_first ? "first" : "accepted");
+	plugin_probe_size(probe, "TF_ProfilerRegistrationParams", tf->params.struct_size,
+	                  TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE);
+	plugin_probe_size(probe, "TP_Profiler", tf->profiler.struct_size, TP_PROFILER_STRUCT_SIZE);
+	plugin_probe_size(probe, "TP_ProfilerFns", first->struct_size,
+	                  tf->is_first ? sizeof(EpprofTfFirstFns) : TP_PROFILER_FNS_STRUCT_SIZE);
+	plugin_probe_entry(probe, "start", first->start != NULL, true);
+	plugin_probe_entry(probe, "stop", first->stop != NULL, true);
+	if (tf->is_first)
+		plugin_probe_entry(probe, "collect_data_run_metadata", first->collect_data_run_metadata != NULL, false);
+	plugin_probe_entry(probe, "collect_data_xspace",
+	                   tf->is_first ? first->collect_data_xspace != NULL : tf->fns.accepted.collect_data_xspace != NULL,
+	                   !tf->is_first);
+}
+
 const struct plugin_adapter plugin_adapter_tf = {
 	.open = open_plugin,
 	.profiler_step = "registering a session",
 	.profiler_create = create_profiler,
 	.close = close_plugin,
+	.selected = selected,
+	.describe = describe,
 };

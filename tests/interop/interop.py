@@ -40,9 +40,13 @@ def versions():
     return os.environ.get("EPPROF_ORT_VERSIONS", "").split() or VERSIONS
 
 
-def python_for(version):
+def _requirements(version):
     package = "onnxruntime" if version == "newest" else f"onnxruntime=={version}"
-    return environment.python_with([package, "numpy", "onnx"])
+    return [package, "numpy", "onnx"]
+
+
+def python_for(version):
+    return environment.python_with(_requirements(version))
 
 
 def _closing(checks, failures, errors):
@@ -57,18 +61,19 @@ def _skip(reason):
     return int(fails)
 
 
-def in_each_environment():
+def in_each_environment(environments=None):
+    """`environments`: lists of packages, one for each environment; without it those of ONNX Runtime's versions."""
     if INSIDE in os.environ:
         return
     sums = [0, 0, 0]
-    for version in versions():
+    for requirements in environments or [_requirements(version) for version in versions()]:
         try:
-            python = python_for(version)
+            python = environment.python_with(requirements)
         except environment.Unavailable as error:
             fails = _skip(str(error))
             sums = [sums[0] + fails, sums[1], sums[2] + fails]
             continue
-        print(f"== ONNX Runtime {version}", flush=True)
+        print(f"== {requirements[0]}", flush=True)
         done = subprocess.run([python, *sys.argv], env={**os.environ, INSIDE: "1"}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
         print(done.stdout, end="", flush=True)

@@ -1,5 +1,5 @@
-/* A plugin for TensorFlow that does what TF_FAULT says, and appends a letter for each call to TF_CALLS: i(nit), s(tart),
- * e(nd), n(ull collect), c(ollect), p(rofiler destroyed), f(unctions destroyed).  Without a fault it gives an XSpace with
+/* A plugin for TensorFlow that does what TF_FAULT says, and appends a letter for each call to TF_CALLS: i init, s start,
+ * e stop, n collect with NULL, c collect, p destroy_profiler, f destroy_profiler_fns.  Without a fault it gives an XSpace with
  * one event per run, whose line starts now. */
 #include <stdio.h>
 #include <stdlib.h>

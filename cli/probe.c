@@ -1,0 +1,201 @@
+/* epprof probe: what a library is to the frameworks that load profilers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "epprof/plugin.h"
+
+static const char help[] = "usage: epprof probe [OPTION]... LIBRARY...\n"
+			   "\n"
+			   "Tells for which frameworks a library is a profiler plugin, by the symbols that it exports, and what it\n"
+			   "says of itself: versions, sizes, which entries are there and which are missing.  The library is loaded\n"
+			   "as its framework would load it, and not profiled.\n"
+			   "\n"
+			   "Kinds: ort (ONNX Runtime), tf (TensorFlow), pu1 (PyTorch), pjrt (JAX).\n"
+			   "\n"
+			   "Exit status 1 if a library is no plugin, or cannot be used as any kind.\n"
+			   "\n"
+			   "Options:\n"
+			   "  --format FORMAT  text or json\n"
+			   "  --help           this text\n";
+
+struct printer {
+	bool json;
+	unsigned kinds_count;
+	unsigned facts_count; /* of this kind */
+	unsigned usable_count;
+};
+
+static void print_clean(const char *text)
+{
+	char *clean = cli_clean(text, strlen(text));
+	fputs(clean ? clean : "", stdout);
+	free(clean);
+}
+
+/* ---- text ---- */
+
+static void print_text(const epp_plugin_fact *fact)
+{
+	switch (fact->type) {
+	case EPP_FACT_KIND:
+		printf("  %s\n", fact->kind);
+		return;
+	case EPP_FACT_SYMBOL:
+		printf("    %s %s", fact->is_present ? "exports" : "does not export", fact->name);
+		break;
+	case EPP_FACT_NAME:
+		fputs("    calls itself ", stdout);
+		print_clean(fact->text);
+		break;
+	case EPP_FACT_VERSION:
+		printf("    %s: version ", fact->name);
+		print_clean(fact->text);
+		break;
+	case EPP_FACT_SIZE:
+		printf("    %s: %" PRIu64 " bytes", fact->name, fact->bytes);
+		if (fact->bytes != fact->known_bytes)
+			printf(", of which %" PRIu64 " are known here", fact->known_bytes);
+		break;
+	case EPP_FACT_ENTRY:
+		printf("    %s %s%s", fact->is_present ? "has" : "lacks", fact->name,
+		       fact->is_present || fact->is_required ? "" : ", which is optional");
+		break;
+	default:
+		fputs("    cannot be used: ", stdout);
+		print_clean(fact->text);
+	}
+	putchar('\n');
+}
+
+/* ---- JSON: an array of libraries, each with its kinds, each with its facts ---- */
+
+static void print_member(const char *key, const char *text)
+{
+	printf("\"%s\": ", key);
+	cli_json_string(text, strlen(text));
+}
+
+static void print_present(const char *what, const epp_plugin_fact *fact)
+{
+	print_member(what, fact->name);
+	printf(", \"present\": %s, \"required\": %s", fact->is_present ? "true" : "false",
+	       fact->is_required ? "true" : "false");
+}
+
+static void print_json(struct printer *printer, const epp_plugin_fact *fact)
+{
+	if (fact->type == EPP_FACT_KIND) {
+		fputs(printer->kinds_count > 1 ? "\n    ]},\n    {" : "\n    {", stdout);
+		print_member("kind", fact->kind);
+		fputs(", \"facts\": [", stdout);
+		return;
+	}
+	fputs(printer->facts_count > 1 ? ",\n      {" : "\n      {", stdout);
+	switch (fact->type) {
+	case EPP_FACT_SYMBOL:
+		print_present("symbol", fact);
+		break;
+	case EPP_FACT_NAME:
+		print_member("name", fact->text);
+		break;
+	case EPP_FACT_VERSION:
+		print_member("version", fact->text);
+		fputs(", ", stdout);
+		print_member("of", fact->name);
+		break;
+	case EPP_FACT_SIZE:
+		print_member("size_of", fact->name);
+		printf(", \"bytes\": %" PRIu64 ", \"known_bytes\": %" PRIu64, fact->bytes, fact->known_bytes);
+		break;
+	case EPP_FACT_ENTRY:
+		print_present("entry", fact);
+		break;
+	default:
+		print_member("problem", fact->text);
+	}
+	putchar('}');
+}
+
+/* ---- one library after another ---- */
+
+static void print_fact(void *user, const epp_plugin_fact *fact)
+{
+	struct printer *printer = user;
+	if (fact->type == EPP_FACT_KIND) {
+		printer->kinds_count++;
+		printer->facts_count = 0;
+		printer->usable_count++;
+	} else {
+		printer->facts_count++;
+	}
+	if (fact->type == EPP_FACT_PROBLEM)
+		printer->usable_count--;
+	if (printer->json)
+		print_json(printer, fact);
+	else
+		print_text(fact);
+}
+
+static int probe(const char *path, struct printer *printer, bool is_first)
+{
+	if (printer->json) {
+		printf("%s\n  {", is_first ? "" : ",");
+		print_member("library", path);
+		fputs(", \"kinds\": [", stdout);
+	} else {
+		print_clean(path);
+		putchar('\n');
+	}
+	printer->kinds_count = printer->usable_count = 0;
+	epp_status *status = epp_plugin_probe(path, print_fact, printer);
+	if (printer->json) {
+		fputs(printer->kinds_count ? "\n    ]}\n  ]" : "]", stdout);
+		if (status) {
+			fputs(", ", stdout);
+			print_member("error", epp_status_message(status));
+		}
+		putchar('}');
+	}
+	if (!status)
+		return printer->usable_count ? CLI_OK : CLI_FAILURE;
+	fflush(stdout);
+	return cli_failure(status);
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = { { "format", required_argument, NULL, 'f' }, { 0 } };
+	static const char *const formats[] = { "text", "json", NULL };
+	struct cli_options options = { &cli_probe, argc, argv, "f:", longs, CLI_OK };
+	struct printer printer = { 0 };
+	int option, code = CLI_OK;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		int choice = cli_choice(&cli_probe, "--format", formats);
+		if (choice < 0)
+			return CLI_USAGE;
+		printer.json = choice == 1;
+	}
+	if (optind == argc)
+		return cli_misuse(&cli_probe, "which library?");
+	/* Without it, plugins that link TensorFlow say themselves what they lack. */
+	epp_status_release(epp_tf_shim_load(NULL));
+	if (printer.json)
+		putchar('[');
+	for (int i = optind; i < argc; i++) {
+		int result = probe(argv[i], &printer, i == optind);
+		code = code ? code : result;
+	}
+	if (printer.json)
+		fputs("\n]\n", stdout);
+	return code;
+}
+
+const struct cli_command cli_probe = {
+	.name = "probe", .summary = "for which frameworks a library is a profiler plugin", .help = help, .run = run
+};

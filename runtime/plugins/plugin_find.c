@@ -1,0 +1,138 @@
+/* Finding plugins before any is opened: names only, in an order that does not depend on the file system. */
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/status.h"
+#include "epprof/plugin.h"
+
+/* "libfoo.so", "libfoo.so.1": what TensorFlow loads of a directory. */
+static int is_library(const struct dirent *entry)
+{
+	const char *name = entry->d_name, *at = NULL;
+	for (const char *next = strstr(name, ".so"); next; next = strstr(next + 1, ".so"))
+		at = next;
+	return at && at > name && *name != '.' && (!at[3] || (at[3] == '.' && at[4] >= '0' && at[4] <= '9' && !at[5]));
+}
+
+/* strcmp, not the locale's order. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static epp_status *directory_find(const char *path, epp_plugin_path_fn found, void *user)
+{
+	struct dirent **entries = NULL;
+	epp_status *status = NULL;
+	int count = scandir(path, &entries, is_library, by_name);
+	if (count < 0)
+		return epp_status_errno(errno, "%s", path);
+	for (int i = 0; i < count; i++) {
+		char *file = NULL;
+		if (!status && asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0)
+			status = epp_status_no_memory();
+		else if (!status)
+			found(user, file);
+		free(file);
+		free(entries[i]);
+	}
+	free(entries);
+	return status;
+}
+
+epp_status *epp_plugin_find(const char *path, epp_plugin_path_fn found, void *user)
+{
+	struct stat st;
+	if (!path || !found)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_find: %s is NULL", path ? "found" : "path");
+	if (stat(path, &st))
+		return epp_status_errno(errno, "%s", path);
+	if (S_ISDIR(st.st_mode))
+		return directory_find(path, found, user);
+	found(user, path);
+	return NULL;
+}
+
+/* ---- TensorFlow's own places ---- */
+
+/* Passes each file on once, however many names it has. */
+struct once {
+	epp_plugin_path_fn found;
+	void *user;
+	char **real_paths;
+	size_t count;
+	bool no_memory;
+};
+
+static void find_once(void *user, const char *path)
+{
+	struct once *once = user;
+	char *real_path = realpath(path, NULL);
+	for (size_t i = 0; real_path && i < once->count; i++) {
+		if (!strcmp(once->real_paths[i], real_path)) {
+			free(real_path);
+			return;
+		}
+	}
+	char **grown = real_path ? reallocarray(once->real_paths, once->count + 1, sizeof(*grown)) : NULL;
+	if (grown) {
+		once->real_paths = grown;
+		once->real_paths[once->count++] = real_path;
+	} else if (real_path) {
+		once->no_memory = true;
+		free(real_path);
+	}
+	once->found(once->user, path);
+}
+
+/* All of "PREFIX/lib/python3.*" and its like. */
+static epp_status *prefix_find(struct once *once, const char *prefix, const char *below)
+{
+	char pattern[4096];
+	glob_t globbed;
+	epp_status *status = NULL;
+	if (snprintf(pattern, sizeof(pattern), "%s%s/tensorflow-plugins", prefix, below) >= (int)sizeof(pattern))
+		return NULL;
+	if (glob(pattern, 0, NULL, &globbed))
+		return NULL;
+	for (size_t i = 0; i < globbed.gl_pathc && !status; i++)
+		status = epp_plugin_find(globbed.gl_pathv[i], find_once, once);
+	globfree(&globbed);
+	/* A place that cannot be read is passed over. */
+	if (epp_status_code(status) == EPP_OUT_OF_MEMORY)
+		return status;
+	epp_status_release(status);
+	return NULL;
+}
+
+static epp_status *places_find(struct once *once)
+{
+	const char *named = getenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+	const char *environment = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
+	if (named && *named)
+		EPP_TRY(epp_status_prefix(epp_plugin_find(named, find_once, once), "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"));
+	if (environment && *environment)
+		EPP_TRY(prefix_find(once, environment, "/lib/python3*/site-packages"));
+	if (home && *home)
+		EPP_TRY(prefix_find(once, home, "/.local/lib/python3*/site-packages"));
+	EPP_TRY(prefix_find(once, "/usr/local", "/lib/python3*/*-packages"));
+	return prefix_find(once, "/usr", "/lib/python3*/*-packages");
+}
+
+epp_status *epp_tf_plugin_find(epp_plugin_path_fn found, void *user)
+{
+	struct once once = { .found = found, .user = user };
+	if (!found)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_tf_plugin_find: found is NULL");
+	epp_status *status = places_find(&once);
+	for (size_t i = 0; i < once.count; i++)
+		free(once.real_paths[i]);
+	free(once.real_paths);
+	return !status && once.no_memory ? epp_status_no_memory() : status;
+}

@@ -1,0 +1,151 @@
+/* Probing libraries: epp_plugin_probe, and epprof probe on top of it.  Covers plugin_probe.c and cli/probe.c. */
+#include <string.h>
+
+#include "check.h"
+#include "command.h"
+#include "epprof/plugin.h"
+#include "strict_json.h"
+
+#define PLUGIN(name) CHECK_BUILD "/tests/plugins/" name ".so"
+
+static char told[4096];
+static char *told_end;
+
+static void tell(void *user, const epp_plugin_fact *fact)
+{
+	ck_assert_ptr_eq(user, told);
+	told_end += snprintf(told_end, (size_t)(told + sizeof(told) - told_end), "%s %u %s %s %u%u %llu/%llu\n",
+	                     fact->kind, fact->type, fact->name ? fact->name : "-", fact->text ? fact->text : "-",
+	                     fact->is_present, fact->is_required, (unsigned long long)fact->bytes,
+	                     (unsigned long long)fact->known_bytes);
+}
+
+static epp_status *probe(const char *path)
+{
+	told_end = told;
+	*told = 0;
+	return epp_plugin_probe(path, tell, told);
+}
+
+START_TEST(facts_come_in_order)
+{
+	check_ok(probe(CHECK_BUILD "/libsample_tf_ep.so"));
+	ck_assert_str_eq(told, "tf 0 - - 00 0/0\n"
+	                       "tf 1 TF_InitProfiler - 11 0/0\n"
+	                       "tf 2 - ACCELERATOR 00 0/0\n"
+	                       "tf 3 pluggable profiler 0.0.1, accepted revision 00 0/0\n"
+	                       "tf 4 TF_ProfilerRegistrationParams - 00 64/64\n"
+	                       "tf 4 TP_Profiler - 00 24/24\n"
+	                       "tf 4 TP_ProfilerFns - 00 40/40\n"
+	                       "tf 5 start - 11 0/0\n"
+	                       "tf 5 stop - 11 0/0\n"
+	                       "tf 5 collect_data_xspace - 11 0/0\n");
+	check_ok(probe(CHECK_BUILD "/libsample_ort_ep.so"));
+	ck_assert_ptr_nonnull(strstr(told, "ort 2 - SampleEP 00 0/0\n"));
+	ck_assert_ptr_nonnull(strstr(told, "ort 5 CreateProfiler - 11 0/0\n"));
+	/* Nobody has to listen. */
+	check_ok(epp_plugin_probe(CHECK_BUILD "/libsample_ort_ep.so", NULL, NULL));
+}
+END_TEST
+
+START_TEST(a_library_of_several_kinds_is_told_as_each)
+{
+	check_ok(probe(PLUGIN("half_pu1")));
+	ck_assert_ptr_nonnull(strstr(told, "pu1 0 - - 00 0/0\npu1 1 pu1GetVersion - 11 0/0\n"
+	                                   "pu1 1 kineto_register_privateuse1_plugin - 01 0/0\n"
+	                                   "pu1 6 - no symbol 'kineto_register_privateuse1_plugin' 00 0/0\n"));
+	ck_assert_ptr_nonnull(strstr(told, "pjrt 0 - - 00 0/0\npjrt 1 GetPjrtApi - 11 0/0\npjrt 6 - "));
+}
+END_TEST
+
+START_TEST(what_is_no_plugin_is_an_error)
+{
+	check_fails(EPP_INVALID_ARGUMENT, epp_plugin_probe(NULL, tell, told));
+	check_fails(EPP_NOT_FOUND, probe("/nowhere/lib.so"));
+	check_fails(EPP_INCOMPATIBLE, probe(CHECK_BUILD "/libepprof.so"));
+	ck_assert_str_eq(told, "");
+}
+END_TEST
+
+START_TEST(the_command_prints_text)
+{
+	struct command command = command_run(NULL, "probe", CHECK_BUILD "/libsample_tf_first_ep.so",
+	                                     CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_str_eq(command.err, "");
+	ck_assert_int_eq(command.code, 0);
+	ck_assert_ptr_nonnull(strstr(command.out, "libsample_tf_first_ep.so\n  tf\n    exports TF_InitProfiler\n"
+	                                          "    calls itself ACCELERATOR\n"
+	                                          "    pluggable profiler: version 0.0.1, first revision\n"));
+	ck_assert_ptr_nonnull(strstr(command.out, "    TP_ProfilerFns: 48 bytes\n    has start\n"));
+	ck_assert_ptr_nonnull(strstr(command.out, "libsample_ort_ep.so\n  ort\n"));
+	command_free(&command);
+	command = command_run(NULL, "probe", PLUGIN("half_pu1"), NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(strstr(command.out,
+	                             "    does not export kineto_register_privateuse1_plugin\n"
+	                             "    cannot be used: no symbol 'kineto_register_privateuse1_plugin'\n  pjrt\n"));
+	command_free(&command);
+	/* The command brings what plugins look for in TensorFlow. */
+	command = command_run(NULL, "probe", PLUGIN("tf_needs"), NULL);
+	ck_assert_int_eq(command.code, 0);
+	ck_assert_ptr_nonnull(strstr(command.out, "calls itself NEEDY"));
+	command_free(&command);
+}
+END_TEST
+
+START_TEST(the_command_says_clearly_what_is_none)
+{
+	struct command command = command_run(NULL, "probe", CHECK_BUILD "/libepprof.so",
+	                                     CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(strstr(command.err,
+	                             "not a plugin: it exports no symbol of any known kind "
+	                             "('CreateEpFactories', 'TF_InitProfiler', 'pu1GetVersion', 'GetPjrtApi')"));
+	/* And goes on. */
+	ck_assert_ptr_nonnull(strstr(command.out, "calls itself SampleEP"));
+	command_free(&command);
+	command = command_run(NULL, "probe", NULL);
+	ck_assert_int_eq(command.code, 2);
+	ck_assert_ptr_nonnull(strstr(command.err, "which library?"));
+	command_free(&command);
+	command = command_run(NULL, "probe", "--format", "xml", "x.so", NULL);
+	ck_assert_int_eq(command.code, 2);
+	command_free(&command);
+}
+END_TEST
+
+START_TEST(json_is_json)
+{
+	setenv("TF_FAULT", "digit", 1);
+	struct command command = command_run(NULL, "probe", "--format", "json", PLUGIN("tf_fault"), PLUGIN("half_pu1"),
+	                                     CHECK_BUILD "/libsample_tf_ep.so", "/no\"where\n.so", NULL);
+	ck_assert_int_eq(command.code, 1);
+	struct json *json = json_expect(command.out, command.out_bytes);
+	ck_assert_ptr_nonnull(strstr(command.out, "{\"problem\": \"TF_InitProfiler: device_type 'XPU2' is not "));
+	ck_assert_ptr_nonnull(
+	    strstr(command.out, "{\"symbol\": \"pu1GetVersion\", \"present\": true, \"required\": true}"));
+	ck_assert_ptr_nonnull(strstr(command.out, "{\"size_of\": \"TP_Profiler\", \"bytes\": 24, \"known_bytes\": 24}"));
+	ck_assert_uint_eq(json->count, 4);
+	ck_assert_str_eq(json_text(&json->items[3], "library"), "/no\"where\n.so");
+	ck_assert_uint_eq(json_get(&json->items[3], "kinds")->count, 0);
+	ck_assert_ptr_nonnull(strstr(json_text(&json->items[3], "error"), "No such file"));
+	json_free(json);
+	command_free(&command);
+}
+END_TEST
+
+static Suite *plugin_probe_suite(void)
+{
+	Suite *suite = suite_create("plugin_probe");
+	TCase *tests = tcase_create("probe");
+	tcase_add_test(tests, facts_come_in_order);
+	tcase_add_test(tests, a_library_of_several_kinds_is_told_as_each);
+	tcase_add_test(tests, what_is_no_plugin_is_an_error);
+	tcase_add_test(tests, the_command_prints_text);
+	tcase_add_test(tests, the_command_says_clearly_what_is_none);
+	tcase_add_test(tests, json_is_json);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(plugin_probe_suite)
