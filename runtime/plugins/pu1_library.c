@@ -95,10 +95,11 @@ static void unlock(struct pu1_library *library)
 	pthread_mutex_unlock(&library->lock);
 }
 
-/* The runs and the worker are the parent's. */
+/* The runs and the worker are the parent's, and what was being read stays half read. */
 static void forget(struct pu1_library *library)
 {
 	locks_init(library);
+	library->reading = NULL;
 	library->runs_count = 0;
 	library->worker_is_there = false;
 	library->flushes_asked = library->flushes_done;
