@@ -3,6 +3,7 @@
 #   V=1        shows the commands               WERROR=1  makes warnings errors
 #   SAN=...    address,undefined or thread; each variant has a build tree of its own (BUILD)
 #   T=...      with check: only these programs, "check_codec check_ledger"
+#   TORCH=...  with kineto: the folder of the package torch
 #   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
 #   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR.
 
@@ -102,7 +103,8 @@ HOST := digits
 HOSTS := digits onnxruntime
 DEPS := build/deps
 
-.PHONY: all lib tests check check-interop run run-digits run-onnxruntime bench bench-digits bench-onnxruntime lint format install uninstall clean help
+.PHONY: all lib kineto kineto-needs-torch tests check check-interop run run-digits run-onnxruntime bench bench-digits
+.PHONY: bench-onnxruntime lint format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -121,6 +123,7 @@ help:
 	@echo "bench          measures, and compares with the bounds"
 	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there"
 	@echo "lint, format   checks the sources; formats them"
+	@echo "kineto         libepprof_kineto.so, the bridge into PyTorch; TORCH=.../site-packages/torch, with headers"
 	@echo "install, uninstall, clean, lib, tests"
 
 $(O)/%.o: %.c
@@ -162,6 +165,19 @@ $(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
 $(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof
+
+# The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
+# torch's libraries already.
+$(BUILD)/libepprof_kineto.so: bridges/kineto.cc bridges/kineto_text.h $(LIBTRACE) $(LIBEPPROF)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -MF $(O)/kineto.d -DUSE_KINETO -DFMT_HEADER_ONLY -Iapi -isystem $(TORCH)/include \
+		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) $(SHARED) -Wl,-z,nodelete -Wl,--allow-shlib-undefined \
+		$(LDFLAGS) -o $@ $< -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof-trace -lepprof -L$(TORCH)/lib -ltorch_cpu -lc10
+
+kineto: $(if $(TORCH),$(BUILD)/libepprof_kineto.so,kineto-needs-torch)
+
+kineto-needs-torch:
+	@echo "make kineto TORCH=.../site-packages/torch: the bridge is compiled against a torch" >&2; exit 2
 
 # The build tree runs from where it is.
 PROGRAM = $(CC) $(SANITIZE) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)

@@ -9,7 +9,6 @@
 #include "cli.h"
 #include "epprof/epprof.h"
 
-<<<<<<< HEAD
 static const struct cli_command *const commands[] = {
 	&cli_info,
 	&cli_summary,

@@ -46,7 +46,8 @@ typedef enum accelerator_op {
 	ACCELERATOR_SOFTMAX = 3,  /* of each row: out[m][n] */
 	ACCELERATOR_COPY_IN = 4,  /* out = from_host, the first `bytes` of both */
 	ACCELERATOR_COPY_OUT = 5, /* to_host = a, the first `bytes` of both */
-	ACCELERATOR_OP_COUNT = 6
+	ACCELERATOR_FILL = 6,     /* out = 0, its first `bytes` */
+	ACCELERATOR_OP_COUNT = 7
 } accelerator_op;
 
 /* Work for a stream: matrices of float, rows one after another.  Copies run on the copy engine, all else on the compute
@@ -68,13 +69,13 @@ typedef struct accelerator_command {
 #define ACCELERATOR_MAX_SIDE 65536
 
 typedef struct accelerator_completion {
-	const char *name; /* "gemm", "bias", "relu", "softmax", "copy_in", "copy_out"; static */
+	const char *name; /* "gemm", "bias", "relu", "softmax", "copy_in", "copy_out", "fill"; static */
 	accelerator_op op;
 	accelerator_stream stream;
 	uint64_t start_ticks; /* of the device's clock */
 	uint64_t end_ticks;
 	uint64_t flops; /* 0 for a copy */
-	uint64_t bytes; /* read and written by a kernel, moved by a copy */
+	uint64_t bytes; /* read and written by a kernel, moved by a copy, filled */
 	uint32_t m;     /* 0 where the command has no such side */
 	uint32_t n;
 	uint32_t k;

@@ -117,6 +117,11 @@ static void copy_out(const accelerator_command *command)
 	memcpy(command->to_host, command->a->values, command->bytes);
 }
 
+static void fill(const accelerator_command *command)
+{
+	memset(command->out->values, 0, command->bytes);
+}
+
 static const struct op {
 	const char *name;
 	void (*run)(const accelerator_command *command);
@@ -129,6 +134,7 @@ static const struct op {
 	[ACCELERATOR_SOFTMAX] = { "softmax", softmax, 4, false },
 	[ACCELERATOR_COPY_IN] = { "copy_in", copy_in, 0, true },
 	[ACCELERATOR_COPY_OUT] = { "copy_out", copy_out, 0, true },
+	[ACCELERATOR_FILL] = { "fill", fill, 0, false },
 };
 
 static bool holds(const accelerator_buffer *buffer, uint64_t values_count)
@@ -145,6 +151,8 @@ bool accelerator_command_valid(const accelerator_command *command, accelerator_s
 		return command->from_host != NULL && command->out != NULL && command->bytes <= command->out->bytes;
 	if (command->op == ACCELERATOR_COPY_OUT)
 		return command->to_host != NULL && command->a != NULL && command->bytes <= command->a->bytes;
+	if (command->op == ACCELERATOR_FILL)
+		return command->out != NULL && command->bytes <= command->out->bytes;
 
 	uint64_t m = command->m;
 	uint64_t n = command->n;
@@ -166,7 +174,7 @@ accelerator_completion accelerator_command_describe(const accelerator_command *c
 {
 	const struct op *op = &ops[command->op];
 	accelerator_completion completion = { .name = op->name, .op = command->op, .tag = command->tag };
-	if (op->is_copy) {
+	if (op->is_copy || command->op == ACCELERATOR_FILL) {
 		completion.bytes = command->bytes;
 		return completion;
 	}

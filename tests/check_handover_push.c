@@ -97,6 +97,32 @@ START_TEST(pushed_events_are_checked)
 }
 END_TEST
 
+START_TEST(a_parent_that_was_inferred_is_marked)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, NULL, "pusher");
+	check_ok(epp_session_start(session));
+	EpprofEvent event = { .name = "inferred", .parent = 17, .category = EPP_API | EPPROF_PARENT_INFERRED, .clock = 5 };
+	push(&a, &(EpprofBatch){ .clocks = &a_clock, .clocks_count = 1 });
+	push_event(&a, event);
+	event.name = "orphan";
+	event.parent = 0;
+	event.device = -1;
+	push_event(&a, event);
+	event.category = EPPROF_PARENT_INFERRED << 1;
+	push_event(&a, event);
+	struct trace_scan *scan = recording_finish(session);
+	const struct scan_record *inferred = scan_first(scan, EPF_COMPLETE, epp_name_intern("inferred"));
+	ck_assert_uint_eq(EPF_BITS_PLACEMENT(inferred->bits), EPF_PLACED_INFERRED);
+	ck_assert_uint_eq(EPF_BITS_CATEGORY(inferred->bits), EPP_API);
+	const struct scan_record *orphan = scan_first(scan, EPF_COMPLETE, epp_name_intern("orphan"));
+	ck_assert_uint_eq(EPF_BITS_PLACEMENT(orphan->bits), 0);
+	ck_assert_str_eq(scan_track(scan, orphan->track)->name, "thread 0");
+	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_REFUSED], 1);
+	trace_scan_free(scan);
+}
+END_TEST
+
 static const struct epf_producer *account(epp_session *session)
 {
 	return &recording_inside(session)->window.producers[0];
@@ -285,6 +311,7 @@ static Suite *push_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, pushed_events_are_checked);
 	tcase_add_test(tcase, streams_have_the_names_they_were_given);
+	tcase_add_test(tcase, a_parent_that_was_inferred_is_marked);
 	tcase_add_test(tcase, a_profiler_that_counts_for_itself);
 	tcase_add_test(tcase, pushes_when_no_run_goes_on);
 	tcase_add_test(tcase, more_streams_than_a_profiler_may_have);

@@ -12,6 +12,21 @@ static epp_name numbered(unsigned number)
 	return epp_name_intern(text);
 }
 
+/* A run that ends before there is any name must not leave its file behind number 1. */
+START_TEST(before_the_first_name_the_end_is_one)
+{
+	epp_session *session = recording_start(NULL);
+	recording_end(session);
+	ck_assert_uint_ge(name_end(), 1);
+	ck_assert_uint_ge(recording_inside(session)->names_written, 1);
+	check_ok(epp_session_start(session));
+	numbered(1);
+	recording_end(session);
+	trace_scan_free(recording_look(session));
+	epp_session_release(session);
+}
+END_TEST
+
 START_TEST(the_same_bytes_are_the_same_number)
 {
 	char copy[] = "mat\"mul";
@@ -195,6 +210,7 @@ static Suite *name_suite(void)
 {
 	Suite *suite = suite_create("name");
 	TCase *tcase = tcase_create("name");
+	tcase_add_test(tcase, before_the_first_name_the_end_is_one);
 	tcase_add_test(tcase, the_same_bytes_are_the_same_number);
 	tcase_add_test(tcase, any_bytes_are_a_name);
 	tcase_add_test(tcase, reserved_numbers_are_not_found_by_their_text);

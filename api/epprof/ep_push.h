@@ -38,11 +38,14 @@ typedef struct EpprofEvent {
 	const char *name;
 	const EpprofArg *args;
 	uint32_t args_count;
-	uint32_t category; /* OrtProfilingEventCategory; 2 is a kernel */
+	uint32_t category; /* OrtProfilingEventCategory; 2 is a kernel; with EPPROF_PARENT_INFERRED or without */
 	int32_t device;    /* -1: not a device */
 	uint32_t clock;    /* an EpprofClock's id */
 	int64_t stream;
 } EpprofEvent;
+
+/* Added to a category: the parent was not told, but found around the event. */
+#define EPPROF_PARENT_INFERRED 0x100u
 
 /* A clock of the EP, described before the first event that uses it. */
 typedef struct EpprofClock {

@@ -23,6 +23,16 @@ typedef struct epp_plugin epp_plugin;
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
 
+/* Told of each library that was looked at: a plugin, which is the callee's from here on, or why it is none.
+ * Ownership: path and failure are borrowed for the call. */
+typedef void (*epp_plugin_found_fn)(void *user, const char *path, epp_plugin *plugin, const epp_status *failure);
+
+/* Loads what PyTorch's tracing proposal would: the files in KINETO_PLUGIN_PATH (colon-separated; of a directory its *.so, in
+ * sorted order) or, if that is not set, in /usr/lib/kineto/plugins, /usr/local/lib/kineto/plugins and
+ * ~/.local/lib/kineto/plugins; plugins of any kind.  Returns how many were loaded.
+ * Thread: [any-thread]. */
+EPP_EXPORT size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user);
+
 /* Makes a profiler.  NULL in `*profiler` with success does not happen: a plugin without a profiler is EPP_PLUGIN.
  * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or give it
  * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive. */

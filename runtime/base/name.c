@@ -85,7 +85,9 @@ const char *epp_name_text(epp_name name)
 
 epp_name name_end(void)
 {
-	return atomic_load_explicit(&names_end, memory_order_acquire);
+	epp_name end = atomic_load_explicit(&names_end, memory_order_acquire);
+	/* Nothing was interned yet. */
+	return end ? end : 1;
 }
 
 /* Where `text` stands in the table, or the free place where it would. */

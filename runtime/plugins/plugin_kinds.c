@@ -8,7 +8,7 @@
 const struct plugin_kind plugin_kinds[] = {
 	{ "ort", { "CreateEpFactories", "ReleaseEpFactory" }, &plugin_adapter_ort },
 	{ "tf", { "TF_InitProfiler" }, &plugin_adapter_tf },
-	{ "pu1", { "pu1GetVersion", "kineto_register_privateuse1_plugin" }, NULL },
+	{ "pu1", { "pu1GetVersion", "kineto_register_privateuse1_plugin" }, &plugin_adapter_pu1 },
 	{ "pjrt", { "GetPjrtApi" }, NULL },
 	{ NULL, { NULL }, NULL },
 };

@@ -72,5 +72,6 @@ epp_status *plugin_kind_none(void);
 
 extern const struct plugin_adapter plugin_adapter_ort;
 extern const struct plugin_adapter plugin_adapter_tf;
+extern const struct plugin_adapter plugin_adapter_pu1;
 
 #endif

@@ -16,7 +16,8 @@ struct handed {
 	uint64_t end_ticks;
 	uint64_t parent;
 	epp_name name;
-	bool cut; /* it had more args than a record can hold */
+	bool cut;      /* it had more args than a record can hold */
+	bool inferred; /* whose it is */
 };
 
 /* What follows in this region is on `track`; there is room for one record more than is needed. */
@@ -43,8 +44,9 @@ static inline bool store(struct recorder *recorder, const struct handed *event, 
 	record->duration_ticks = event->end_ticks - event->start_ticks;
 	record->id = recorder_take_id(recorder);
 	args_publish(recorder, record, event->name,
-	             EPF_BITS(event->category, EPF_COMPLETE, 0, event->cut ? EPF_FLAG_CUT : 0), event->parent, args,
-	             &size);
+	             EPF_BITS(event->category, EPF_COMPLETE, event->inferred ? EPF_PLACED_INFERRED : 0,
+	                      event->cut ? EPF_FLAG_CUT : 0),
+	             event->parent, args, &size);
 	return true;
 }
 
@@ -128,7 +130,12 @@ void epp_event_complete(epp_session *handle, epp_track track, epp_category categ
 		return;
 	}
 	bool refused = end_ticks < start_ticks || !tracks_get(recorder->session, track);
-	struct handed event = { track, category & 3u, start_ticks, end_ticks, parent, name ? name : EPF_NAME_NONE, false };
+	struct handed event = { .track = track,
+		                .category = category & 3u,
+		                .start_ticks = start_ticks,
+		                .end_ticks = end_ticks,
+		                .parent = parent,
+		                .name = name ? name : EPF_NAME_NONE };
 	if (refused || !store(recorder, &event, args, args_count)) {
 		recorder_lose(recorder, refused ? EPP_LOSS_REFUSED : EPP_LOSS_NO_BUFFER);
 		COUNT_OWNED(&recorder->slot->lost_idless, 1);
@@ -233,7 +240,8 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 		definition.ticks_per_second = handover->clocks[clock].description.ticks_per_second;
 		definition.clock = handover->clocks[clock].number;
 	}
-	snprintf(own_name, sizeof(own_name), "stream %lld", (long long)stream);
+	snprintf(own_name, sizeof(own_name), "%s %lld",
+	         device >= 0 || clock == HANDOVER_OFFSET_US ? "stream" : "thread", (long long)stream);
 	if (device >= 0)
 		snprintf(own_group, sizeof(own_group), "%s device %d", of->label, device);
 	else
@@ -331,7 +339,8 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 	struct session_profiler *of = pushing->of;
 	epp_arg args[EPF_ARG_SLOTS_MAX];
 	size_t args_count = event->args ? event->args_count : 0;
-	if (!event->name || event->category > 3 || event->end_ticks < event->start_ticks ||
+	uint32_t category = event->category & ~EPPROF_PARENT_INFERRED;
+	if (!event->name || category > 3 || event->end_ticks < event->start_ticks ||
 	    !clock_known(of->handover, event->clock)) {
 		handover_lose(of, EPP_LOSS_REFUSED, 1);
 		return;
@@ -353,12 +362,13 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 	}
 	struct handed handed = {
 		.track = track_for(of, event->clock, event->device, event->stream, NULL, NULL),
-		.category = event->category,
+		.category = category,
 		.start_ticks = event->start_ticks,
 		.end_ticks = event->end_ticks,
 		.parent = event->parent,
 		.name = name_of(pushing, event->name),
 		.cut = cut,
+		.inferred = event->parent && event->category & EPPROF_PARENT_INFERRED,
 	};
 	record(of, &pushing->recorder, &handed, args, args_count);
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import interop
 
-interop.in_each_environment([["tensorflow-cpu==2.21.0"]])
+interop.in_each_environment(interop.TENSORFLOW)
 
 COUNT = 300
 PLANE = "/device:CUSTOM:ACCELERATOR:0"

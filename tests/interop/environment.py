@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 FRESH_SECONDS = 24 * 3600
+TORCH_STUBS = Path(__file__).resolve().parent / "torch_stubs.py"
 
 
 class Unavailable(Exception):
@@ -39,10 +40,19 @@ def _install(where, requirements):
         shutil.rmtree(where, ignore_errors=True)
         _run(sys.executable, "-m", "venv", str(where))
     _run(str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade", *requirements)
+    if "--no-deps" in requirements:
+        for site_packages in where.glob("lib/python*/site-packages/torch"):
+            _run(sys.executable, str(TORCH_STUBS), str(site_packages.parent))
+
+
+def torch(version):
+    """Requirements of torch without the GPU libraries that it is linked to, which torch_stubs.py makes up for."""
+    return [f"torch=={version}" if version != "newest" else "torch", "--no-deps", "typing_extensions", "sympy", "mpmath",
+            "networkx", "jinja2", "markupsafe", "fsspec", "filelock", "numpy", "setuptools"]
 
 
 def python_with(requirements, under=None):
-    """The Python of an environment with these packages."""
+    """The Python of an environment with these packages (and options of pip's); the first package names it."""
     under = Path(under or cache()).absolute()
     name, _, version = requirements[0].partition("==")
     where = under / f"{name}-{version or 'newest'}-py{sys.version_info.major}.{sys.version_info.minor}"

@@ -2,9 +2,10 @@
 
 A test program is a file of unittest cases that begins with `interop.in_each_environment()` and ends with `interop.main()`.
 The first, in the Python that somebody started, runs the program in one environment after the other, each with another
-version of ONNX Runtime, prints the sum of all as Check does, and exits; there it does nothing, and main runs the tests.
+version of the framework, prints the sum of all as Check does, and exits; there it does nothing, and main runs the tests.
 
 EPPROF_ORT_VERSIONS   the versions, instead of all: "1.30.0 newest"
+EPPROF_TORCH_VERSIONS likewise, of PyTorch
 CI                    set: what could not run is an error, not a skip
 BUILD                 the build tree, "build"
 """
@@ -18,7 +19,6 @@ from pathlib import Path
 
 import environment
 
-VERSIONS = ("1.26.0", "1.30.0", "newest")
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
 DATA = ROOT / "ep_sample" / "data"
@@ -36,17 +36,28 @@ def scratch():
     return Path(scratch.directory.name)
 
 
-def versions():
-    return os.environ.get("EPPROF_ORT_VERSIONS", "").split() or VERSIONS
+class Framework:
+    def __init__(self, name, variable, versions, requirements):
+        self.name = name
+        self.variable = variable
+        self.all_versions = versions
+        self.requirements = requirements
+
+    def versions(self):
+        return os.environ.get(self.variable, "").split() or self.all_versions
+
+    def python_for(self, version):
+        return environment.python_with(self.requirements(version))
 
 
-def _requirements(version):
-    package = "onnxruntime" if version == "newest" else f"onnxruntime=={version}"
-    return [package, "numpy", "onnx"]
+def _onnxruntime(version):
+    return ["onnxruntime" if version == "newest" else f"onnxruntime=={version}", "numpy", "onnx"]
 
 
-def python_for(version):
-    return environment.python_with(_requirements(version))
+ONNXRUNTIME = Framework("ONNX Runtime", "EPPROF_ORT_VERSIONS", ("1.26.0", "1.30.0", "newest"), _onnxruntime)
+TENSORFLOW = Framework("TensorFlow", "EPPROF_TENSORFLOW_VERSIONS", ("2.21.0",), lambda v: [f"tensorflow-cpu=={v}"])
+TORCH = Framework("PyTorch", "EPPROF_TORCH_VERSIONS", ("2.15.0",), environment.torch)
+FRAMEWORKS = {"check_kineto.py": TORCH, "check_tf_plugin.py": TENSORFLOW}  # of tests with another than ONNX Runtime
 
 
 def _closing(checks, failures, errors):
@@ -61,19 +72,18 @@ def _skip(reason):
     return int(fails)
 
 
-def in_each_environment(environments=None):
-    """`environments`: lists of packages, one for each environment; without it those of ONNX Runtime's versions."""
+def in_each_environment(framework=ONNXRUNTIME):
     if INSIDE in os.environ:
         return
     sums = [0, 0, 0]
-    for requirements in environments or [_requirements(version) for version in versions()]:
+    for version in framework.versions():
         try:
-            python = environment.python_with(requirements)
+            python = framework.python_for(version)
         except environment.Unavailable as error:
             fails = _skip(str(error))
             sums = [sums[0] + fails, sums[1], sums[2] + fails]
             continue
-        print(f"== {requirements[0]}", flush=True)
+        print(f"== {framework.name} {version}", flush=True)
         done = subprocess.run([python, *sys.argv], env={**os.environ, INSIDE: "1"}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
         print(done.stdout, end="", flush=True)
@@ -97,14 +107,15 @@ def main():
     sys.exit(0 if result.wasSuccessful() and errors == 0 else 1)
 
 
-def prepare():
-    """Makes all environments, so that no test waits for it."""
-    for version in versions():
-        try:
-            python_for(version)
-        except environment.Unavailable:
-            pass  # each test says so
+def prepare(programs):
+    """Makes all environments that these programs want, so that no test waits for it."""
+    for framework in {FRAMEWORKS.get(program, ONNXRUNTIME) for program in programs}:
+        for version in framework.versions():
+            try:
+                framework.python_for(version)
+            except environment.Unavailable:
+                pass  # each test says so
 
 
 if __name__ == "__main__":
-    prepare()
+    prepare(sys.argv[1:])

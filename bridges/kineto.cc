@@ -1,0 +1,478 @@
+/* libepprof_kineto.so: brings plugins of any kind into PyTorch's profiler, those of the tracing proposal (PU1) above all,
+ * which no released PyTorch loads by itself.
+ *
+ *   torch.utils.rename_privateuse1_backend("name"); torch.ops.load_library("libepprof_kineto.so")
+ *   KINETO_PLUGIN_PATH=libvendor.so python ...; then profile(activities=[CPU, PrivateUse1]) as for any device
+ *
+ * It is a profiler of Kineto's, registered as that of the PrivateUse1 device.  Each session of Kineto's is a session of
+ * epprof's, in memory or (EPPROF_OUTPUT) in a file, to which each plugin's profiler is attached.  An op of PyTorch becomes
+ * a host event with Kineto's id as an arg; when the session is over, the timeline says which events of devices belong to
+ * it and when they were.  So any plugin will do, its clock is related to the host's with a bound, and what was lost is
+ * counted.
+ *
+ * Kineto has 32 bits for ids, so correlations are numbered anew; an arrow needs one call and one event of a device with
+ * the same one.
+ */
+#include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+
+#include <atomic>
+#include <libkineto.h>
+#include <output_base.h>
+#include <unistd.h>
+
+#include "epprof/epprof.h"
+#include "epprof/plugin.h"
+#include "epprof/timeline.h"
+#include "kineto_text.h"
+
+namespace
+{
+
+using libkineto::ActivityType;
+
+constexpr uint64_t WAIT_NS = 20000000000u;
+
+/* Takes a status; "" for success. */
+std::string message_of(epp_status *status)
+{
+	std::string message = status ? epp_status_message(status) : "";
+	epp_status_release(status);
+	return message;
+}
+
+/* ---- plugins ---- */
+
+struct Plugins {
+	std::vector<epp_plugin *> loaded;
+	std::vector<std::string> failures;
+
+	Plugins()
+	{
+		epp_plugin_load_kineto_path(found, this);
+	}
+
+	static void found(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
+	{
+		auto *plugins = static_cast<Plugins *>(user);
+		if (plugin)
+			plugins->loaded.push_back(plugin);
+		else
+			plugins->failures.push_back(std::string(path) + ": " + epp_status_message(failure));
+	}
+};
+
+/* Once in the life of the process. */
+const Plugins &plugins()
+{
+	static const Plugins *all = new Plugins;
+	return *all;
+}
+
+/* ---- ops ---- */
+
+struct Op {
+	epp_session *session;
+	uint64_t id;
+	uint64_t kineto_id;
+};
+
+/* What is open on this thread.  An op may be open when its session ends, or when another begins. */
+thread_local std::vector<Op> open_ops;
+
+epp_name kineto_id_name()
+{
+	static const epp_name name = epp_name_intern("kineto id");
+	return name;
+}
+
+void op_begin(epp_session *session, uint64_t kineto_id)
+{
+	static const epp_name name = epp_name_intern("op");
+	while (!open_ops.empty() && open_ops.back().session != session)
+		open_ops.pop_back();
+	open_ops.push_back({ session, epp_event_begin(session, EPP_NODE, name), kineto_id });
+}
+
+void op_end(epp_session *session)
+{
+	if (open_ops.empty() || open_ops.back().session != session)
+		return;
+	epp_arg arg = {};
+	arg.key = kineto_id_name();
+	arg.type = EPP_ARG_U64;
+	arg.value.u64 = open_ops.back().kineto_id;
+	epp_event_end(session, open_ops.back().id, &arg, 1);
+	open_ops.pop_back();
+}
+
+/* ---- events ---- */
+
+/* An event of a plugin, as Kineto's activities are made of it. */
+struct Event {
+	std::string name;
+	ActivityType type;
+	int64_t start_ns; /* unix */
+	int64_t duration_ns;
+	int64_t error_ns;
+	uint64_t parent;
+	bool is_inferred;
+	int32_t device; /* -1: a call on the host */
+	int64_t stream;
+	uint64_t correlation;                                  /* 0: none */
+	std::vector<std::pair<std::string, std::string>> args; /* values are JSON */
+};
+
+struct Correlation {
+	uint32_t number;
+	uint32_t calls_count;
+	uint32_t device_events_count;
+};
+
+struct Trace {
+	std::vector<Event> events;
+	std::unordered_map<uint64_t, uint64_t> kineto_ids; /* by the id of the host event */
+	std::unordered_map<uint64_t, Correlation> correlations;
+	std::map<std::pair<int64_t, int64_t>, std::string> streams; /* of devices */
+	std::map<int64_t, std::string> devices;
+	std::string ledger; /* JSON */
+};
+
+std::string json_of(const epp_trace_arg &arg)
+{
+	switch (arg.type) {
+	case EPP_ARG_I64:
+		return std::to_string(arg.value.i64);
+	case EPP_ARG_U64:
+		return std::to_string(arg.value.u64);
+	case EPP_ARG_TEXT:
+		return quoted(arg.value.text, arg.text_bytes);
+	default:
+		return quoted(std::to_string(arg.value.f64)); /* may be no number */
+	}
+}
+
+void add_host_event(Trace &trace, const epp_timeline *timeline, const epp_event *event)
+{
+	epp_trace_arg arg;
+	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);)
+		if (std::string(arg.key, arg.key_bytes) == "kineto id")
+			trace.kineto_ids[event->id] = arg.value.u64;
+}
+
+void add_device_event(Trace &trace, const epp_timeline *timeline, const epp_event *event, int64_t epoch_unix_ns)
+{
+	Event made = {};
+	made.name = printable_name(event->name, event->name_bytes);
+	made.device = event->track->device;
+	made.stream = event->track->stream;
+	made.type = made.device < 0 ? ActivityType::PRIVATEUSE1_RUNTIME : ActivityType::CONCURRENT_KERNEL;
+	made.start_ns = epoch_unix_ns + event->start_ns;
+	made.duration_ns = event->duration_ns;
+	made.error_ns = event->start_error_ns;
+	made.parent = event->parent;
+	made.is_inferred = event->placement == EPP_PLACED_INFERRED;
+	epp_trace_arg arg;
+	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);) {
+		std::string key(arg.key, arg.key_bytes);
+		std::string text = arg.type == EPP_ARG_TEXT ? std::string(arg.value.text, arg.text_bytes) : "";
+		if (key == "correlation" && arg.type == EPP_ARG_U64)
+			made.correlation = arg.value.u64;
+		else if (key == "kind" && text == "memcpy")
+			made.type = ActivityType::GPU_MEMCPY;
+		else if (key == "kind" && text == "memset")
+			made.type = ActivityType::GPU_MEMSET;
+		else if (key == "kind" && text == "driver")
+			made.type = ActivityType::PRIVATEUSE1_DRIVER;
+		else
+			made.args.emplace_back(unquoted(key), json_of(arg));
+	}
+	if (made.correlation) {
+		Correlation &correlation = trace.correlations[made.correlation];
+		if (!correlation.number)
+			correlation.number = (uint32_t)trace.correlations.size();
+		correlation.calls_count += made.type == ActivityType::PRIVATEUSE1_RUNTIME;
+		correlation.device_events_count += made.device >= 0;
+	}
+	if (made.device >= 0) {
+		trace.devices[made.device] = printable(event->track->group, strlen(event->track->group));
+		trace.streams[{ made.device, made.stream }] = printable(event->track->name, strlen(event->track->name));
+	}
+	trace.events.push_back(std::move(made));
+}
+
+/* The accounts of the plugins. */
+void read_ledger(Trace &trace, epp_trace *of)
+{
+	epp_trace_account account;
+	for (size_t i = 0; i < epp_trace_accounts_count(of); i++) {
+		if (!message_of(epp_trace_account_at(of, i, &account)).empty() || !account.is_plugin)
+			continue;
+		trace.ledger += trace.ledger.empty() ? "{" : ", ";
+		trace.ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
+		                ", \"written\": " + std::to_string(account.written) +
+		                ", \"lost\": " + std::to_string(account.lost_total) + "}";
+	}
+	if (!trace.ledger.empty())
+		trace.ledger += "}";
+}
+
+std::string read_events(Trace &trace, epp_trace *of)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+	int64_t epoch_unix_ns = epp_trace_get_info(of)->epoch_unix_ns;
+	std::string error = message_of(epp_timeline_create(of, nullptr, &timeline));
+	if (!error.empty())
+		return error;
+	while (epp_timeline_next(timeline, &event)) {
+		if (event->kind != EPP_EVENT_SLICE)
+			continue;
+		if (event->track->kind == EPP_TRACK_DEVICE)
+			add_device_event(trace, timeline, event, epoch_unix_ns);
+		else
+			add_host_event(trace, timeline, event);
+	}
+	error = message_of(epp_timeline_status(timeline));
+	epp_timeline_release(timeline);
+	return error;
+}
+
+/* ---- Kineto's session ---- */
+
+/* EPPROF_OUTPUT=run.epp: the session's trace is run.1.epp, then run.2.epp; run.epp itself is the default session's. */
+std::string output_path()
+{
+	static std::atomic<unsigned> count;
+	const char *output = secure_getenv("EPPROF_OUTPUT");
+	if (!output || !*output)
+		return "";
+	std::string path = output;
+	size_t end = path.rfind(".epp");
+	if (end == std::string::npos || end + 4 != path.size())
+		end = path.size();
+	return path.insert(end, "." + std::to_string(++count));
+}
+
+class Session : public libkineto::IActivityProfilerSession
+{
+      public:
+	Session() : buffer_(std::make_unique<libkineto::CpuTraceBuffer>())
+	{
+		buffer_->span = libkineto::TraceSpan(0, 0, "epprof");
+		buffer_->gpuOpCount = 0;
+		for (const std::string &failure : plugins().failures)
+			errors_.push_back(failure);
+		epp_session_options options = {};
+		options.struct_size = sizeof(options);
+		options.label = "PyTorch";
+		options.overwrite = 1;
+		std::string path = output_path();
+		if (!path.empty())
+			options.path = path.c_str();
+		note(epp_session_create(&options, &session_));
+		for (epp_plugin *plugin : plugins().loaded) {
+			OrtEpProfilerImpl *profiler = nullptr;
+			epp_status *status = session_ ? epp_plugin_profiler_create(plugin, &profiler) : nullptr;
+			if (!status && profiler &&
+			    (status = epp_session_attach(session_, profiler, epp_plugin_name(plugin))))
+				epp_plugin_profiler_release(profiler);
+			note(status);
+		}
+	}
+
+	~Session() override
+	{
+		epp_session_release(session_);
+	}
+
+	void start() override
+	{
+		if (session_)
+			note(epp_session_start(session_));
+		status_ = libkineto::TraceStatus::RECORDING;
+	}
+
+	void stop() override
+	{
+		status_ = libkineto::TraceStatus::PROCESSING;
+		if (!session_)
+			return;
+		note(epp_session_end(session_));
+		note(epp_session_wait(session_, WAIT_NS));
+		epp_trace *trace;
+		std::string error = message_of(epp_trace_open_session(session_, &trace));
+		if (!error.empty()) {
+			errors_.push_back(error);
+			return;
+		}
+		error = read_events(trace_, trace);
+		if (!error.empty())
+			errors_.push_back(error);
+		read_ledger(trace_, trace);
+		epp_trace_close(trace);
+	}
+
+	std::vector<std::string> errors() override
+	{
+		return errors_;
+	}
+
+	void processTrace(libkineto::ActivityLogger &logger) override
+	{
+		processTrace(
+		    logger, [](int32_t) { return nullptr; }, 0, 0);
+	}
+
+	void processTrace(libkineto::ActivityLogger &logger, libkineto::getLinkedActivityCallback linked, int64_t start,
+	                  int64_t end) override
+	{
+		buffer_->span.startTime = start;
+		buffer_->span.endTime = end;
+		for (const auto &[device, name] : trace_.devices)
+			logger.handleDeviceInfo({ device, device + SORT_DEVICES, name, name }, start);
+		for (const auto &[place, name] : trace_.streams)
+			logger.handleResourceInfo({ place.second, place.second, place.first, name }, start);
+		for (const Event &event : trace_.events)
+			log(logger, linked, event);
+		trace_.events.clear();
+	}
+
+	std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override
+	{
+		return nullptr;
+	}
+
+	std::vector<libkineto::ResourceInfo> getResourceInfos() override
+	{
+		return {};
+	}
+
+	std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override
+	{
+		return std::move(buffer_);
+	}
+
+	void pushCorrelationId(uint64_t id) override
+	{
+		op_begin(session_, id);
+	}
+
+	void popCorrelationId() override
+	{
+		op_end(session_);
+	}
+
+	/* Annotations have ids of the same kind. */
+	void pushUserCorrelationId(uint64_t id) override
+	{
+		op_begin(session_, id);
+	}
+
+	void popUserCorrelationId() override
+	{
+		op_end(session_);
+	}
+
+	std::unordered_map<std::string, std::string> getMetadata() override
+	{
+		if (trace_.ledger.empty())
+			return {};
+		return { { "epprof_ledger", trace_.ledger } };
+	}
+
+      private:
+	static constexpr int64_t SORT_DEVICES = 5000000; /* below all processes, as Kineto's own devices */
+
+	void note(epp_status *status)
+	{
+		std::string message = message_of(status);
+		if (!message.empty())
+			errors_.push_back(message);
+	}
+
+	void log(libkineto::ActivityLogger &logger, const libkineto::getLinkedActivityCallback &linked, const Event &event)
+	{
+		buffer_->emplace_activity(buffer_->span, event.type, event.name);
+		libkineto::GenericTraceActivity &activity = *buffer_->activities.back();
+		bool is_call = event.device < 0;
+		activity.startTime = event.start_ns;
+		activity.endTime = event.start_ns + event.duration_ns;
+		activity.device = is_call ? (int32_t)getpid() : event.device;
+		activity.resource = event.stream;
+		activity.threadId = is_call ? (int32_t)event.stream : 0;
+		auto parent = trace_.kineto_ids.find(event.parent);
+		if (parent != trace_.kineto_ids.end())
+			activity.linked = linked((int32_t)parent->second);
+		auto correlation = trace_.correlations.find(event.correlation);
+		if (correlation != trace_.correlations.end()) {
+			const Correlation &of = correlation->second;
+			activity.id = (int32_t)of.number;
+			activity.addMetadata("correlation", event.correlation);
+			/* An arrow leads from one call to one event of a device. */
+			if (of.calls_count == 1 && of.device_events_count == 1 &&
+			    event.type != ActivityType::PRIVATEUSE1_DRIVER) {
+				activity.flow.id = of.number;
+				activity.flow.type = libkineto::kLinkAsyncCpuGpu;
+				activity.flow.start = is_call;
+			}
+		}
+		if (!is_call) {
+			activity.addMetadata("device", event.device);
+			activity.addMetadata("stream", event.stream);
+		}
+		activity.addMetadata("error (ns)", event.error_ns);
+		if (event.is_inferred)
+			activity.addMetadata("External id inferred", "true");
+		for (const auto &[key, value] : event.args)
+			activity.addMetadata(key, value);
+		buffer_->gpuOpCount += !is_call;
+		activity.log(logger);
+	}
+
+	epp_session *session_ = nullptr;
+	Trace trace_;
+	std::vector<std::string> errors_;
+	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
+};
+
+class Profiler : public libkineto::IActivityProfiler
+{
+      public:
+	const std::string &name() const override
+	{
+		return name_;
+	}
+
+	const std::set<ActivityType> &availableActivities() const override
+	{
+		return types_;
+	}
+
+	/* Once a program had a session with the device, Kineto asks for those without, too: NULL is "not this time". */
+	std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType> &types,
+	                                                               const libkineto::Config &config) override
+	{
+		(void)config;
+		if (!types.count(ActivityType::CONCURRENT_KERNEL) || plugins().loaded.empty())
+			return nullptr;
+		return std::make_unique<Session>();
+	}
+
+	std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t ts_ms, int64_t duration_ms,
+	                                                               const std::set<ActivityType> &types,
+	                                                               const libkineto::Config &config) override
+	{
+		(void)ts_ms, (void)duration_ms;
+		return configure(types, config);
+	}
+
+      private:
+	const std::string name_ = "epprof";
+	const std::set<ActivityType> types_ = { ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
+		                                ActivityType::CONCURRENT_KERNEL, ActivityType::PRIVATEUSE1_RUNTIME,
+		                                ActivityType::PRIVATEUSE1_DRIVER };
+};
+
+REGISTER_PRIVATEUSE1_PROFILER(Profiler);
+
+} // namespace

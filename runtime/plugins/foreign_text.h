@@ -1,0 +1,16 @@
+/* Text that a plugin points to.  The pointer is the plugin's word only: it may lead nowhere, or to bytes without an end. */
+#ifndef EPPROF_PLUGINS_FOREIGN_TEXT_H
+#define EPPROF_PLUGINS_FOREIGN_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FOREIGN_TEXT_UNREADABLE SIZE_MAX
+
+/* Copies the text up to its end, at most room - 1 bytes (room is at least 1), and terminates the copy.  Text that runs into
+ * memory that cannot be read ends there.  Returns the bytes copied, FOREIGN_TEXT_UNREADABLE (and an empty copy) if not even
+ * the first can be read.
+ * Thread: [any-thread]. */
+size_t foreign_text_copy(const char *text, char *copy, size_t room);
+
+#endif

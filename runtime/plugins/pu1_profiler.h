@@ -1,0 +1,13 @@
+/* PU1 libraries as OrtEpProfilerImpl: any number of sessions profile one library at once, in one run of it. */
+#ifndef EPPROF_PLUGINS_PU1_PROFILER_H
+#define EPPROF_PLUGINS_PU1_PROFILER_H
+
+#include "plugins/pu1_library.h"
+
+/* How long EndProfiling waits for pu1FlushAll; tests change it. */
+extern uint64_t pu1_flush_timeout_ns;
+
+/* Makes a profiler; its Release frees it. */
+epp_status *pu1_profiler_create(struct pu1_library *library, OrtEpProfilerImpl **profiler);
+
+#endif

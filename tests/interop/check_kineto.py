@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""libepprof_kineto.so in PyTorch: events of plugins in torch.profiler's output, and what must not disturb it.
+
+Each case is a program of its own, since PyTorch takes one device and one profiler for the life of a process.
+"""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import interop
+
+interop.in_each_environment(interop.TORCH)
+import torch
+
+BRIDGE = interop.library("libepprof_kineto")
+
+PROGRAM = """
+import ctypes, json, sys, threading
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
+CPU, DEVICE = ProfilerActivity.CPU, ProfilerActivity.PrivateUse1
+out = sys.argv[1]
+torch.utils.rename_privateuse1_backend("sample")
+torch.ops.load_library(sys.argv[2])
+lib = ctypes.CDLL(sys.argv[3]) if sys.argv[3] else None
+
+@torch.library.custom_op("sample::work", mutates_args=())
+def work(x: torch.Tensor, count: int) -> torch.Tensor:
+    assert lib.epp_sample_work(count) == 0
+    return x.clone()
+
+def trace(p):
+    p.export_chrome_trace(out)
+"""
+
+
+def setUpModule():
+    folder = os.path.dirname(torch.__file__)
+    # Made anew: it was made for another torch, perhaps.
+    if os.path.exists(BRIDGE):
+        os.remove(BRIDGE)
+    made = subprocess.run(["make", "-s", "kineto", f"TORCH={folder}", f"BUILD={os.environ.get('BUILD', 'build')}"],
+                          cwd=interop.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if made.returncode != 0:
+        raise RuntimeError(made.stdout)
+
+
+def plugin(name):
+    return str(interop.BUILD / "tests" / "plugins" / f"{name}.so")
+
+
+class Run:
+    """A program in PyTorch, and the trace it wrote."""
+    count = 0
+
+    def __init__(self, program, library="", path=None, **environment):
+        Run.count += 1
+        out = interop.scratch() / f"trace-{Run.count}.json"
+        command = [sys.executable, "-c", PROGRAM + program, str(out), BRIDGE, library]
+        env = {**os.environ, "KINETO_PLUGIN_PATH": library if path is None else path, **environment}
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"exit status {done.returncode}: {done.stdout[-2000:]}")
+        # Lines of Kineto's own log go between.
+        self.said = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("=")]
+        with open(out, encoding="utf-8") as file:
+            self.trace = json.load(file)
+        self.events = self.trace["traceEvents"]
+
+    def of(self, category, name=None):
+        return [event for event in self.events if event.get("cat") == category and name in (None, event["name"])]
+
+    def ledger(self):
+        return self.trace["epprof_ledger"]
+
+
+SAMPLE = interop.library("libsample_pu1_ep")
+
+THREE_HUNDRED = """
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ops.sample.work(torch.ones(3), 300)
+    with record_function("region"):
+        torch.ops.sample.work(torch.ones(3), 7)
+trace(p)
+for average in p.key_averages():
+    print("=" + json.dumps([average.key, average.count, average.self_device_time_total]))
+"""
+
+
+class ThreeHundredEvents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.run_ = Run(THREE_HUNDRED, SAMPLE)
+
+    def test_each_is_there_once(self):
+        kernels = self.run_.of("kernel")
+        self.assertEqual(len(kernels), 307)
+        self.assertEqual({event["name"] for event in kernels}, {"relu"})
+        self.assertEqual(len(self.run_.of("privateuse1_runtime", "sampleLaunch")), 307)
+        self.assertEqual(len(self.run_.of("gpu_memcpy")), 4)
+        self.assertEqual(len(self.run_.of("gpu_memset", "fill")), 2)
+        self.assertEqual(self.run_.ledger(), {"sample_pu1_ep": {"emitted": 626, "written": 626, "lost": 0}})
+
+    def test_streams_and_correlations(self):
+        kernels = sorted(self.run_.of("kernel"), key=lambda event: event["args"]["correlation"])
+        self.assertEqual([event["tid"] for event in kernels], [i % 2 for i in range(300)] + [i % 2 for i in range(7)])
+        self.assertEqual({event["pid"] for event in kernels}, {0})
+        self.assertTrue(all(event["args"]["stream"] == event["tid"] for event in kernels))
+        calls = {event["args"]["correlation"]: event for event in self.run_.of("privateuse1_runtime")}
+        self.assertEqual(len(calls), 313)
+        for kernel in kernels:
+            call = calls[kernel["args"]["correlation"]]
+            self.assertEqual(call["name"], "sampleLaunch")
+            error_us = (kernel["args"]["error (ns)"] + 1) / 1000
+            self.assertGreaterEqual(kernel["ts"] + error_us, call["ts"])
+
+    def test_times(self):
+        ops = {event["args"]["External id"]: event for event in self.run_.of("cpu_op", "sample::work")}
+        self.assertEqual(len(ops), 2)
+        for event in self.run_.of("kernel") + self.run_.of("gpu_memcpy") + self.run_.of("gpu_memset"):
+            op = ops[event["args"]["External id"]]
+            self.assertGreaterEqual(event["dur"], 0)
+            error_us = (event["args"]["error (ns)"] + 2) / 1000
+            self.assertGreaterEqual(event["ts"] + error_us, op["ts"])
+            self.assertLessEqual(event["ts"] + event["dur"] - error_us, op["ts"] + op["dur"])
+        for call in self.run_.of("privateuse1_runtime"):
+            self.assertIn(call["args"]["External id"], ops)
+
+    def test_arrows(self):
+        starts = [event for event in self.events_of("s")]
+        ends = {event["id"]: event for event in self.events_of("f")}
+        self.assertEqual(len(starts), 313)
+        self.assertEqual({event["id"] for event in starts}, set(ends))
+
+    def events_of(self, phase):
+        return [event for event in self.run_.events if event["ph"] == phase and event.get("cat") == "ac2g"]
+
+    def test_rows_have_names(self):
+        names = {(event["pid"], event["tid"]): event["args"]["name"] for event in self.run_.events
+                 if event["ph"] == "M" and event["name"] == "thread_name"}
+        self.assertEqual([names[0, stream] for stream in range(3)], ["stream 0", "stream 1", "stream 2"])
+
+    def test_self_device_time_by_op(self):
+        averages = {name: (count, time_us) for name, count, time_us in self.run_.said}
+        self.assertEqual(averages["sample::work"][0], 2)
+        device_us = sum(event["dur"] for event in self.run_.events
+                        if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
+        self.assertGreater(device_us, 0)
+        self.assertAlmostEqual(averages["sample::work"][1], device_us, delta=0.5)
+        self.assertEqual(averages["aten::clone"][1], 0)
+
+
+class Sessions(unittest.TestCase):
+    def test_sessions_one_after_the_other_and_without_the_device(self):
+        run = Run("""
+for i in range(3):
+    lib.epp_sample_work(50)   # nobody's
+    with profile(activities=[CPU, DEVICE]) as p:
+        torch.ops.sample.work(torch.ones(3), 10 + i)
+    print("=" + str(sum(event.name == "relu" for event in p.events())))
+    with profile(activities=[CPU]) as q:
+        torch.ops.sample.work(torch.ones(3), 5)
+    print("=" + str(sum(event.name == "relu" for event in q.events())))
+trace(p)
+""", SAMPLE)
+        self.assertEqual(run.said, [10, 0, 11, 0, 12, 0])
+
+    def test_a_schedule(self):
+        run = Run("""
+counts = []
+def ready(p):
+    counts.append(sum(event.name == "relu" for event in p.events()))
+    trace(p)
+with profile(activities=[CPU, DEVICE], schedule=schedule(wait=1, warmup=1, active=2, repeat=2),
+             on_trace_ready=ready) as p:
+    for step in range(9):
+        torch.ops.sample.work(torch.ones(3), 10)
+        p.step()
+print("=" + json.dumps(counts))
+""", SAMPLE)
+        self.assertEqual(run.said, [[20, 20]])
+
+    def test_threads(self):
+        run = Run("""
+from torch._C._profiler import _ExperimentalConfig
+def loop():
+    for i in range(20):
+        torch.ops.sample.work(torch.ones(3), 5)
+with profile(activities=[CPU, DEVICE], experimental_config=_ExperimentalConfig(profile_all_threads=True)) as p:
+    threads = [threading.Thread(target=loop) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+trace(p)
+""", SAMPLE)
+        kernels = run.of("kernel", "relu")
+        self.assertEqual(len(kernels), 400)
+        ops = {event["args"]["External id"]: event["tid"] for event in run.of("cpu_op", "sample::work")}
+        self.assertEqual(len(ops), 80)
+        self.assertEqual({event["args"]["External id"] for event in kernels}, set(ops))
+        for call in run.of("privateuse1_runtime"):
+            self.assertEqual(ops[call["args"]["External id"]], call["tid"])
+
+
+class Output(unittest.TestCase):
+    def test_each_session_leaves_a_trace(self):
+        run = Run("""
+for i in range(2):
+    with profile(activities=[CPU, DEVICE]) as p:
+        torch.ops.sample.work(torch.ones(3), 300)
+trace(p)
+""", SAMPLE, EPPROF_OUTPUT=str(interop.scratch() / "run.epp"))
+        self.assertEqual(len(run.of("kernel", "relu")), 300)
+        command = str(interop.BUILD / "epprof")
+        for number in (1, 2):
+            path = str(interop.scratch() / f"run.{number}.epp")
+            subprocess.run([command, "validate", path], check=True, stdout=subprocess.DEVNULL)
+            text = subprocess.run([command, "convert", "-t", "chrome", "-o", "-", path], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+            events = json.loads(text)["traceEvents"]
+            self.assertEqual(sum(event["name"] == "relu" and event["ph"] == "X" for event in events), 300)
+
+
+class Plugins(unittest.TestCase):
+    EMPTY = """
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ones(3).add(1)
+trace(p)
+"""
+
+    def test_none(self):
+        run = Run(self.EMPTY, path="")
+        self.assertTrue(run.of("cpu_op", "aten::add"))
+        self.assertNotIn("epprof_ledger", run.trace)
+
+    def test_some_that_are_none(self):
+        run = Run(self.EMPTY, path=f"{plugin('missing_pu1')}:/nowhere.so:{interop.ROOT}/Makefile")
+        self.assertTrue(run.of("cpu_op", "aten::add"))
+
+    def test_texts_of_any_bytes(self):
+        run = Run("""
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ops.sample.work(torch.ones(3), 10)
+trace(p)
+""", plugin("names_pu1"), path=plugin("names_pu1"))
+        kernels = run.of("kernel")
+        self.assertEqual(len(kernels), 80)
+        names = {event["name"] for event in kernels}
+        self.assertIn("plain", names)
+        self.assertIn("%s %n {} {0}", names)
+        self.assertIn("?t?", names)
+        self.assertNotIn("unknown", names)
+        self.assertEqual(len(names), 8)
+        # An arrow would have eleven ends.
+        self.assertEqual([event for event in run.events if event.get("cat") == "ac2g"], [])
+
+    def test_an_execution_provider_of_onnx_runtime(self):
+        run = Run("""
+class Node(ctypes.Structure):
+    _fields_ = [("op", ctypes.c_char_p), ("x", ctypes.c_void_p), ("weights", ctypes.c_void_p), ("y", ctypes.c_void_p),
+                ("rows", ctypes.c_uint32), ("columns", ctypes.c_uint32), ("outputs", ctypes.c_uint32),
+                ("stream", ctypes.c_uint32)]
+lib.sample_ep_run.restype = ctypes.c_char_p
+x = torch.ones(4, 4)
+node = Node(b"Relu", x.data_ptr(), None, x.data_ptr(), 4, 4, 0, 1)
+with profile(activities=[CPU, DEVICE]) as p:
+    with record_function("region"):
+        for i in range(100):
+            assert lib.sample_ep_run(ctypes.byref(node)) is None
+trace(p)
+""", interop.library("libsample_ort_ep"))
+        kernels = run.of("kernel")
+        self.assertEqual(len([event for event in kernels if event["name"] == "relu"]), 100)
+        self.assertEqual(len(kernels), 300)
+        (region,) = run.of("user_annotation", "region")
+        self.assertEqual({event["args"]["External id"] for event in kernels}, {region["args"]["External id"]})
+
+
+if __name__ == "__main__":
+    interop.main()

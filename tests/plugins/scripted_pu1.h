@@ -1,0 +1,38 @@
+/* What a test tells the scripted PU1 plugin, and what it did: `struct pu1_script script`, by dlsym. */
+#ifndef TESTS_PLUGINS_SCRIPTED_PU1_H
+#define TESTS_PLUGINS_SCRIPTED_PU1_H
+
+#include <stdatomic.h>
+
+#include "epprof/pu1.h"
+
+struct pu1_script {
+	/* What it answers. */
+	uint32_t version;
+	int rejects;
+	unsigned kinds_refused; /* 1 << kind */
+	pu1Result set_callbacks_result;
+	pu1Result push_result;
+	pu1Result pop_result;
+	pu1Result flush_result;
+	pu1Result dropped_result;
+	pu1Result timestamp_result;
+	uint64_t pop_offset;          /* added to what it pops */
+	uint64_t (*now_ns)(void);     /* NULL: CLOCK_REALTIME */
+	void (*on_flush)(void);       /* called by pu1FlushAll; may be NULL */
+	_Atomic size_t dropped_count; /* told once */
+
+	/* What it was told. */
+	_Atomic unsigned kinds_enabled;
+	_Atomic unsigned registered_count;
+	_Atomic unsigned set_callbacks_count;
+	_Atomic unsigned flushes_count;
+	pu1BufferRequestFn request;
+	pu1BufferCompleteFn complete;
+
+	/* The calling thread's stack. */
+	size_t (*depth)(void);
+	uint64_t (*top)(void);
+};
+
+#endif
