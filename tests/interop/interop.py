@@ -4,10 +4,11 @@ A test program is a file of unittest cases that begins with `interop.in_each_env
 The first, in the Python that somebody started, runs the program in one environment after the other, each with another
 version of the framework, prints the sum of all as Check does, and exits; there it does nothing, and main runs the tests.
 
-EPPROF_ORT_VERSIONS   the versions, instead of all: "1.30.0 newest"
-EPPROF_TORCH_VERSIONS likewise, of PyTorch
-CI                    set: what could not run is an error, not a skip
-BUILD                 the build tree, "build"
+EPPROF_ORT_VERSIONS         the versions, instead of all: "1.30.0 newest"
+EPPROF_TENSORFLOW_VERSIONS  likewise, of TensorFlow
+EPPROF_TORCH_VERSIONS       likewise, of PyTorch
+CI                          set: what could not run is an error, not a skip
+BUILD                       the build tree, "build"
 """
 import os
 import re
