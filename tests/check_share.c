@@ -199,7 +199,7 @@ static void share_a_file_each(const char *output)
 
 START_TEST(policies_that_are_none)
 {
-	static const char *const policies[] = { "stop",      "stop:",    "stop:many", "stop:1",    "ring",
+	static const char *const policies[] = { "stop",      "stop:",    "stop:many", "stop:1",    "ring:1",
 		                                "stream:1M", "Stop:64M", "sto:64M",   "stop:64M:1" };
 	in_child(refuse_to_share, check_path("policy-%d.epp", _i), policies[_i]);
 }

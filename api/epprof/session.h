@@ -103,7 +103,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
 /* The same for what the environment asks for; success and a NULL session if that is nothing.
  *   EPPROF_OUTPUT   the path, replaced if it exists.  With %session% in it each call has a file of its own, of which the first
  *                   is the process's default session.
- *   EPPROF_POLICY   "stream" (the default), "stop:64M"
+ *   EPPROF_POLICY   "stream" (the default), "stop:64M", "ring:64M"
  * For bridges into frameworks; what begins events itself has the default session.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_CHECK;

@@ -317,6 +317,7 @@ void session_fork_child(void)
 		pthread_mutex_init(&session->error_lock, NULL);
 		changed_init(session);
 		session->with_helper = false;
+		session->shares = 0;
 		if (session->state == SESSION_FREE)
 			continue;
 		/* The file is the parent's: closed and unmapped here, so that nothing of the child can reach it. */

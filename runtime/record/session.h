@@ -69,10 +69,10 @@ struct session {
 	/* Hints, read without a lock and by whoever has a stale handle too. */
 	uint32_t slots_free;
 	uint32_t pushes; /* 1: hand-overs are accepted */
+	uint32_t shares; /* users that share it, by the lock of record/share.c; 0: it has one owner */
 
 	/* From here on an entry that is used again begins as zero. */
 	char *path;           /* NULL: memory */
-	uint32_t shares;      /* users that share it; 0: it has one owner (record/share.c) */
 	bool release_wanted;  /* the helper finishes and frees it when it is idle; under lock */
 	bool unsafe_to_unmap; /* there was no membarrier: a recorder may be anywhere */
 	epp_log_fn log;
