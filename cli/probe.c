@@ -57,7 +57,7 @@ static void print_text(const epp_plugin_fact *fact)
 	case EPP_FACT_SIZE:
 		printf("    %s: %" PRIu64 " bytes", fact->name, fact->bytes);
 		if (fact->bytes != fact->known_bytes)
-			printf(", of which %" PRIu64 " are known here", fact->known_bytes);
+			printf(", %" PRIu64 " are known here", fact->known_bytes);
 		break;
 	case EPP_FACT_ENTRY:
 		printf("    %s %s%s", fact->is_present ? "has" : "lacks", fact->name,

@@ -27,9 +27,9 @@ struct moment {
 
 static struct {
 	pthread_once_t once;
-	pthread_mutex_t lock; /* guards all below */
-	accelerator *device;  /* NULL: it could not be had */
-	accelerator_buffer *matrix;
+	pthread_mutex_t lock;            /* guards all below */
+	accelerator *device;             /* NULL: it could not be had */
+	accelerator_buffer *matrices[2]; /* one for each compute stream: they work at the same time */
 	unsigned clock_bits;
 	bool running;
 	struct moment start;
@@ -63,7 +63,8 @@ static void device_make(void)
 {
 	accelerator_options options = { .completed = completed };
 	if (!accelerator_clock_options_read(&options.clock) ||
-	    accelerator_buffer_create(SIDE * SIDE * sizeof(float), &profile.matrix))
+	    accelerator_buffer_create(SIDE * SIDE * sizeof(float), &profile.matrices[0]) ||
+	    accelerator_buffer_create(SIDE * SIDE * sizeof(float), &profile.matrices[1]))
 		return;
 	profile.clock_bits = (unsigned)options.clock.bits;
 	if (accelerator_create(&options, &profile.device))
@@ -74,7 +75,8 @@ static void device_make(void)
 __attribute__((destructor)) static void device_end(void)
 {
 	accelerator_destroy(profile.device);
-	accelerator_buffer_release(profile.matrix);
+	accelerator_buffer_release(profile.matrices[0]);
+	accelerator_buffer_release(profile.matrices[1]);
 	free(profile.completions);
 }
 
@@ -84,9 +86,8 @@ int accelerator_profile_work(int count)
 	if (!profile.device)
 		return 1;
 	for (int i = 0; i < count; i++) {
-		accelerator_command relu = {
-			.op = ACCELERATOR_RELU, .a = profile.matrix, .out = profile.matrix, .m = SIDE, .n = SIDE, .tag = 0
-		};
+		accelerator_buffer *matrix = profile.matrices[i % 2];
+		accelerator_command relu = { .op = ACCELERATOR_RELU, .a = matrix, .out = matrix, .m = SIDE, .n = SIDE };
 		pthread_mutex_lock(&profile.lock);
 		relu.tag = ++profile.launches_count;
 		pthread_mutex_unlock(&profile.lock);

@@ -68,3 +68,12 @@ void ort_status_release(OrtStatus *status)
 	status->magic = 0;
 	free(status);
 }
+
+OrtStatus *ort_status_take(epp_status *status)
+{
+	if (!status)
+		return NULL;
+	OrtStatus *made = ort_status_create(ORT_EP_FAIL, epp_status_message(status));
+	epp_status_release(status);
+	return made;
+}

@@ -7,10 +7,13 @@
 #define EPPROF_BASE_ORT_STATUS_H
 
 #include "epprof/ort_ep_profiler.h"
+#include "epprof/status.h"
 
 /* Never NULL: without memory it is a static status.  `code` is an OrtErrorCode (0 is made 1: a status is an error).
  * A NULL message is "". */
 OrtStatus *ort_status_create(int code, const char *message);
+/* Of an error of ours, which it takes; NULL stays NULL. */
+OrtStatus *ort_status_take(epp_status *status);
 /* 0 and "" for NULL. */
 int ort_status_code(const OrtStatus *status);
 const char *ort_status_message(const OrtStatus *status);

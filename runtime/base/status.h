@@ -12,4 +12,13 @@
 			return try_; \
 	} while (0)
 
+/* Of several things that went wrong the first one stays: takes `status`, which may be NULL. */
+static inline void status_keep(epp_status **first, epp_status *status)
+{
+	if (*first)
+		epp_status_release(status);
+	else
+		*first = status;
+}
+
 #endif

@@ -9,7 +9,7 @@ const struct plugin_kind plugin_kinds[] = {
 	{ "ort", { "CreateEpFactories", "ReleaseEpFactory" }, &plugin_adapter_ort },
 	{ "tf", { "TF_InitProfiler" }, &plugin_adapter_tf },
 	{ "pu1", { "pu1GetVersion", "kineto_register_privateuse1_plugin" }, &plugin_adapter_pu1 },
-	{ "pjrt", { "GetPjrtApi" }, NULL },
+	{ "pjrt", { "GetPjrtApi" }, &plugin_adapter_pjrt },
 	{ NULL, { NULL }, NULL },
 };
 

@@ -71,6 +71,7 @@ epp_status *plugin_kind_check(const struct plugin_kind *kind, void *library);
 epp_status *plugin_kind_none(void);
 
 extern const struct plugin_adapter plugin_adapter_ort;
+extern const struct plugin_adapter plugin_adapter_pjrt;
 extern const struct plugin_adapter plugin_adapter_tf;
 extern const struct plugin_adapter plugin_adapter_pu1;
 

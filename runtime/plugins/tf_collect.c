@@ -16,10 +16,10 @@ static size_t written_end(const uint8_t *bytes, size_t from, size_t until)
 	return until;
 }
 
-epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct tf_data *data)
+epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct profile_data *data)
 {
 	size_t asked = 0;
-	*data = (struct tf_data){ 0 };
+	*data = (struct profile_data){ 0 };
 	EPP_TRY(tf_call_collect(plugin, step, fn, NULL, &asked));
 	if (!asked)
 		return NULL;
@@ -30,7 +30,7 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
 	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data->bytes == MAP_FAILED) {
-		*data = (struct tf_data){ 0 };
+		*data = (struct profile_data){ 0 };
 		return epp_status_no_memory();
 	}
 	size_t said = asked;
@@ -51,9 +51,9 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 	return NULL;
 }
 
-void tf_data_release(struct tf_data *data)
+void tf_data_release(struct profile_data *data)
 {
 	if (data->bytes)
 		munmap(data->bytes, data->mapped_bytes);
-	*data = (struct tf_data){ 0 };
+	*data = (struct profile_data){ 0 };
 }

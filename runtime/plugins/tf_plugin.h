@@ -4,7 +4,7 @@
  *   tf_status.c   TF_Status, by the functions that the process has
  *   tf_run.c      sessions share the one run that such a plugin can have
  *   tf_collect.c  the bytes, in two calls
- *   tf_deliver.c  from bytes to events
+ *   profile_delivery.c  from bytes to events
  */
 #ifndef EPPROF_PLUGINS_TF_PLUGIN_H
 #define EPPROF_PLUGINS_TF_PLUGIN_H
@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "epprof/ep_push.h"
 #include "epprof/tf.h"
-#include "wire/protobuf.h"
+#include "plugins/profile_delivery.h"
 
 /* ---- statuses ---- */
 
@@ -67,9 +67,9 @@ struct tf_profiler {
 	struct tf_plugin *plugin;
 	LIST_ENTRY(tf_profiler) others; /* of the plugin's active ones */
 	bool active;
-	struct epf_host_pair start; /* of its session's run */
-	EpprofLedger ledger;        /* since then */
-	epp_status *failed;         /* what went wrong for it while another session ended */
+	struct epf_host_pair start;   /* of its session's run */
+	struct profile_target target; /* its counts are those since then */
+	epp_status *failed;           /* what went wrong for it while another session ended */
 };
 
 /* Calls into the plugin, with a fresh status each; the lock is held.
@@ -84,42 +84,9 @@ epp_status *tf_profiler_create(struct tf_plugin *plugin, OrtEpProfilerImpl **pro
 
 /* ---- its data ---- */
 
-/* What a plugin gave: mapped memory. */
-struct tf_data {
-	uint8_t *bytes; /* NULL: nothing */
-	size_t count;
-	size_t mapped_bytes;
-};
-
 /* Asks for the bytes in two calls.  There may be data in spite of an error.
  * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY.  Ownership: tf_data_release. */
-epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct tf_data *data);
-void tf_data_release(struct tf_data *data);
-
-/* The time of the events that a profiler gets, in UNIX ns: those that start from `from_ns` until before `until_ns`.
- * Others are lost to it if it `answers` for them, else another profiler gets them. */
-struct tf_window {
-	int64_t from_ns;
-	int64_t until_ns;
-	int64_t now_ns; /* of what has no time of its own */
-	bool answers;
-};
-
-/* Describes the clock of all events, UNIX ns, and relates it to the host's. */
-void tf_deliver_clock(struct tf_profiler *to, const struct epf_host_pair *pair, uint64_t more_half_width_ticks);
-
-/* Reads an XSpace or a RunMetadata into events for `to`, with tracks for its lines; what cannot be kept is counted.
- * `*events_count`: how many there were, for anybody.
- * Errors: of the reading, and EPP_PLUGIN for the first error that the XSpace carries. */
-epp_status *tf_deliver_xspace(struct tf_profiler *to, const struct tf_data *data, const struct tf_window *window,
-                              uint64_t *events_count);
-epp_status *tf_deliver_run_metadata(struct tf_profiler *to, const struct tf_data *data, const struct tf_window *window);
-
-/* An event of the adapter's own on a track of its own: `text` may be NULL. */
-void tf_deliver_note(struct tf_profiler *to, const char *name, int64_t from_ns, int64_t until_ns,
-                     const struct protobuf_string *text);
-
-/* The counts as they are now. */
-void tf_deliver_ledger(struct tf_profiler *to);
+epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct profile_data *data);
+void tf_data_release(struct profile_data *data);
 
 #endif

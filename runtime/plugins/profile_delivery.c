@@ -4,6 +4,8 @@
  * Events are pushed by the hundred.  Their names and keys, which lie in the data unterminated, are copied once for each
  * batch; values of text are pushed from where they lie.
  */
+#include "plugins/profile_delivery.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 #include "base/profiler_registry.h"
 #include "epprof/session.h"
-#include "plugins/tf_plugin.h"
+
 #include "wire/step_stats.h"
 #include "wire/xspace.h"
 
@@ -28,8 +30,8 @@
 #define DEVICES_MAX 256
 
 struct delivery {
-	struct tf_profiler *to;
-	const struct tf_window *window;
+	struct profile_target *to;
+	const struct profile_window *window;
 	epp_status *told; /* the first error that the data itself carries */
 	uint64_t events_count;
 
@@ -60,18 +62,27 @@ struct delivery {
 
 /* ---- batches ---- */
 
-static void push(struct tf_profiler *to, EpprofBatch *batch)
+static void push(struct profile_target *to, EpprofBatch *batch)
 {
 	batch->struct_size = sizeof(*batch);
-	profiler_registry_push(&to->impl, batch);
+	profiler_registry_push(to->profiler, batch);
 }
 
-void tf_deliver_ledger(struct tf_profiler *to)
+void profile_deliver_ledger(struct profile_target *to)
 {
 	push(to, &(EpprofBatch){ .ledger = &to->ledger });
 }
 
-void tf_deliver_clock(struct tf_profiler *to, const struct epf_host_pair *pair, uint64_t more_half_width_ticks)
+/* The plugin's clock is the system's, which may be set: by how much it was, against the one that never is, nobody can
+ * tell when, so every reading may be off by that. */
+static uint64_t step_ticks(const struct epf_host_pair *from, const struct epf_host_pair *until)
+{
+	int64_t step_ns = (until->realtime_ns - from->realtime_ns) - (until->monotonic_ns - from->monotonic_ns);
+	uint64_t ns = (uint64_t)(step_ns < 0 ? -step_ns : step_ns);
+	return (uint64_t)((unsigned __int128)ns * clock_ticks_per_second() / 1000000000u);
+}
+
+static void deliver_pair(struct profile_target *to, const struct epf_host_pair *pair, uint64_t more_half_width_ticks)
 {
 	const EpprofClock clock = { .id = CLOCK_UNIX_NS, .kind = 1, .ticks_per_second = 1000000000 };
 	const EpprofClockPair pushed = {
@@ -81,6 +92,17 @@ void tf_deliver_clock(struct tf_profiler *to, const struct epf_host_pair *pair, 
 		.clock = CLOCK_UNIX_NS,
 	};
 	push(to, &(EpprofBatch){ .clocks = &clock, .clocks_count = 1, .pairs = &pushed, .pairs_count = 1 });
+}
+
+void profile_deliver_clock_start(struct profile_target *to, const struct epf_host_pair *start)
+{
+	deliver_pair(to, start, 0);
+}
+
+void profile_deliver_clock_end(struct profile_target *to, const struct epf_host_pair *start,
+                               const struct epf_host_pair *end)
+{
+	deliver_pair(to, end, step_ticks(start, end));
 }
 
 static void flush(struct delivery *delivery)
@@ -320,11 +342,11 @@ static void take_event(void *user, const struct xspace_event *from)
 		stat_add(delivery, event, &from->stats[i]);
 }
 
-void tf_deliver_note(struct tf_profiler *to, const char *name, int64_t from_ns, int64_t until_ns,
-                     const struct protobuf_string *text)
+void profile_deliver_note(struct profile_target *to, const char *name, int64_t from_ns, int64_t until_ns,
+                          const struct protobuf_string *text)
 {
 	EpprofArg arg = { .key = "text", .type = EPP_ARG_TEXT };
-	EpprofTrack notes = { .name = to->plugin->device_type, .stream = NOTES_STREAM, .device = NO_DEVICE };
+	EpprofTrack notes = { .name = to->name, .stream = NOTES_STREAM, .device = NO_DEVICE };
 	EpprofEvent event = {
 		.start_ticks = (uint64_t)from_ns,
 		.end_ticks = (uint64_t)until_ns,
@@ -349,7 +371,7 @@ static void take_message(void *user, bool is_error, struct protobuf_string text)
 {
 	struct delivery *delivery = user;
 	int64_t now_ns = delivery->window->now_ns;
-	tf_deliver_note(delivery->to, is_error ? "epprof.error" : "epprof.warning", now_ns, now_ns, &text);
+	profile_deliver_note(delivery->to, is_error ? "epprof.error" : "epprof.warning", now_ns, now_ns, &text);
 	if (is_error && !delivery->told)
 		delivery->told = epp_status_create(EPP_PLUGIN, "it says in its XSpace: %.*s",
 		                                   (int)(text.bytes < 1024 ? text.bytes : 1024), text.text);
@@ -362,8 +384,8 @@ static void delivery_destroy(struct delivery *delivery)
 	free(delivery);
 }
 
-epp_status *tf_deliver_xspace(struct tf_profiler *to, const struct tf_data *data, const struct tf_window *window,
-                              uint64_t *events_count)
+epp_status *profile_deliver_xspace(struct profile_target *to, const struct profile_data *data,
+                                   const struct profile_window *window, uint64_t *events_count)
 {
 	struct xspace_account account;
 	*events_count = 0;
@@ -421,7 +443,8 @@ static void take_node(void *user, const struct step_stats_node *node)
 		arg_number(delivery, event, "memory_bytes", node->memory_bytes);
 }
 
-epp_status *tf_deliver_run_metadata(struct tf_profiler *to, const struct tf_data *data, const struct tf_window *window)
+epp_status *profile_deliver_run_metadata(struct profile_target *to, const struct profile_data *data,
+                                         const struct profile_window *window)
 {
 	struct step_stats_account account;
 	if (!data->count)
