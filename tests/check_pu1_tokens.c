@@ -186,7 +186,7 @@ static atomic_bool stop;
 static void *push_and_pop(void *argument)
 {
 	const struct pu1_owner *owner = argument;
-	for (uint64_t id = 1; id <= 200000 / RECORDING_SLOW; id++) {
+	for (uint64_t id = 1; id <= 50000 / RECORDING_SLOW; id++) {
 		push(*owner, id);
 		shown[owner->place] = script->top();
 		check_is(*owner, id, false);
@@ -203,7 +203,7 @@ static void *look(void *argument)
 		for (size_t i = 0; i < 4; i++) {
 			bool inferred;
 			uint64_t id = pu1_tokens_find(library.tokens, shown[i], owners[i], &inferred);
-			ck_assert(id <= 200000 && !inferred);
+			ck_assert(id <= 50000 && !inferred);
 		}
 	}
 	return NULL;
