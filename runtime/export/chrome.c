@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "epprof/epprof.h"
 #include "export/chrome.h"
+#include "export/facts.h"
 #include "export/ledger.h"
 #include "wire/json.h"
 
@@ -240,28 +240,14 @@ static epp_status *chrome_begin(struct export_run *run)
 
 static epp_status *chrome_end(struct export_run *run)
 {
-	static const char *const states[] = { "unknown", "finished", "recording", "cut off" };
 	struct chrome *chrome = run->state;
-	const epp_trace_info *info = run->info;
-	const epp_timeline_counts *counts = epp_timeline_get_counts(run->timeline);
-	struct sink *sink = run->sink;
 
 	write_drawn(run);
-	sink_format(sink, "\n],\"otherData\":{\"writer\":\"epprof %s\",\"program\":", EPPROF_VERSION);
-	sink_json_string(sink, info->program ? info->program : "");
-	sink_text(sink, ",\"hostname\":");
-	sink_json_string(sink, info->hostname ? info->hostname : "");
-	sink_format(sink, ",\"pid\":%u,\"state\":\"%s\",\"file_id\":\"%s\",\"clock\":\"%s\",", info->pid,
-	            states[info->state < 4 ? info->state : 0], info->file_id, info->clock);
-	sink_format(sink, "\"ticks_per_second\":%" PRIu64 ",\"epoch_unix_ns\":\"%" PRId64 "\",", info->ticks_per_second,
-	            info->epoch_unix_ns);
-	sink_format(sink,
-	            "\"events\":%" PRIu64 ",\"correlated\":%" PRIu64 ",\"inferred\":%" PRIu64 ",\"uncorrelated\":%" PRIu64
-	            ",\"outside_parent\":%" PRIu64 ",\"largest_error_ns\":%" PRId64 ",\"ledger\":",
-	            counts->events, counts->correlated, counts->inferred, counts->uncorrelated, counts->outside_parent,
-	            counts->largest_error_ns);
+	sink_text(run->sink, "\n],\"otherData\":{");
+	facts_write_json(run, run->sink);
+	sink_text(run->sink, ",\"ledger\":");
 	EPP_TRY(ledger_write(run));
-	sink_text(sink, "}}\n");
+	sink_text(run->sink, "}}\n");
 
 	export_receipt(run, chrome->flows_without_end + chrome->drawn.left_out,
 	               "%s arrows left out: one of their ends is not part of this");

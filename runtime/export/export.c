@@ -9,7 +9,8 @@
 #include "export/writer.h"
 #include "wire/json.h"
 
-static const struct export_writer *const writers[] = { &export_chrome, &export_ort, &export_svg };
+static const struct export_writer *const writers[] = { &export_chrome, &export_ort, &export_svg, &export_csv,
+	                                               &export_ndjson };
 #define WRITERS_COUNT (sizeof writers / sizeof *writers)
 
 const epp_export_format *epp_export_format_at(size_t index)
@@ -30,6 +31,16 @@ const char *export_placement(unsigned placement)
 
 	return placement < sizeof names / sizeof *names ? names[placement] : "unknown";
 }
+
+const char *export_kind(unsigned kind)
+{
+	static const char *const names[] = { "unknown", "slice", "instant", "counter", "flow", "async" };
+
+	return names[kind < sizeof names / sizeof *names ? kind : 0];
+}
+
+const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",  "open",         "args_cut",      "ended_elsewhere",
+	                                               "referred", "uncorrelated", "outside_parent" };
 
 void export_receipt(const struct export_run *run, uint64_t count, const char *format)
 {

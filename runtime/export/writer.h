@@ -37,6 +37,8 @@ struct export_writer {
 extern const struct export_writer export_chrome;
 extern const struct export_writer export_ort;
 extern const struct export_writer export_svg;
+extern const struct export_writer export_csv;
+extern const struct export_writer export_ndjson;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
@@ -51,5 +53,10 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 const char *export_category(unsigned category);
 /* "measured", "fitted", ... */
 const char *export_placement(unsigned placement);
+/* "slice", "instant", ... */
+const char *export_kind(unsigned kind);
+/* The words for epp_event_flags, by their bits: "unended", "open", ... */
+#define EXPORT_FLAGS_COUNT 7u
+extern const char *const export_flags[EXPORT_FLAGS_COUNT];
 
 #endif
