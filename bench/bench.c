@@ -30,6 +30,7 @@ static const struct bench_case {
 	{ "ONNX Runtime JSON to /dev/null", bench_ort },
 	{ "CSV to /dev/null", bench_csv },
 	{ "NDJSON to /dev/null", bench_ndjson },
+	{ "SQLite to /dev/null", bench_sqlite },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

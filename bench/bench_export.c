@@ -104,3 +104,8 @@ void bench_ndjson(struct bench *bench)
 {
 	export_case(bench, "ndjson", true, 1.0);
 }
+
+void bench_sqlite(struct bench *bench)
+{
+	export_case(bench, "sqlite", false, 1.5);
+}

@@ -39,6 +39,7 @@ extern const struct export_writer export_ort;
 extern const struct export_writer export_svg;
 extern const struct export_writer export_csv;
 extern const struct export_writer export_ndjson;
+extern const struct export_writer export_sqlite;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
