@@ -31,6 +31,7 @@ static const struct bench_case {
 	{ "CSV to /dev/null", bench_csv },
 	{ "NDJSON to /dev/null", bench_ndjson },
 	{ "SQLite to /dev/null", bench_sqlite },
+	{ "Perfetto to /dev/null", bench_perfetto },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

@@ -109,3 +109,8 @@ void bench_sqlite(struct bench *bench)
 {
 	export_case(bench, "sqlite", false, 1.5);
 }
+
+void bench_perfetto(struct bench *bench)
+{
+	export_case(bench, "perfetto", false, 12);
+}

@@ -11,6 +11,7 @@
 #include "tests/export_text.h"
 #include "tests/sqlite_text.h"
 #include "tests/strict_json.h"
+#include "wire/protobuf.h"
 
 #define LEDGER_JSON "\"thread unlucky (77)\",\"emitted\":42,\"written\":1,\"open\":0,\"lost\":{\"no buffer\":41}"
 #define LEDGER_CSV "\"\"emitted\"\":42,\"\"written\"\":1,\"\"open\"\":0,\"\"lost\"\":{\"\"no buffer\"\":41}"
@@ -40,6 +41,22 @@ static void is_database(const char *bytes, size_t count)
 	sqlite3_close(sqlite_text_open(bytes, count));
 }
 
+/* Messages of protobuf, one after the other. */
+static void is_protobuf(const char *bytes, size_t count)
+{
+	struct protobuf_reader reader = protobuf_reader_of(bytes, count);
+	struct protobuf_field field;
+
+	while (protobuf_next(&reader, &field)) {
+		struct protobuf_reader inner = protobuf_reader_in(&field);
+		ck_assert_int_eq(field.type, PROTOBUF_BYTES);
+		while (protobuf_next(&inner, &field))
+			;
+		ck_assert(!inner.damaged);
+	}
+	ck_assert(!reader.damaged);
+}
+
 static const struct {
 	const char *name, *golden;
 	void (*expect)(const char *bytes, size_t count);
@@ -53,6 +70,7 @@ static const struct {
 	{ "csv", "sample.csv", is_text, LEDGER_CSV, NULL, 0 },
 	{ "ndjson", "sample.ndjson", is_lines_of_json, LEDGER_JSON, NULL, 0 },
 	{ "sqlite", "sample.sqlite.txt", is_database, "lostno buffer)", sqlite_text_dump, 997 },
+	{ "perfetto", "sample.pftrace", is_protobuf, "thread unlucky (77)", NULL, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

@@ -40,6 +40,7 @@ extern const struct export_writer export_svg;
 extern const struct export_writer export_csv;
 extern const struct export_writer export_ndjson;
 extern const struct export_writer export_sqlite;
+extern const struct export_writer export_perfetto;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
