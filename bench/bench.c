@@ -32,6 +32,7 @@ static const struct bench_case {
 	{ "NDJSON to /dev/null", bench_ndjson },
 	{ "SQLite to /dev/null", bench_sqlite },
 	{ "Perfetto to /dev/null", bench_perfetto },
+	{ "Kineto JSON to /dev/null", bench_kineto },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

@@ -114,3 +114,8 @@ void bench_perfetto(struct bench *bench)
 {
 	export_case(bench, "perfetto", false, 12);
 }
+
+void bench_kineto(struct bench *bench)
+{
+	export_case(bench, "kineto", true, 1.2);
+}

@@ -16,9 +16,11 @@ static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"
 static const char help_rest[] = "\n"
 				"Options:\n"
 				"  -o, --output FILE  where to; '-' is standard output\n"
-				"  -t, --type FORMAT  which format; without it the first one that FILE's ending fits, else chrome\n"
+				"  -t, --type FORMAT  which format; without it the one that FILE's ending fits best, else chrome\n"
 				"  --from TIME        only events that end after this time since the trace's beginning: 250us, 1.5ms, 2s\n"
 				"  --to TIME          only events that start before this time\n"
+				"  --rank N           kineto: which process of a distributed job this is\n"
+				"  --world-size N     kineto: of how many\n"
 				"  --force            replaces FILE if it exists\n"
 				"  --help             this text\n";
 
@@ -44,14 +46,17 @@ static const char *choose_format(void)
 static const char *format_of(const char *path)
 {
 	const epp_export_format *format;
-	size_t length = strlen(path);
+	size_t length = strlen(path), longest = 0;
+	const char *name = "chrome";
 
 	for (size_t i = 0; (format = epp_export_format_at(i)) != NULL; i++) {
 		size_t ending = strlen(format->extension);
-		if (length > ending && strcmp(path + length - ending, format->extension) == 0)
-			return format->name;
+		if (ending > longest && length > ending && strcmp(path + length - ending, format->extension) == 0) {
+			name = format->name;
+			longest = ending;
+		}
 	}
-	return "chrome";
+	return name;
 }
 
 /* ---- Ctrl-C ---- */
@@ -100,6 +105,7 @@ static bool is_of_trace(epp_code code)
 struct conversion {
 	const char *input, *output, *format;
 	epp_timeline_options window;
+	long long rank, world_size;
 	bool force, strict;
 };
 
@@ -135,7 +141,9 @@ static int convert(const struct conversion *conversion)
 {
 	const epp_export_options options = { .struct_size = sizeof options,
 		                             .timeline = &conversion->window,
-		                             .cancel = &cancelled };
+		                             .cancel = &cancelled,
+		                             .rank = (uint32_t)conversion->rank,
+		                             .world_size = (uint32_t)conversion->world_size };
 	const char *output = conversion->output;
 	char size[CLI_NUMBER_BYTES];
 	bool left_out = false;
@@ -166,6 +174,8 @@ static int run(int argc, char **argv)
 		{ "type", required_argument, NULL, 't' },
 		{ "from", required_argument, NULL, 'F' },
 		{ "to", required_argument, NULL, 'T' },
+		{ "rank", required_argument, NULL, 'R' },
+		{ "world-size", required_argument, NULL, 'W' },
 		{ "force", no_argument, NULL, '!' },
 		{ "strict", no_argument, NULL, 'S' },
 		{ 0 },
@@ -186,6 +196,10 @@ static int run(int argc, char **argv)
 		if (option == 'F' && !cli_time(&cli_convert, "--from", &from_ns))
 			return CLI_USAGE;
 		if (option == 'T' && !cli_time(&cli_convert, "--to", &to_ns))
+			return CLI_USAGE;
+		if (option == 'R' && !cli_number(&cli_convert, "--rank", 0, 1 << 24, &conversion.rank))
+			return CLI_USAGE;
+		if (option == 'W' && !cli_number(&cli_convert, "--world-size", 1, 1 << 24, &conversion.world_size))
 			return CLI_USAGE;
 		has_window = has_window || option == 'F' || option == 'T';
 		conversion.force = conversion.force || option == '!';
@@ -211,7 +225,7 @@ static int run(int argc, char **argv)
 
 const struct cli_command cli_convert = {
 	.name = "convert",
-	.summary = "writes a trace for a viewer: Chrome JSON (Perfetto), ONNX Runtime JSON, SVG",
+	.summary = "writes a trace for a viewer or a table: Chrome JSON, Perfetto, Kineto, SQLite, CSV, ...",
 	.help = help,
 	.help_list = print_formats,
 	.help_rest = help_rest,

@@ -71,6 +71,7 @@ static const struct {
 	{ "ndjson", "sample.ndjson", is_lines_of_json, LEDGER_JSON, NULL, 0 },
 	{ "sqlite", "sample.sqlite.txt", is_database, "lostno buffer)", sqlite_text_dump, 997 },
 	{ "perfetto", "sample.pftrace", is_protobuf, "thread unlucky (77)", NULL, 0 },
+	{ "kineto", "sample.kineto.json", is_json, LEDGER_JSON, NULL, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

@@ -25,6 +25,8 @@ typedef struct epp_export_options {
 	const epp_timeline_options *timeline; /* NULL: everything */
 	const volatile int *cancel; /* may be NULL; once it is not 0 the export ends with EPP_UNAVAILABLE and leaves no file
 	                               behind.  A signal handler may set it. */
+	uint32_t rank;              /* kineto: which of `world_size` processes of a distributed job this is */
+	uint32_t world_size;        /* 0: one */
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */

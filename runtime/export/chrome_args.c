@@ -98,6 +98,19 @@ static void write_arg(struct members *members, const epp_trace_arg *arg)
 	members_arg(members, arg);
 }
 
+/* What a dialect puts in front ends with a comma, which begin_known writes itself. */
+static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	char *at;
+
+	if (!chrome->dialect->put_ids)
+		return;
+	at = PUT(known->at, ",\"args\":{");
+	char *end = chrome->dialect->put_ids(chrome, at, event, known->members);
+	if (end != at)
+		known->at = end - 1;
+}
+
 void chrome_args(struct export_run *run, const epp_event *event)
 {
 	struct members *members = &((struct chrome *)run->state)->members;
@@ -108,6 +121,7 @@ void chrome_args(struct export_run *run, const epp_event *event)
 	members->count = 0;
 	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
 	known.members = event->args_count ? members : NULL;
+	put_ids(run->state, &known, event);
 	put_known(&known, event);
 	bool any = known.at != known.start || event->args_count;
 	sink_commit(run->sink, known.at);

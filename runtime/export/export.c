@@ -9,8 +9,8 @@
 #include "export/writer.h"
 #include "wire/json.h"
 
-static const struct export_writer *const writers[] = { &export_chrome, &export_ort,    &export_svg,     &export_csv,
-	                                               &export_ndjson, &export_sqlite, &export_perfetto };
+static const struct export_writer *const writers[] = { &export_chrome, &export_ort,    &export_svg,      &export_csv,
+	                                               &export_ndjson, &export_sqlite, &export_perfetto, &export_kineto };
 #define WRITERS_COUNT (sizeof writers / sizeof *writers)
 
 const epp_export_format *epp_export_format_at(size_t index)
@@ -141,6 +141,7 @@ epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_op
 	struct sink sink;
 	struct export_run run = { .trace = trace,
 		                  .sink = &sink,
+		                  .options = &options,
 		                  .from_ns = INT64_MIN,
 		                  .to_ns = INT64_MAX,
 		                  .receipt = receipt,

@@ -17,6 +17,7 @@ struct export_run {
 	unsigned pass;          /* 0, 1, ... */
 	bool again;             /* a writer sets it to see all events once more, after this pass */
 	int64_t from_ns, to_ns; /* the window; INT64_MIN and INT64_MAX: everything */
+	const epp_export_options *options;
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
@@ -41,6 +42,7 @@ extern const struct export_writer export_csv;
 extern const struct export_writer export_ndjson;
 extern const struct export_writer export_sqlite;
 extern const struct export_writer export_perfetto;
+extern const struct export_writer export_kineto;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
