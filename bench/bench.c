@@ -33,6 +33,7 @@ static const struct bench_case {
 	{ "SQLite to /dev/null", bench_sqlite },
 	{ "Perfetto to /dev/null", bench_perfetto },
 	{ "Kineto JSON to /dev/null", bench_kineto },
+	{ "XSpace to /dev/null", bench_xspace },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

@@ -119,3 +119,8 @@ void bench_kineto(struct bench *bench)
 {
 	export_case(bench, "kineto", true, 1.2);
 }
+
+void bench_xspace(struct bench *bench)
+{
+	export_case(bench, "xspace", false, 8);
+}

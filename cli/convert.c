@@ -21,6 +21,7 @@ static const char help_rest[] = "\n"
 				"  --to TIME          only events that start before this time\n"
 				"  --rank N           kineto: which process of a distributed job this is\n"
 				"  --world-size N     kineto: of how many\n"
+				"  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
 				"  --force            replaces FILE if it exists\n"
 				"  --help             this text\n";
 
@@ -106,7 +107,7 @@ struct conversion {
 	const char *input, *output, *format;
 	epp_timeline_options window;
 	long long rank, world_size;
-	bool force, strict;
+	bool force, strict, gpu_planes;
 };
 
 static int explain_failure(epp_status *status)
@@ -143,7 +144,8 @@ static int convert(const struct conversion *conversion)
 		                             .timeline = &conversion->window,
 		                             .cancel = &cancelled,
 		                             .rank = (uint32_t)conversion->rank,
-		                             .world_size = (uint32_t)conversion->world_size };
+		                             .world_size = (uint32_t)conversion->world_size,
+		                             .gpu_planes = conversion->gpu_planes };
 	const char *output = conversion->output;
 	char size[CLI_NUMBER_BYTES];
 	bool left_out = false;
@@ -170,15 +172,11 @@ static int convert(const struct conversion *conversion)
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "type", required_argument, NULL, 't' },
-		{ "from", required_argument, NULL, 'F' },
-		{ "to", required_argument, NULL, 'T' },
-		{ "rank", required_argument, NULL, 'R' },
-		{ "world-size", required_argument, NULL, 'W' },
-		{ "force", no_argument, NULL, '!' },
-		{ "strict", no_argument, NULL, 'S' },
-		{ 0 },
+		{ "output", required_argument, NULL, 'o' }, { "type", required_argument, NULL, 't' },
+		{ "from", required_argument, NULL, 'F' },   { "to", required_argument, NULL, 'T' },
+		{ "rank", required_argument, NULL, 'R' },   { "world-size", required_argument, NULL, 'W' },
+		{ "gpu-planes", no_argument, NULL, 'G' },   { "force", no_argument, NULL, '!' },
+		{ "strict", no_argument, NULL, 'S' },       { 0 },
 	};
 	struct cli_options options = { &cli_convert, argc, argv, "o:t:", longs, CLI_OK };
 	struct conversion conversion = { .window = { .struct_size = sizeof(epp_timeline_options) } };
@@ -202,6 +200,7 @@ static int run(int argc, char **argv)
 		if (option == 'W' && !cli_number(&cli_convert, "--world-size", 1, 1 << 24, &conversion.world_size))
 			return CLI_USAGE;
 		has_window = has_window || option == 'F' || option == 'T';
+		conversion.gpu_planes = conversion.gpu_planes || option == 'G';
 		conversion.force = conversion.force || option == '!';
 		conversion.strict = conversion.strict || option == 'S';
 	}

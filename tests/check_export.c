@@ -41,7 +41,7 @@ static void is_database(const char *bytes, size_t count)
 	sqlite3_close(sqlite_text_open(bytes, count));
 }
 
-/* Messages of protobuf, one after the other. */
+/* Messages of protobuf, one after the other; field 1 is the packets of Perfetto, the planes of XSpace. */
 static void is_protobuf(const char *bytes, size_t count)
 {
 	struct protobuf_reader reader = protobuf_reader_of(bytes, count);
@@ -50,7 +50,7 @@ static void is_protobuf(const char *bytes, size_t count)
 	while (protobuf_next(&reader, &field)) {
 		struct protobuf_reader inner = protobuf_reader_in(&field);
 		ck_assert_int_eq(field.type, PROTOBUF_BYTES);
-		while (protobuf_next(&inner, &field))
+		while (field.number == 1 && protobuf_next(&inner, &(struct protobuf_field){ 0 }))
 			;
 		ck_assert(!inner.damaged);
 	}
@@ -72,6 +72,7 @@ static const struct {
 	{ "sqlite", "sample.sqlite.txt", is_database, "lostno buffer)", sqlite_text_dump, 997 },
 	{ "perfetto", "sample.pftrace", is_protobuf, "thread unlucky (77)", NULL, 0 },
 	{ "kineto", "sample.kineto.json", is_json, LEDGER_JSON, NULL, 0 },
+	{ "xspace", "sample.xplane.pb", is_protobuf, LEDGER_JSON, NULL, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

@@ -27,6 +27,8 @@ typedef struct epp_export_options {
 	                               behind.  A signal handler may set it. */
 	uint32_t rank;              /* kineto: which of `world_size` processes of a distributed job this is */
 	uint32_t world_size;        /* 0: one */
+	uint32_t gpu_planes; /* xspace: 1: devices are /device:GPU:n, which more tools know, else /device:CUSTOM:NAME */
+	uint32_t reserved;
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */

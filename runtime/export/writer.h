@@ -43,6 +43,7 @@ extern const struct export_writer export_ndjson;
 extern const struct export_writer export_sqlite;
 extern const struct export_writer export_perfetto;
 extern const struct export_writer export_kineto;
+extern const struct export_writer export_xspace;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
