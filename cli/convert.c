@@ -19,6 +19,11 @@ static const char help_rest[] = "\n"
 				"  -t, --type FORMAT  which format; without it the one that FILE's ending fits best, else chrome\n"
 				"  --from TIME        only events that end after this time since the trace's beginning: 250us, 1.5ms, 2s\n"
 				"  --to TIME          only events that start before this time\n"
+				"  --min-duration TIME  only slices that last so long\n"
+				"  --name PATTERN     only events of such a name; patterns are the shell's: 'gemm*'\n"
+				"  --track PATTERN    only events of threads and streams of such a name\n"
+				"  --process PATTERN  only events of a process (its number or program) or device\n"
+				"  --lossless         what the format cannot hold is an error\n"
 				"  --rank N           kineto: which process of a distributed job this is\n"
 				"  --world-size N     kineto: of how many\n"
 				"  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
@@ -107,7 +112,9 @@ struct conversion {
 	const char *input, *output, *format;
 	epp_timeline_options window;
 	long long rank, world_size;
-	bool force, strict, gpu_planes;
+	int64_t min_duration_ns;
+	const char *name, *track, *process;
+	bool force, strict, gpu_planes, lossless;
 };
 
 static int explain_failure(epp_status *status)
@@ -145,7 +152,12 @@ static int convert(const struct conversion *conversion)
 		                             .cancel = &cancelled,
 		                             .rank = (uint32_t)conversion->rank,
 		                             .world_size = (uint32_t)conversion->world_size,
-		                             .gpu_planes = conversion->gpu_planes };
+		                             .gpu_planes = conversion->gpu_planes,
+		                             .lossless = conversion->lossless,
+		                             .min_duration_ns = conversion->min_duration_ns,
+		                             .name = conversion->name,
+		                             .track = conversion->track,
+		                             .process = conversion->process };
 	const char *output = conversion->output;
 	char size[CLI_NUMBER_BYTES];
 	bool left_out = false;
@@ -172,11 +184,21 @@ static int convert(const struct conversion *conversion)
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "output", required_argument, NULL, 'o' }, { "type", required_argument, NULL, 't' },
-		{ "from", required_argument, NULL, 'F' },   { "to", required_argument, NULL, 'T' },
-		{ "rank", required_argument, NULL, 'R' },   { "world-size", required_argument, NULL, 'W' },
-		{ "gpu-planes", no_argument, NULL, 'G' },   { "force", no_argument, NULL, '!' },
-		{ "strict", no_argument, NULL, 'S' },       { 0 },
+		{ "output", required_argument, NULL, 'o' },
+		{ "type", required_argument, NULL, 't' },
+		{ "from", required_argument, NULL, 'F' },
+		{ "to", required_argument, NULL, 'T' },
+		{ "rank", required_argument, NULL, 'R' },
+		{ "world-size", required_argument, NULL, 'W' },
+		{ "min-duration", required_argument, NULL, 'D' },
+		{ "name", required_argument, NULL, 'N' },
+		{ "track", required_argument, NULL, 'K' },
+		{ "process", required_argument, NULL, 'P' },
+		{ "lossless", no_argument, NULL, 'L' },
+		{ "gpu-planes", no_argument, NULL, 'G' },
+		{ "force", no_argument, NULL, '!' },
+		{ "strict", no_argument, NULL, 'S' },
+		{ 0 },
 	};
 	struct cli_options options = { &cli_convert, argc, argv, "o:t:", longs, CLI_OK };
 	struct conversion conversion = { .window = { .struct_size = sizeof(epp_timeline_options) } };
@@ -200,6 +222,15 @@ static int run(int argc, char **argv)
 		if (option == 'W' && !cli_number(&cli_convert, "--world-size", 1, 1 << 24, &conversion.world_size))
 			return CLI_USAGE;
 		has_window = has_window || option == 'F' || option == 'T';
+		if (option == 'D' && !cli_time(&cli_convert, "--min-duration", &conversion.min_duration_ns))
+			return CLI_USAGE;
+		if (option == 'N')
+			conversion.name = optarg;
+		if (option == 'K')
+			conversion.track = optarg;
+		if (option == 'P')
+			conversion.process = optarg;
+		conversion.lossless = conversion.lossless || option == 'L';
 		conversion.gpu_planes = conversion.gpu_planes || option == 'G';
 		conversion.force = conversion.force || option == '!';
 		conversion.strict = conversion.strict || option == 'S';

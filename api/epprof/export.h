@@ -28,7 +28,12 @@ typedef struct epp_export_options {
 	uint32_t rank;              /* kineto: which of `world_size` processes of a distributed job this is */
 	uint32_t world_size;        /* 0: one */
 	uint32_t gpu_planes; /* xspace: 1: devices are /device:GPU:n, which more tools know, else /device:CUSTOM:NAME */
-	uint32_t reserved;
+	uint32_t lossless; /* 1: what the format cannot hold is an error (EPP_INVALID_ARGUMENT), and no file appears */
+	/* Filters.  What they leave out is a line of the exported ledger. */
+	int64_t min_duration_ns; /* only slices and asynchronous events that last so long */
+	const char *name; /* patterns as the shell's, of the event's name, of its track's, of its process: the number, */
+	const char *track; /* the program or the device; NULL: all */
+	const char *process;
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */

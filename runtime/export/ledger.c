@@ -7,17 +7,24 @@
 
 size_t ledger_count(const struct export_run *run)
 {
-	return epp_trace_accounts_count(run->trace);
+	return epp_trace_accounts_count(run->trace) + (run->filtered > 0);
 }
 
 epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_account *account)
 {
-	return epp_trace_account_at(run->trace, index, account);
+	if (index < epp_trace_accounts_count(run->trace))
+		return epp_trace_account_at(run->trace, index, account);
+	*account = (epp_trace_account){ .producer = "filters of this export",
+		                        .emitted = run->filtered,
+		                        .lost_total = run->filtered,
+		                        .lost[EPP_LOSS_FILTER] = run->filtered,
+		                        .balanced = 1 };
+	return NULL;
 }
 
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
 {
-	size_t count = ledger_count(run);
+	size_t count = epp_trace_accounts_count(run->trace);
 
 	memset(total, 0, sizeof *total);
 	total->balanced = true;

@@ -18,6 +18,8 @@ struct export_run {
 	bool again;             /* a writer sets it to see all events once more, after this pass */
 	int64_t from_ns, to_ns; /* the window; INT64_MIN and INT64_MAX: everything */
 	const epp_export_options *options;
+	uint64_t filtered; /* events that were not asked for */
+	bool *left_out;    /* set by export_receipt */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
