@@ -326,35 +326,6 @@ START_TEST(the_format_follows_the_name)
 }
 END_TEST
 
-START_TEST(every_format_notices_a_full_device)
-{
-	static const char *const formats[] = { "chrome", "ort",      "svg",    "csv",   "ndjson",
-		                               "sqlite", "perfetto", "kineto", "xspace" };
-
-	EXPECT(1, "No space left on device", "convert", "-t", formats[_i], "-o", "/dev/full", sample);
-}
-END_TEST
-
-START_TEST(filters_are_understood)
-{
-	struct command run = command_run(NULL, "convert", "-o-", "-t", "ndjson", "--name", "gemm", "--min-duration=9us",
-	                                 "--track", "stream*", "--process", "Accelerator*", sample, NULL);
-	unsigned slices = 0;
-
-	ck_assert_int_eq(run.code, 0);
-	for (const char *at = run.out; (at = strstr(at, "\"kind\":\"slice\"")) != NULL; at++)
-		slices++;
-	ck_assert_uint_eq(slices, 2);
-	ck_assert_ptr_nonnull(strstr(run.out, "\"filters of this export\",\"emitted\":26"));
-	command_free(&run);
-	EXPECT(1, "ort cannot hold all of the trace", "convert", "--lossless", "-t", "ort", "-o",
-	       check_path("lossless.json"), sample);
-	ck_assert_int_ne(access(check_path("lossless.json"), F_OK), 0);
-	EXPECT(0, "kineto", "convert", "--rank", "1", "--world-size=2", "-o", check_path("x.pt.trace.json"), sample);
-	EXPECT(2, "--rank 'x'", "convert", "--rank", "x", "-o", "-", sample);
-}
-END_TEST
-
 START_TEST(a_window_is_converted)
 {
 	struct command run = command_run(NULL, "convert", "-o-", "--from", "60us", "--to=0.066ms", sample, NULL);
@@ -509,8 +480,6 @@ static Suite *cli_suite(void)
 	tcase_add_test(files, a_closed_output_is_noticed);
 	tcase_add_test(files, files_are_not_overwritten_unasked);
 	tcase_add_test(files, the_format_follows_the_name);
-	tcase_add_loop_test(files, every_format_notices_a_full_device, 0, 9);
-	tcase_add_test(files, filters_are_understood);
 	tcase_add_test(files, a_window_is_converted);
 	tcase_add_test(files, an_interrupted_conversion_leaves_nothing);
 	suite_add_tcase(suite, files);
