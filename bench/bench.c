@@ -27,6 +27,13 @@ static const struct bench_case {
 	{ "helper while nothing happens", bench_helper },
 	{ "timeline, 64 tracks", bench_timeline },
 	{ "Chrome JSON to /dev/null", bench_chrome },
+	{ "ONNX Runtime JSON to /dev/null", bench_ort },
+	{ "CSV to /dev/null", bench_csv },
+	{ "NDJSON to /dev/null", bench_ndjson },
+	{ "SQLite to /dev/null", bench_sqlite },
+	{ "Perfetto to /dev/null", bench_perfetto },
+	{ "Kineto JSON to /dev/null", bench_kineto },
+	{ "XSpace to /dev/null", bench_xspace },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

@@ -144,6 +144,13 @@ void bench_kit_emit(struct bench *bench);
 void bench_helper(struct bench *bench);
 void bench_timeline(struct bench *bench);
 void bench_chrome(struct bench *bench);
+void bench_ort(struct bench *bench);
+void bench_csv(struct bench *bench);
+void bench_ndjson(struct bench *bench);
+void bench_sqlite(struct bench *bench);
+void bench_perfetto(struct bench *bench);
+void bench_kineto(struct bench *bench);
+void bench_xspace(struct bench *bench);
 void bench_instructions(struct bench *bench);
 
 /* What `bench_instructions` runs under valgrind: records so many events and nothing else.  Returns the exit status. */

@@ -16,9 +16,17 @@ static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"
 static const char help_rest[] = "\n"
 				"Options:\n"
 				"  -o, --output FILE  where to; '-' is standard output\n"
-				"  -t, --type FORMAT  which format; without it the first one that FILE's ending fits, else chrome\n"
+				"  -t, --type FORMAT  which format; without it the one that FILE's ending fits best, else chrome\n"
 				"  --from TIME        only events that end after this time since the trace's beginning: 250us, 1.5ms, 2s\n"
 				"  --to TIME          only events that start before this time\n"
+				"  --min-duration TIME  only slices that last so long\n"
+				"  --name PATTERN     only events of such a name; patterns are the shell's: 'gemm*'\n"
+				"  --track PATTERN    only events of threads and streams of such a name\n"
+				"  --process PATTERN  only events of a process (its number or program) or device\n"
+				"  --lossless         what the format cannot hold is an error\n"
+				"  --rank N           kineto: which process of a distributed job this is\n"
+				"  --world-size N     kineto: of how many\n"
+				"  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
 				"  --force            replaces FILE if it exists\n"
 				"  --help             this text\n";
 
@@ -44,14 +52,17 @@ static const char *choose_format(void)
 static const char *format_of(const char *path)
 {
 	const epp_export_format *format;
-	size_t length = strlen(path);
+	size_t length = strlen(path), longest = 0;
+	const char *name = "chrome";
 
 	for (size_t i = 0; (format = epp_export_format_at(i)) != NULL; i++) {
 		size_t ending = strlen(format->extension);
-		if (length > ending && strcmp(path + length - ending, format->extension) == 0)
-			return format->name;
+		if (ending > longest && length > ending && strcmp(path + length - ending, format->extension) == 0) {
+			name = format->name;
+			longest = ending;
+		}
 	}
-	return "chrome";
+	return name;
 }
 
 /* ---- the conversion ---- */
@@ -71,7 +82,10 @@ static bool is_of_trace(epp_code code)
 struct conversion {
 	const char *input, *output, *format;
 	epp_timeline_options window;
-	bool force, strict;
+	long long rank, world_size;
+	int64_t min_duration_ns;
+	const char *name, *track, *process;
+	bool force, strict, gpu_planes, lossless;
 };
 
 static int explain_failure(epp_status *status)
@@ -106,7 +120,15 @@ static int convert(const struct conversion *conversion)
 {
 	const epp_export_options options = { .struct_size = sizeof options,
 		                             .timeline = &conversion->window,
-		                             .cancel = &cli_signal };
+		                             .cancel = &cli_signal,
+		                             .rank = (uint32_t)conversion->rank,
+		                             .world_size = (uint32_t)conversion->world_size,
+		                             .gpu_planes = conversion->gpu_planes,
+		                             .lossless = conversion->lossless,
+		                             .min_duration_ns = conversion->min_duration_ns,
+		                             .name = conversion->name,
+		                             .track = conversion->track,
+		                             .process = conversion->process };
 	const char *output = conversion->output;
 	char size[CLI_NUMBER_BYTES];
 	bool left_out = false;
@@ -137,6 +159,14 @@ static int run(int argc, char **argv)
 		{ "type", required_argument, NULL, 't' },
 		{ "from", required_argument, NULL, 'F' },
 		{ "to", required_argument, NULL, 'T' },
+		{ "rank", required_argument, NULL, 'R' },
+		{ "world-size", required_argument, NULL, 'W' },
+		{ "min-duration", required_argument, NULL, 'D' },
+		{ "name", required_argument, NULL, 'N' },
+		{ "track", required_argument, NULL, 'K' },
+		{ "process", required_argument, NULL, 'P' },
+		{ "lossless", no_argument, NULL, 'L' },
+		{ "gpu-planes", no_argument, NULL, 'G' },
 		{ "force", no_argument, NULL, '!' },
 		{ "strict", no_argument, NULL, 'S' },
 		{ 0 },
@@ -158,7 +188,21 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'T' && !cli_time(&cli_convert, "--to", &to_ns))
 			return CLI_USAGE;
+		if (option == 'R' && !cli_number(&cli_convert, "--rank", 0, 1 << 24, &conversion.rank))
+			return CLI_USAGE;
+		if (option == 'W' && !cli_number(&cli_convert, "--world-size", 1, 1 << 24, &conversion.world_size))
+			return CLI_USAGE;
 		has_window = has_window || option == 'F' || option == 'T';
+		if (option == 'D' && !cli_time(&cli_convert, "--min-duration", &conversion.min_duration_ns))
+			return CLI_USAGE;
+		if (option == 'N')
+			conversion.name = optarg;
+		if (option == 'K')
+			conversion.track = optarg;
+		if (option == 'P')
+			conversion.process = optarg;
+		conversion.lossless = conversion.lossless || option == 'L';
+		conversion.gpu_planes = conversion.gpu_planes || option == 'G';
 		conversion.force = conversion.force || option == '!';
 		conversion.strict = conversion.strict || option == 'S';
 	}
@@ -182,7 +226,7 @@ static int run(int argc, char **argv)
 
 const struct cli_command cli_convert = {
 	.name = "convert",
-	.summary = "writes a trace for a viewer: Chrome JSON (Perfetto), ONNX Runtime JSON, SVG",
+	.summary = "writes a trace for a viewer or a table: Chrome JSON, Perfetto, Kineto, SQLite, CSV, ...",
 	.help = help,
 	.help_list = print_formats,
 	.help_rest = help_rest,

@@ -3,14 +3,77 @@
  *
  * EPPROF_UPDATE_GOLDEN=1 writes the golden files anew; look at the difference before it goes in. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "epprof/epprof.h"
 #include "tests/check.h"
 #include "tests/export_text.h"
+#include "tests/sqlite_text.h"
 #include "tests/strict_json.h"
+#include "wire/protobuf.h"
 
-static const char *const formats[] = { "chrome", "ort", "svg" };
+#define LEDGER_JSON "\"thread unlucky (77)\",\"emitted\":42,\"written\":1,\"open\":0,\"lost\":{\"no buffer\":41}"
+#define LEDGER_CSV "\"\"emitted\"\":42,\"\"written\"\":1,\"\"open\"\":0,\"\"lost\"\":{\"\"no buffer\"\":41}"
+
+/* The table of formats, in its order; what a valid document of each is at least, and its golden file. */
+static void is_json(const char *bytes, size_t count)
+{
+	json_free(json_expect(bytes, count));
+}
+
+static void is_lines_of_json(const char *bytes, size_t count)
+{
+	for (const char *end; count; count -= (size_t)(end - bytes) + 1, bytes = end + 1) {
+		end = memchr(bytes, '\n', count);
+		ck_assert_ptr_nonnull(end);
+		json_free(json_expect(bytes, (size_t)(end - bytes)));
+	}
+}
+
+static void is_text(const char *bytes, size_t count)
+{
+	ck_assert_uint_eq(strlen(bytes), count);
+}
+
+static void is_database(const char *bytes, size_t count)
+{
+	sqlite3_close(sqlite_text_open(bytes, count));
+}
+
+/* Messages of protobuf, one after the other; field 1 is the packets of Perfetto, the planes of XSpace. */
+static void is_protobuf(const char *bytes, size_t count)
+{
+	struct protobuf_reader reader = protobuf_reader_of(bytes, count);
+	struct protobuf_field field;
+
+	while (protobuf_next(&reader, &field)) {
+		struct protobuf_reader inner = protobuf_reader_in(&field);
+		ck_assert_int_eq(field.type, PROTOBUF_BYTES);
+		while (field.number == 1 && protobuf_next(&inner, &(struct protobuf_field){ 0 }))
+			;
+		ck_assert(!inner.damaged);
+	}
+	ck_assert(!reader.damaged);
+}
+
+static const struct {
+	const char *name, *golden;
+	void (*expect)(const char *bytes, size_t count);
+	const char *ledger;                                /* how a loss of 41 events shows in it */
+	char *(*text_of)(const char *bytes, size_t count); /* what the golden file holds, if not the bytes */
+	size_t step; /* a large document fails at each so many bytes; 0: at each */
+} formats[] = {
+	{ "chrome", "sample.chrome.json", is_json, LEDGER_JSON, NULL, 0 },
+	{ "ort", "sample.ort.json", is_json, LEDGER_JSON, NULL, 0 },
+	{ "svg", "sample.svg", is_text, "41 lost", NULL, 0 },
+	{ "csv", "sample.csv", is_text, LEDGER_CSV, NULL, 0 },
+	{ "ndjson", "sample.ndjson", is_lines_of_json, LEDGER_JSON, NULL, 0 },
+	{ "sqlite", "sample.sqlite.txt", is_database, "lostno buffer)", sqlite_text_dump, 997 },
+	{ "perfetto", "sample.pftrace", is_protobuf, "thread unlucky (77)", NULL, 0 },
+	{ "kineto", "sample.kineto.json", is_json, LEDGER_JSON, NULL, 0 },
+	{ "xspace", "sample.xplane.pb", is_protobuf, LEDGER_JSON, NULL, 0 },
+};
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 
 START_TEST(every_format_says_what_it_is)
@@ -19,7 +82,8 @@ START_TEST(every_format_says_what_it_is)
 	const epp_export_format *format;
 
 	for (; (format = epp_export_format_at(count)) != NULL; count++) {
-		ck_assert_str_eq(format->name, formats[count]);
+		ck_assert_int_lt((int)count, FORMATS_COUNT);
+		ck_assert_str_eq(format->name, formats[count].name);
 		ck_assert_int_eq(format->extension[0], '.');
 		ck_assert_uint_gt(strlen(format->description), 10);
 	}
@@ -89,18 +153,18 @@ START_TEST(a_write_that_fails_anywhere_is_an_error)
 	struct export_text text;
 	struct limited limited = { 0 };
 
-	export_text_make(&text, trace, formats[_i], NULL);
-	for (size_t left = 0; left < text.count; left++) {
+	export_text_make(&text, trace, formats[_i].name, NULL);
+	for (size_t left = 0; left < text.count; left += formats[_i].step ? formats[_i].step : 1) {
 		limited = (struct limited){ .left = left };
-		epp_status *status = epp_export(trace, formats[_i], NULL, take_limited, &limited, NULL, NULL);
+		epp_status *status = epp_export(trace, formats[_i].name, NULL, take_limited, &limited, NULL, NULL);
 		if (epp_status_code(status) != EPP_IO ||
 		    !strstr(epp_status_message(status), "No space left on device") || limited.calls_after_failure)
-			ck_abort_msg("%s with room for %zu of %zu: %s", formats[_i], left, text.count,
+			ck_abort_msg("%s with room for %zu of %zu: %s", formats[_i].name, left, text.count,
 			             epp_status_message(status));
 		epp_status_release(status);
 	}
 	limited = (struct limited){ .left = text.count };
-	check_ok(epp_export(trace, formats[_i], NULL, take_limited, &limited, NULL, NULL));
+	check_ok(epp_export(trace, formats[_i].name, NULL, take_limited, &limited, NULL, NULL));
 	export_text_free(&text);
 	epp_trace_close(trace);
 	builder_destroy(b);
@@ -187,24 +251,31 @@ END_TEST
 
 START_TEST(the_bytes_are_those_of_the_golden_file)
 {
-	static const char *const files[] = { "sample.chrome.json", "sample.ort.json", "sample.svg" };
+	const char *golden_name = formats[_i].golden;
 	struct epp_builder *b = export_sample();
 	epp_trace *trace = builder_open(b, EPF_FINISHED);
 	struct export_text text;
 	char path[512];
 	size_t count = 0, line = 1;
 
-	export_text_make(&text, trace, formats[_i], NULL);
-	snprintf(path, sizeof path, "%s/tests/golden/%s", CHECK_SOURCE, files[_i]);
-	if (getenv("EPPROF_UPDATE_GOLDEN"))
-		check_ok(epp_export_file(trace, formats[_i], NULL, path, 1, NULL, NULL));
-	FILE *file = fopen(path, "r");
+	export_text_make(&text, trace, formats[_i].name, NULL);
+	if (formats[_i].text_of) {
+		char *as_text = formats[_i].text_of(text.bytes, text.count);
+		free(text.bytes);
+		text.bytes = as_text;
+		text.count = strlen(as_text);
+	}
+	snprintf(path, sizeof path, "%s/tests/golden/%s", CHECK_SOURCE, golden_name);
+	FILE *file = fopen(path, getenv("EPPROF_UPDATE_GOLDEN") ? "w+" : "r");
 	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
+	if (getenv("EPPROF_UPDATE_GOLDEN"))
+		fwrite(text.bytes, 1, text.count, file);
+	rewind(file);
 	char *golden = malloc(text.count + 2);
 	count = fread(golden, 1, text.count + 1, file);
 	fclose(file);
 	for (size_t i = 0; i < count && i < text.count; i++) {
-		ck_assert_msg(golden[i] == text.bytes[i], "%s differs in line %zu: %.*s", files[_i], line,
+		ck_assert_msg(golden[i] == text.bytes[i], "%s differs in line %zu: %.*s", golden_name, line,
 		              (int)strcspn(text.bytes + i, "\n"), text.bytes + i);
 		line += golden[i] == '\n';
 	}
@@ -220,13 +291,11 @@ START_TEST(an_empty_trace_gives_a_valid_document)
 {
 	struct epp_builder *b = builder_create();
 	epp_trace *trace = builder_open(b, _i % 2 ? EPF_RECORDING : EPF_FINISHED);
-	const char *format = formats[_i / 2];
 	struct export_text text;
 
-	export_text_make(&text, trace, format, NULL);
+	export_text_make(&text, trace, formats[_i / 2].name, NULL);
 	ck_assert_uint_gt(text.count, 0);
-	if (strcmp(format, "svg") != 0)
-		json_free(json_expect(text.bytes, text.count));
+	formats[_i / 2].expect(text.bytes, text.count);
 	ck_assert_str_eq(text.receipts, "");
 	export_text_free(&text);
 	epp_trace_close(trace);
@@ -244,16 +313,57 @@ START_TEST(the_ledger_stands_in_every_format)
 	builder_event(b, thread, BUILDER_START + 100, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
 	builder_lost(b, thread, EPP_LOSS_NO_BUFFER, 41, 0);
 	trace = builder_open(b, EPF_FINISHED);
-	export_text_make(&text, trace, formats[_i], NULL);
-	if (_i == 2) {
-		ck_assert_ptr_nonnull(strstr(text.bytes, "41 lost"));
-	} else {
-		ck_assert_ptr_nonnull(strstr(text.bytes, "\"thread unlucky (77)\",\"emitted\":42,\"written\":1,\"open\":0,"
-		                                         "\"lost\":{\"no buffer\":41}"));
-	}
+	export_text_make(&text, trace, formats[_i].name, NULL);
+	ck_assert_ptr_nonnull(memmem(text.bytes, text.count, formats[_i].ledger, strlen(formats[_i].ledger)));
 	export_text_free(&text);
 	epp_trace_close(trace);
 	builder_destroy(b);
+}
+END_TEST
+
+#define LONGEST_NAME_BYTES 65535u
+
+/* Names and args of any bytes, up to the longest. */
+START_TEST(any_bytes_make_a_valid_document)
+{
+	struct epp_builder *b = builder_create();
+	char *longest = malloc(LONGEST_NAME_BYTES);
+	char all[255];
+	struct export_text text;
+
+	for (unsigned i = 0; i < sizeof all; i++)
+		all[i] = (char)(i + 1);
+	for (unsigned i = 0; i < LONGEST_NAME_BYTES; i++)
+		longest[i] = "\"\\,\n\xff\xc3 a"[i % 8];
+	const struct {
+		const char *text;
+		size_t bytes;
+	} hostile[] = { { all, sizeof all }, { longest, LONGEST_NAME_BYTES }, { "\"", 1 },       { "", 0 },
+		        { "=1,2\r\n", 6 },   { "\xed\xa0\x80", 3 },           { "\xf0\x9f", 2 }, { " a ", 3 } };
+	uint32_t thread = builder_thread(b, "thr\"ead\xff,\n\x01", 7);
+	uint32_t stream = builder_device(b, "str\"eam\xff", "dev\x01,\"\xfe", 0, 1, EPF_TRACK_CLOCK_HOST);
+	for (unsigned i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+		epp_name name = builder_name_bytes(b, hostile[i].text, hostile[i].bytes);
+		size_t text_bytes = hostile[i].bytes < 30000 ? hostile[i].bytes : 30000;
+		epp_arg args[] = {
+			{ .key = name, .type = EPP_ARG_TEXT, .value.text = hostile[i].text, .text_bytes = text_bytes },
+			{ .key = name, .type = EPP_ARG_F64, .value.f64 = i ? -0.0 : NAN },
+			{ .key = name, .type = EPP_ARG_U64, .value.u64 = UINT64_MAX },
+			{ .key = name, .type = EPP_ARG_I64, .value.i64 = INT64_MIN }
+		};
+		uint64_t at = BUILDER_START + i * 1000;
+		uint64_t id = builder_event(b, thread, at, 500, EPP_NODE, name, args, 4);
+		builder_instant(b, thread, at + 600, EPP_API, name, args, 1);
+		builder_counter(b, thread, at + 700, name, -5);
+		builder_complete(b, stream, at + 100, 50, EPP_KERNEL, name, id, args, 4);
+	}
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	export_text_make(&text, trace, formats[_i].name, NULL);
+	formats[_i].expect(text.bytes, text.count);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+	free(longest);
 }
 END_TEST
 
@@ -271,6 +381,7 @@ static Suite *export_suite(void)
 	tcase_add_loop_test(tests, the_bytes_are_those_of_the_golden_file, 0, FORMATS_COUNT);
 	tcase_add_loop_test(tests, an_empty_trace_gives_a_valid_document, 0, 2 * FORMATS_COUNT);
 	tcase_add_loop_test(tests, the_ledger_stands_in_every_format, 0, FORMATS_COUNT);
+	tcase_add_loop_test(tests, any_bytes_make_a_valid_document, 0, FORMATS_COUNT);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -163,7 +163,8 @@ START_TEST(what_the_format_lacks_is_told)
 	write_and_parse();
 	ck_assert_str_eq(text.receipts, "1 instants left out: the format has none\n"
 	                                "1 counter values left out: the format has none\n"
-	                                "1 arrows left out: the format has none\n");
+	                                "1 arrows left out: the format has none\n"
+	                                "22 events rounded down to microseconds: the format has nothing finer\n");
 	ck_assert_uint_eq(records->count, 25 + 1);
 }
 END_TEST

@@ -25,6 +25,15 @@ typedef struct epp_export_options {
 	const epp_timeline_options *timeline; /* NULL: everything */
 	const volatile int *cancel; /* may be NULL; once it is not 0 the export ends with EPP_UNAVAILABLE and leaves no file
 	                               behind.  A signal handler may set it. */
+	uint32_t rank;              /* kineto: which of `world_size` processes of a distributed job this is */
+	uint32_t world_size;        /* 0: one */
+	uint32_t gpu_planes; /* xspace: 1: devices are /device:GPU:n, which more tools know, else /device:CUSTOM:NAME */
+	uint32_t lossless; /* 1: what the format cannot hold is an error (EPP_INVALID_ARGUMENT), and no file appears */
+	/* Filters.  What they leave out is a line of the exported ledger. */
+	int64_t min_duration_ns; /* only slices and asynchronous events that last so long */
+	const char *name; /* patterns as the shell's, of the event's name, of its track's, of its process: the number, */
+	const char *track; /* the program or the device; NULL: all */
+	const char *process;
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "epprof/epprof.h"
 #include "export/chrome.h"
+#include "export/facts.h"
 #include "export/ledger.h"
 #include "wire/json.h"
 
@@ -56,13 +56,14 @@ static uint32_t lane_of_parent(struct chrome *chrome, const epp_event *event)
 }
 
 /* One end of an arrow: `head` up to its number. */
-static char *put_flow_end(char *at, const char *head, uint64_t flow, const struct row *row, int64_t time_ns)
+static char *put_flow_end(const struct chrome *chrome, char *at, const char *head, uint64_t flow, const struct row *row,
+                          int64_t time_ns)
 {
-	static const char name[] = ",\"name\":\"launch\",\"cat\":\"flow\",";
+	const char *arrow = chrome->dialect->arrow;
 
 	at = mempcpy(at, head, strlen(head));
 	at = json_u64(at, flow);
-	at = mempcpy(at, name, sizeof name - 1);
+	at = mempcpy(at, arrow, strlen(arrow));
 	memcpy(at, row->text, sizeof row->text);
 	at = json_us(at + row->text_bytes, time_ns);
 	*at++ = '}';
@@ -79,8 +80,8 @@ static void write_flow(struct export_run *run, const struct row *from, int64_t f
 	}
 	chrome->next_flow++;
 	char *at = sink_reserve(run->sink, 2 * CHROME_HEAD_BYTES);
-	at = put_flow_end(at, ",\n{\"ph\":\"s\",\"id\":", chrome->next_flow, from, from_ns);
-	at = put_flow_end(at, ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":", chrome->next_flow, to, to_ns);
+	at = put_flow_end(chrome, at, ",\n{\"ph\":\"s\",\"id\":", chrome->next_flow, from, from_ns);
+	at = put_flow_end(chrome, at, ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":", chrome->next_flow, to, to_ns);
 	sink_commit(run->sink, at);
 }
 
@@ -100,7 +101,7 @@ static epp_status *write_launch(struct export_run *run, const epp_event *event, 
 	return NULL;
 }
 
-static void write_drawn(struct export_run *run)
+void chrome_write_drawn(struct export_run *run)
 {
 	struct chrome *chrome = run->state;
 	const struct flows *drawn = &chrome->drawn;
@@ -190,7 +191,7 @@ static epp_status *meet_ends(struct export_run *run, const epp_event *event)
 	return NULL;
 }
 
-static epp_status *chrome_event(struct export_run *run, const epp_event *event)
+epp_status *chrome_event(struct export_run *run, const epp_event *event)
 {
 	struct chrome *chrome = run->state;
 	struct row *row;
@@ -227,8 +228,24 @@ static epp_status *chrome_event(struct export_run *run, const epp_event *event)
 
 /* ---- the document ---- */
 
+static const char *category_end(const epp_event *event)
+{
+	static const char *const ends[] = { "\",\"cat\":\"Session\",", "\",\"cat\":\"Node\",", "\",\"cat\":\"Kernel\",",
+		                            "\",\"cat\":\"Api\"," };
+
+	return event->category < sizeof ends / sizeof *ends ? ends[event->category] : "\",\"cat\":\"Other\",";
+}
+
+static const struct chrome_dialect dialect = { category_end, NULL, ",\"name\":\"launch\",\"cat\":\"flow\"," };
+
+void chrome_start(struct export_run *run, const struct chrome_dialect *spoken)
+{
+	((struct chrome *)run->state)->dialect = spoken;
+}
+
 static epp_status *chrome_begin(struct export_run *run)
 {
+	chrome_start(run, &dialect);
 	/* One record is always there, so that every other can begin with a comma. */
 	sink_text(run->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	sink_format(run->sink,
@@ -238,40 +255,30 @@ static epp_status *chrome_begin(struct export_run *run)
 	return NULL;
 }
 
-static epp_status *chrome_end(struct export_run *run)
+void chrome_write_receipts(const struct export_run *run)
 {
-	static const char *const states[] = { "unknown", "finished", "recording", "cut off" };
-	struct chrome *chrome = run->state;
-	const epp_trace_info *info = run->info;
-	const epp_timeline_counts *counts = epp_timeline_get_counts(run->timeline);
-	struct sink *sink = run->sink;
-
-	write_drawn(run);
-	sink_format(sink, "\n],\"otherData\":{\"writer\":\"epprof %s\",\"program\":", EPPROF_VERSION);
-	sink_json_string(sink, info->program ? info->program : "");
-	sink_text(sink, ",\"hostname\":");
-	sink_json_string(sink, info->hostname ? info->hostname : "");
-	sink_format(sink, ",\"pid\":%u,\"state\":\"%s\",\"file_id\":\"%s\",\"clock\":\"%s\",", info->pid,
-	            states[info->state < 4 ? info->state : 0], info->file_id, info->clock);
-	sink_format(sink, "\"ticks_per_second\":%" PRIu64 ",\"epoch_unix_ns\":\"%" PRId64 "\",", info->ticks_per_second,
-	            info->epoch_unix_ns);
-	sink_format(sink,
-	            "\"events\":%" PRIu64 ",\"correlated\":%" PRIu64 ",\"inferred\":%" PRIu64 ",\"uncorrelated\":%" PRIu64
-	            ",\"outside_parent\":%" PRIu64 ",\"largest_error_ns\":%" PRId64 ",\"ledger\":",
-	            counts->events, counts->correlated, counts->inferred, counts->uncorrelated, counts->outside_parent,
-	            counts->largest_error_ns);
-	EPP_TRY(ledger_write(run));
-	sink_text(sink, "}}\n");
+	const struct chrome *chrome = run->state;
 
 	export_receipt(run, chrome->flows_without_end + chrome->drawn.left_out,
 	               "%s arrows left out: one of their ends is not part of this");
 	export_receipt(run, chrome->flows_back_in_time, "%s arrows left out: they would lead back in time");
 	export_receipt(run, chrome->counters_without_number, "%s counter values left out: they are not numbers");
 	export_receipt(run, chrome->before_zero, "%s events start before the trace's time 0; some viewers drop them");
+}
+
+static epp_status *chrome_end(struct export_run *run)
+{
+	chrome_write_drawn(run);
+	sink_text(run->sink, "\n],\"otherData\":{");
+	facts_write_json(run, run->sink);
+	sink_text(run->sink, ",\"ledger\":");
+	EPP_TRY(ledger_write(run));
+	sink_text(run->sink, "}}\n");
+	chrome_write_receipts(run);
 	return NULL;
 }
 
-static void chrome_deinit(struct export_run *run)
+void chrome_deinit(struct export_run *run)
 {
 	struct chrome *chrome = run->state;
 

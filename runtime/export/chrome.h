@@ -13,13 +13,27 @@
 
 /* A record's beginning up to its category, kept by name; its phase is put in each time. */
 struct chrome_piece {
-	uint32_t name; /* 0: free */
-	uint8_t category;
+	uint32_t name;    /* 0: free */
+	uint8_t category; /* and whether it is a device's */
 	uint8_t bytes;
 	char text[122]; /* longer ones are written anew each time */
 };
 
+struct chrome;
+
+/* What the members of the family differ in. */
+struct chrome_dialect {
+	/* From behind a name to the next key: `","cat":"Node",`. */
+	const char *(*category_end)(const epp_event *event);
+	/* Args that come before all others: writes `"key":value` and a comma behind each, at most CHROME_IDS_BYTES, and tells
+	 * `members` of the keys; NULL: there are none. */
+	char *(*put_ids)(struct chrome *chrome, char *at, const epp_event *event, struct members *members);
+	const char *arrow; /* an arrow's name and category: `,"name":"launch","cat":"flow",` */
+};
+#define CHROME_IDS_BYTES 128u
+
 struct chrome {
+	const struct chrome_dialect *dialect;
 	struct rows rows;
 	void *moved;        /* tsearch tree of struct moved */
 	struct flows drawn; /* by the program */
@@ -28,6 +42,14 @@ struct chrome {
 	struct members members;
 	struct chrome_piece pieces[CHROME_PIECES_COUNT];
 };
+
+/* The parts of a writer of the family; chrome_start sets the dialect and comes first. */
+void chrome_start(struct export_run *run, const struct chrome_dialect *dialect);
+epp_status *chrome_event(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
+/* Arrows that the program drew, behind the last event; what was left out. */
+void chrome_write_drawn(struct export_run *run);
+void chrome_write_receipts(const struct export_run *run);
+void chrome_deinit(struct export_run *run);
 
 /* The row of a lane, made known to the viewer.  Ownership: valid until the next call. */
 epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)

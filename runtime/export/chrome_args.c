@@ -48,19 +48,10 @@ static inline void begin_known(struct known *known, const char *key, size_t byte
 
 static void put_flags(struct known *known, unsigned flags)
 {
-	static const struct {
-		unsigned flag;
-		const char *name;
-	} names[] = {
-		{ EPP_FLAG_UNENDED, "unended" },           { EPP_FLAG_OPEN, "open" },
-		{ EPP_FLAG_ARGS_CUT, "args_cut" },         { EPP_FLAG_ENDED_ELSEWHERE, "ended_elsewhere" },
-		{ EPP_FLAG_UNCORRELATED, "uncorrelated" }, { EPP_FLAG_OUTSIDE_PARENT, "outside_parent" },
-	};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (!(flags & names[i].flag))
+	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
+		if (!(flags & 1u << bit))
 			continue;
-		begin_known(known, names[i].name, strlen(names[i].name));
+		begin_known(known, export_flags[bit], strlen(export_flags[bit]));
 		known->at = PUT(known->at, "true");
 	}
 }
@@ -96,35 +87,28 @@ static void put_known(struct known *known, const epp_event *event)
 		BEGIN_KNOWN(known, "stream");
 		known->at = json_i64_exact(known->at, event->track->stream);
 	}
-	if (event->flags & ~(unsigned)EPP_FLAG_REFERRED)
-		put_flags(known, event->flags);
+	put_flags(known, event->flags & ~(unsigned)EPP_FLAG_REFERRED);
 }
 
 /* ---- the event's own ---- */
 
-static char *put_number(char *at, const epp_trace_arg *arg)
-{
-	if (arg->type == EPP_ARG_F64)
-		return json_f64(at, arg->value.f64);
-	if (arg->type == EPP_ARG_U64)
-		return json_u64_exact(at, arg->value.u64);
-	return json_i64_exact(at, arg->value.i64);
-}
-
 static void write_arg(struct members *members, const epp_trace_arg *arg)
 {
-	struct sink *sink = members->sink;
+	sink_text(members->sink, members->count ? "," : ",\"args\":{");
+	members_arg(members, arg);
+}
 
-	sink_text(sink, members->count ? "," : ",\"args\":{");
-	members_key(members, arg->key, arg->key_bytes);
-	if (arg->type != EPP_ARG_TEXT) {
-		char *at = PUT(sink_reserve(sink, 1 + JSON_NUMBER_BYTES), ":");
-		sink_commit(sink, put_number(at, arg));
+/* What a dialect puts in front ends with a comma, which begin_known writes itself. */
+static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	char *at;
+
+	if (!chrome->dialect->put_ids)
 		return;
-	}
-	sink_bytes(sink, ":\"", 2);
-	sink_json_text(sink, arg->value.text, arg->text_bytes);
-	sink_bytes(sink, "\"", 1);
+	at = PUT(known->at, ",\"args\":{");
+	char *end = chrome->dialect->put_ids(chrome, at, event, known->members);
+	if (end != at)
+		known->at = end - 1;
 }
 
 void chrome_args(struct export_run *run, const epp_event *event)
@@ -137,6 +121,7 @@ void chrome_args(struct export_run *run, const epp_event *event)
 	members->count = 0;
 	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
 	known.members = event->args_count ? members : NULL;
+	put_ids(run->state, &known, event);
 	put_known(&known, event);
 	bool any = known.at != known.start || event->args_count;
 	sink_commit(run->sink, known.at);

@@ -60,19 +60,17 @@ epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uin
 	return NULL;
 }
 
-static const char *category_end(unsigned category)
+/* Of what a piece depends on beside the name. */
+static inline uint8_t category_of(const epp_event *event)
 {
-	static const char *const ends[] = { "\",\"cat\":\"Session\",", "\",\"cat\":\"Node\",", "\",\"cat\":\"Kernel\",",
-		                            "\",\"cat\":\"Api\"," };
-
-	return category < sizeof ends / sizeof *ends ? ends[category] : "\",\"cat\":\"Other\",";
+	return (uint8_t)(event->category | chrome_on_device(event) << 4);
 }
 
 /* Makes the piece of a name; NULL if it is too long to keep. */
-static const struct chrome_piece *make_piece(struct chrome_piece *piece, const epp_event *event)
+static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece, const epp_event *event)
 {
 	char escaped[JSON_ESCAPED_BYTES(sizeof piece->text)];
-	const char *end = category_end(event->category);
+	const char *end = chrome->dialect->category_end(event);
 
 	if (!event->name_number || event->name_bytes > sizeof piece->text)
 		return NULL;
@@ -84,17 +82,18 @@ static const struct chrome_piece *make_piece(struct chrome_piece *piece, const e
 	at = mempcpy(at, end, strlen(end));
 	piece->bytes = (uint8_t)(at - piece->text);
 	piece->name = event->name_number;
-	piece->category = event->category;
+	piece->category = category_of(event);
 	return piece;
 }
 
 static inline const struct chrome_piece *find_piece(struct chrome *chrome, const epp_event *event)
 {
-	struct chrome_piece *piece = &chrome->pieces[(event->name_number * 4 + event->category) % CHROME_PIECES_COUNT];
+	struct chrome_piece *piece = &chrome->pieces[(event->name_number * 4 + event->category + chrome_on_device(event) * 2) %
+	                                             CHROME_PIECES_COUNT];
 
-	if (piece->name == event->name_number && piece->category == event->category && piece->name)
+	if (piece->name == event->name_number && piece->category == category_of(event) && piece->name)
 		return piece;
-	return make_piece(piece, event);
+	return make_piece(chrome, piece, event);
 }
 
 char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns)
@@ -110,7 +109,7 @@ char *chrome_head(struct export_run *run, const epp_event *event, const struct r
 	} else {
 		sink_format(run->sink, ",\n{\"ph\":\"%c\",\"name\":\"", phase);
 		sink_json_text(run->sink, event->name, event->name_bytes);
-		sink_text(run->sink, category_end(event->category));
+		sink_text(run->sink, ((struct chrome *)run->state)->dialect->category_end(event));
 		at = sink_reserve(run->sink, CHROME_HEAD_BYTES);
 	}
 	memcpy(at, row->text, sizeof row->text);

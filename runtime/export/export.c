@@ -4,12 +4,15 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "export/filter.h"
 #include "export/pipeline.h"
 #include "export/sink_file.h"
 #include "export/writer.h"
 #include "wire/json.h"
 
-static const struct export_writer *const writers[] = { &export_chrome, &export_ort, &export_svg };
+static const struct export_writer *const writers[] = { &export_chrome,   &export_ort,    &export_svg,
+	                                               &export_csv,      &export_ndjson, &export_sqlite,
+	                                               &export_perfetto, &export_kineto, &export_xspace };
 #define WRITERS_COUNT (sizeof writers / sizeof *writers)
 
 const epp_export_format *epp_export_format_at(size_t index)
@@ -31,11 +34,24 @@ const char *export_placement(unsigned placement)
 	return placement < sizeof names / sizeof *names ? names[placement] : "unknown";
 }
 
+const char *export_kind(unsigned kind)
+{
+	static const char *const names[] = { "unknown", "slice", "instant", "counter", "flow", "async" };
+
+	return names[kind < sizeof names / sizeof *names ? kind : 0];
+}
+
+const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",  "open",         "args_cut",      "ended_elsewhere",
+	                                               "referred", "uncorrelated", "outside_parent" };
+
 void export_receipt(const struct export_run *run, uint64_t count, const char *format)
 {
 	char number[JSON_NUMBER_BYTES], text[256];
 
-	if (!run->receipt || !count)
+	if (!count)
+		return;
+	*run->left_out = true;
+	if (!run->receipt)
 		return;
 	*json_u64(number, count) = '\0';
 	snprintf(text, sizeof text, format, number);
@@ -69,21 +85,37 @@ static epp_status *take_options(const epp_export_options *given, epp_export_opti
 	return NULL;
 }
 
-static epp_status *write_batch(const struct export_writer *writer, struct export_run *run, const struct batch *batch)
+static epp_status *write_filtered(const struct export_writer *writer, struct export_run *run, struct filter *filter,
+                                  const epp_event *event)
+{
+	epp_event copy = *event;
+	bool passes = true;
+
+	EPP_TRY(filter_judge(filter, &copy, &passes));
+	if (passes)
+		return writer->event(run, &copy);
+	run->filtered += run->pass == 0;
+	return NULL;
+}
+
+static epp_status *write_batch(const struct export_writer *writer, struct export_run *run, struct filter *filter,
+                               const struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
-		EPP_TRY(writer->event(run, &batch->events[i]));
+		const epp_event *event = &batch->events[i];
+		EPP_TRY(filter ? write_filtered(writer, run, filter, event) : writer->event(run, event));
 		if (run->sink->failed)
 			return sink_flush(run->sink);
 	}
 	return NULL;
 }
 
-static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, epp_timeline *timeline,
-                            const volatile int *cancel)
+static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
+                            epp_timeline *timeline)
 {
 	epp_status *status = NULL;
 	struct pipeline *pipeline;
+	const volatile int *cancel = run->options->cancel;
 	const struct batch *batch;
 
 	/* For a short trace a thread is not worth its making. */
@@ -92,7 +124,7 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 		if (cancel && *cancel)
 			status = epp_status_create(EPP_UNAVAILABLE, "cancelled");
 		else
-			status = write_batch(writer, run, batch);
+			status = write_batch(writer, run, filter, batch);
 	}
 	epp_status *read = pipeline_end(pipeline);
 	if (!status)
@@ -101,19 +133,19 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 	return status;
 }
 
-static epp_status *all_passes(const struct export_writer *writer, struct export_run *run, const epp_export_options *options)
+static epp_status *all_passes(const struct export_writer *writer, struct export_run *run, struct filter *filter)
 {
 	epp_status *status = NULL;
 
 	do {
 		epp_timeline *timeline;
-		EPP_TRY(epp_timeline_create(run->trace, options->timeline, &timeline));
+		EPP_TRY(epp_timeline_create(run->trace, run->options->timeline, &timeline));
 		run->timeline = timeline;
 		run->again = false;
 		if (!run->pass)
 			status = writer->begin(run);
 		if (!status)
-			status = one_pass(writer, run, timeline, options->cancel);
+			status = one_pass(writer, run, filter, timeline);
 		if (!status && !run->again)
 			status = writer->end(run);
 		epp_timeline_release(timeline);
@@ -127,9 +159,13 @@ epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_op
 {
 	const struct export_writer *writer = NULL;
 	epp_export_options options;
+	struct filter filter;
 	struct sink sink;
+	bool left_out = false;
 	struct export_run run = { .trace = trace,
 		                  .sink = &sink,
+		                  .options = &options,
+		                  .left_out = &left_out,
 		                  .from_ns = INT64_MIN,
 		                  .to_ns = INT64_MAX,
 		                  .receipt = receipt,
@@ -149,13 +185,16 @@ epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_op
 	epp_status *status = NULL;
 	run.state = calloc(1, writer->state_bytes);
 	if (run.state) {
-		status = all_passes(writer, &run, &options);
+		status = all_passes(writer, &run, filter_init(&filter, &options, run.info) ? &filter : NULL);
 		writer->deinit(&run);
+		filter_deinit(&filter);
 	} else {
 		status = epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
 	}
 	free(run.state);
 	sink_deinit(&sink);
+	if (!status && options.lossless && left_out)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s cannot hold all of the trace", writer->format.name);
 	return status;
 }
 

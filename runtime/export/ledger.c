@@ -5,6 +5,23 @@
 
 #include "base/status.h"
 
+size_t ledger_count(const struct export_run *run)
+{
+	return epp_trace_accounts_count(run->trace) + (run->filtered > 0);
+}
+
+epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_account *account)
+{
+	if (index < epp_trace_accounts_count(run->trace))
+		return epp_trace_account_at(run->trace, index, account);
+	*account = (epp_trace_account){ .producer = "filters of this export",
+		                        .emitted = run->filtered,
+		                        .lost_total = run->filtered,
+		                        .lost[EPP_LOSS_FILTER] = run->filtered,
+		                        .balanced = 1 };
+	return NULL;
+}
+
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
 {
 	size_t count = epp_trace_accounts_count(run->trace);
@@ -13,7 +30,7 @@ epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
 	total->balanced = true;
 	for (size_t i = 0; i < count; i++) {
 		epp_trace_account account;
-		EPP_TRY(epp_trace_account_at(run->trace, i, &account));
+		EPP_TRY(ledger_at(run, i, &account));
 		total->lost += account.lost_total;
 		if (account.is_plugin)
 			total->lost -= account.lost[EPP_LOSS_DISK] + account.lost[EPP_LOSS_POLICY];
@@ -22,7 +39,7 @@ epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
 	return NULL;
 }
 
-static void write_account(struct sink *sink, const epp_trace_account *account)
+void ledger_write_account(struct sink *sink, const epp_trace_account *account)
 {
 	bool any = false;
 
@@ -42,15 +59,15 @@ static void write_account(struct sink *sink, const epp_trace_account *account)
 
 epp_status *ledger_write(struct export_run *run)
 {
-	size_t count = epp_trace_accounts_count(run->trace);
+	size_t count = ledger_count(run);
 
 	sink_text(run->sink, "[");
 	for (size_t i = 0; i < count; i++) {
 		epp_trace_account account;
-		EPP_TRY(epp_trace_account_at(run->trace, i, &account));
+		EPP_TRY(ledger_at(run, i, &account));
 		if (i)
 			sink_text(run->sink, ",");
-		write_account(run->sink, &account);
+		ledger_write_account(run->sink, &account);
 	}
 	sink_text(run->sink, "]");
 	return NULL;

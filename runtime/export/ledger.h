@@ -12,6 +12,12 @@ struct ledger_total {
 };
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total) EPP_MUST_CHECK;
 
+/* The lines of the exported ledger: the trace's, then one of what filters left out, if they did. */
+size_t ledger_count(const struct export_run *run);
+epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_account *account) EPP_MUST_CHECK;
+
+/* One of them as a JSON object. */
+void ledger_write_account(struct sink *sink, const epp_trace_account *account);
 /* A JSON array with an object for each producer. */
 epp_status *ledger_write(struct export_run *run) EPP_MUST_CHECK;
 

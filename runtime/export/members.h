@@ -2,6 +2,7 @@
 #ifndef EPPROF_EXPORT_MEMBERS_H
 #define EPPROF_EXPORT_MEMBERS_H
 
+#include "epprof/trace_reader.h"
 #include "export/sink.h"
 
 /* Keys beyond these are numbered without being compared. */
@@ -21,6 +22,10 @@ struct members {
 void members_key(struct members *members, const char *key, size_t bytes);
 /* The same for a key that the caller writes. */
 void members_note(struct members *members, const char *key, size_t bytes);
+/* An arg, `"key":value`; integers that a double cannot hold are quoted.  The comma before it is the caller's. */
+void members_arg(struct members *members, const epp_trace_arg *arg);
+/* The object of an event's own args; they stay until the object is done. */
+void members_args(struct members *members, struct sink *sink, const epp_trace_arg *args, uint32_t count);
 bool members_has(const struct members *members, const char *key);
 
 #endif

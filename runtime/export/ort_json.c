@@ -25,7 +25,7 @@ struct ort {
 	struct members members;
 	int64_t last_end_ns;
 	int64_t origin_us; /* what `ts` counts from, since the epoch, if the first event has times of its own */
-	uint64_t instants, counters, flows;
+	uint64_t instants, counters, flows, rounded;
 	bool any, settled, has_origin;
 };
 
@@ -175,6 +175,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 		ort->has_origin = own;
 		ort->origin_us = own ? times.profile_us : microseconds(run->info->epoch_unix_ns);
 	}
+	ort->rounded += !own && (event->start_ns % 1000 || event->duration_ns % 1000);
 	EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
 	sink_format(sink, "{\"cat\" : \"%s\",\"pid\" :%u,\"tid\" :%u,\"dur\" :%" PRId64 ",\"ts\" :%" PRId64,
 	            export_category(event->category), row->pid, row->tid,
@@ -296,6 +297,7 @@ static epp_status *ort_end(struct export_run *run)
 	export_receipt(run, ort->instants, "%s instants left out: the format has none");
 	export_receipt(run, ort->counters, "%s counter values left out: the format has none");
 	export_receipt(run, ort->flows, "%s arrows left out: the format has none");
+	export_receipt(run, ort->rounded, "%s events rounded down to microseconds: the format has nothing finer");
 	return NULL;
 }
 

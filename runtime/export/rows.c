@@ -109,7 +109,10 @@ static epp_status *process_of(struct rows *rows, const epp_trace_info *info, con
 	else
 		process->name = info->program ? info->program : "";
 	process->pid = track->pid;
-	if (is_device || !track->pid || pid_taken(rows, track->pid))
+	bool numbered = is_device && rows->number_devices && track->device >= 0;
+	if (numbered)
+		process->pid = (uint32_t)track->device;
+	if ((is_device && !numbered) || (!numbered && !track->pid) || pid_taken(rows, process->pid))
 		process->pid = synthetic(rows);
 	*index = (uint32_t)rows->processes_count++;
 	return NULL;
@@ -146,7 +149,12 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	row->process = process;
 	row->pid = rows->processes[process].pid;
 	row->tid = track->thread_id;
-	if (lane || track->kind != EPP_TRACK_THREAD || !row->tid || tid_taken(rows, process, row->tid))
+	bool numbered = rows->number_devices && track->kind == EPP_TRACK_DEVICE && track->stream >= 0 &&
+	                track->stream < ROWS_FIRST_SYNTHETIC;
+	if (numbered)
+		row->tid = (uint32_t)track->stream;
+	if (lane || (track->kind != EPP_TRACK_THREAD && !numbered) || (!row->tid && !numbered) ||
+	    tid_taken(rows, process, row->tid))
 		row->tid = synthetic(rows);
 	at = bucket_of(rows, track->track, lane);
 	while (rows->buckets[at])

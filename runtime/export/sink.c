@@ -36,6 +36,7 @@ void sink_push(struct sink *sink)
 	size_t count = (size_t)(sink->at - sink->buffer);
 
 	sink->at = sink->buffer;
+	sink->pushes_count++;
 	if (sink->failed || !count)
 		return;
 	errno = 0;

@@ -20,6 +20,7 @@ struct sink {
 	epp_sink_fn write;
 	void *user;
 	char *buffer, *at, *limit;
+	uint64_t pushes_count; /* how often the buffer was emptied */
 	bool failed;
 	int error; /* errno of the failure; 0: none was given */
 };

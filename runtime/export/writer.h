@@ -17,6 +17,9 @@ struct export_run {
 	unsigned pass;          /* 0, 1, ... */
 	bool again;             /* a writer sets it to see all events once more, after this pass */
 	int64_t from_ns, to_ns; /* the window; INT64_MIN and INT64_MAX: everything */
+	const epp_export_options *options;
+	uint64_t filtered; /* events that were not asked for */
+	bool *left_out;    /* set by export_receipt */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
@@ -37,6 +40,12 @@ struct export_writer {
 extern const struct export_writer export_chrome;
 extern const struct export_writer export_ort;
 extern const struct export_writer export_svg;
+extern const struct export_writer export_csv;
+extern const struct export_writer export_ndjson;
+extern const struct export_writer export_sqlite;
+extern const struct export_writer export_perfetto;
+extern const struct export_writer export_kineto;
+extern const struct export_writer export_xspace;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
@@ -51,5 +60,10 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 const char *export_category(unsigned category);
 /* "measured", "fitted", ... */
 const char *export_placement(unsigned placement);
+/* "slice", "instant", ... */
+const char *export_kind(unsigned kind);
+/* The words for epp_event_flags, by their bits: "unended", "open", ... */
+#define EXPORT_FLAGS_COUNT 7u
+extern const char *const export_flags[EXPORT_FLAGS_COUNT];
 
 #endif

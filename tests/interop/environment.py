@@ -34,12 +34,15 @@ def _run(*command):
         raise Unavailable(lines[-1])
 
 
-def _install(where, requirements):
+def _install(where, requirements, alone):
     python = where / "bin" / "python"
     if not python.exists():
         shutil.rmtree(where, ignore_errors=True)
         _run(sys.executable, "-m", "venv", str(where))
-    _run(str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade", *requirements)
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade"]
+    _run(*pip, *requirements)
+    if alone:
+        _run(*pip, "--no-deps", *alone)
     if "--no-deps" in requirements:
         for site_packages in where.glob("lib/python*/site-packages/torch"):
             _run(sys.executable, str(TORCH_STUBS), str(site_packages.parent))
@@ -51,12 +54,13 @@ def torch(version):
             "networkx", "jinja2", "markupsafe", "fsspec", "filelock", "numpy", "setuptools"]
 
 
-def python_with(requirements, under=None):
-    """The Python of an environment with these packages (and options of pip's); the first package names it."""
+def python_with(requirements, under=None, alone=()):
+    """The Python of an environment with these packages (and options of pip's), the first of which names it; those `alone`
+    come without what they ask for."""
     under = Path(under or cache()).absolute()
     name, _, version = requirements[0].partition("==")
     where = under / f"{name}-{version or 'newest'}-py{sys.version_info.major}.{sys.version_info.minor}"
-    wanted = "\n".join(requirements)
+    wanted = "\n".join([*requirements, *alone])
     stamp = where / "installed"  # what was asked for, written last
     under.mkdir(parents=True, exist_ok=True)
     with open(f"{where}.lock", "w", encoding="utf-8") as lock:
@@ -66,7 +70,7 @@ def python_with(requirements, under=None):
             return where / "bin" / "python"
         print(f"environment: fetching {' '.join(requirements)} into {where}", file=sys.stderr)
         try:
-            _install(where, requirements)
+            _install(where, requirements, alone)
         except Unavailable as error:
             if not complete:
                 raise Unavailable(f"{requirements[0]}: {error}") from error

@@ -1,0 +1,28 @@
+/* What a trace says about itself, as exporters write it beside its events: one list, so that no format knows less. */
+#ifndef EPPROF_EXPORT_FACTS_H
+#define EPPROF_EXPORT_FACTS_H
+
+#include "export/writer.h"
+
+enum fact_kind { FACT_TEXT, FACT_U64, FACT_I64 };
+
+struct fact {
+	const char *key;
+	enum fact_kind kind;
+	union {
+		const char *text; /* never NULL */
+		uint64_t u64;
+		int64_t i64;
+	} value;
+};
+
+#define FACTS_MAX 24u
+
+/* Returns how many there are.  Counts are those of the timeline so far: call it in `end`.
+ * Ownership: texts are valid until the trace is closed. */
+size_t facts_collect(const struct export_run *run, struct fact facts[FACTS_MAX]);
+
+/* Their members of a JSON object, without its braces. */
+void facts_write_json(const struct export_run *run, struct sink *sink);
+
+#endif

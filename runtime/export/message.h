@@ -1,0 +1,54 @@
+/* Memory in which one protobuf message of any length is put together before it goes to the sink. */
+#ifndef EPPROF_EXPORT_MESSAGE_H
+#define EPPROF_EXPORT_MESSAGE_H
+
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "export/writer.h"
+#include "wire/protobuf.h"
+
+struct message {
+	char *bytes;
+	size_t room;
+};
+
+static inline void message_deinit(struct message *message)
+{
+	free(message->bytes);
+	*message = (struct message){ 0 };
+}
+
+/* Makes room for `bytes` bytes and begins anew.  Errors: EPP_OUT_OF_MEMORY. */
+static inline epp_status *message_begin(struct message *message, size_t bytes)
+{
+	if (message->room >= bytes)
+		return NULL;
+	char *larger = malloc(bytes * 2);
+	if (!larger)
+		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	free(message->bytes);
+	message->bytes = larger;
+	message->room = bytes * 2;
+	return NULL;
+}
+
+/* What a text takes at most, with its head. */
+static inline size_t message_text_bytes(size_t bytes)
+{
+	return bytes * 3 + PROTOBUF_FIELD_BYTES;
+}
+
+/* What the args of an event take at most if each has `more` bytes beside its key and text. */
+static inline size_t message_args_bytes(const epp_event *event, size_t more)
+{
+	const epp_trace_arg *args = export_args(event);
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < event->args_count; i++)
+		bytes += more + message_text_bytes(args[i].key_bytes) +
+		         message_text_bytes(args[i].type == EPP_ARG_TEXT ? args[i].text_bytes : 0);
+	return bytes;
+}
+
+#endif

@@ -1,0 +1,408 @@
+/* Perfetto's own format: a sequence of protobuf packets, written as the events come, at any size.
+ *
+ * A slice is a packet at its beginning and one at its end, one behind the other: the reader sorts by time, and of equal times
+ * goes by the order in the file, which nests right because outer slices come first.  Names, categories and keys are
+ * interned.  Times are those of CLOCK_MONOTONIC, and snapshots of it beside CLOCK_REALTIME tell the wall clock.
+ *
+ * A host event that others refer to begins a flow with its id; a device event that it caused ends it, in the form of old
+ * Chrome events, the only one in which a flow has many ends.  Arrows that the program drew are a pair of such events, written
+ * at the end when both slices are known.
+ *
+ * Most host events are plain: two short packets of known parts.  What has args is put together in memory of its own. */
+#include <math.h>
+
+#include "base/status.h"
+#include "export/perfetto.h"
+
+/* Room for two plain packets. */
+#define PLAIN_BYTES 256u
+/* What every packet has: sequence 1, and that it needs what was interned. */
+#define PACKET_COMMON "\x50\x01\x68\x02"
+
+/* ---- packets ---- */
+
+uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
+{
+	int64_t time;
+
+	if (!__builtin_add_overflow(time_ns, perfetto->zero_ns, &time) && time >= 0)
+		return (uint64_t)time;
+	perfetto->outside_clock++;
+	return time_ns > 0 ? INT64_MAX : 0;
+}
+
+epp_status *perfetto_packet_begin(struct export_run *run, size_t bytes, char **at)
+{
+	struct message *message = &((struct perfetto *)run->state)->message;
+
+	EPP_TRY(message_begin(message, bytes + sizeof PACKET_COMMON));
+	*at = mempcpy(message->bytes, PACKET_COMMON, sizeof PACKET_COMMON - 1);
+	return NULL;
+}
+
+void perfetto_packet_end(struct export_run *run, char *end)
+{
+	const char *bytes = ((struct perfetto *)run->state)->message.bytes;
+	size_t count = (size_t)(end - bytes);
+
+	sink_commit(run->sink, protobuf_head(sink_reserve(run->sink, PROTOBUF_FIELD_BYTES), TRACE_PACKET, count));
+	sink_bytes(run->sink, bytes, count);
+}
+
+/* A varint below 2^56, without a loop: its bits spread to seven a byte. */
+static inline char *put_time(char *at, uint64_t time)
+{
+	if (__builtin_expect(time >> 56 != 0, 0))
+		return protobuf_varint(at, time);
+	size_t bytes = protobuf_varint_bytes(time);
+	uint64_t spread = (time & 0xFFFFFFF) | (time & UINT64_C(0xFFFFFFF0000000)) << 4;
+	spread = (spread & UINT64_C(0x00003FFF00003FFF)) | (spread & UINT64_C(0x0FFFC0000FFFC000)) << 2;
+	spread = (spread & UINT64_C(0x007F007F007F007F)) | (spread & UINT64_C(0x3F803F803F803F80)) << 1;
+	spread |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << 8 * (bytes - 1)) - 1);
+	memcpy(at, &spread, sizeof spread);
+	return at + bytes;
+}
+
+/* The field of a row's track, in a fixed length. */
+static inline char *put_track(char *at, const struct row *row)
+{
+	memcpy(at, row->text, 16);
+	return at + row->text_bytes;
+}
+
+/* A packet below 128 bytes, up to its event's track; put_plain_end sets its two lengths. */
+struct plain {
+	char *packet, *event;
+};
+
+static inline char *put_plain_begin(struct plain *plain, char *at, uint64_t time, unsigned type, const struct row *row)
+{
+	*at++ = TRACE_PACKET << 3 | PROTOBUF_BYTES;
+	plain->packet = ++at;
+	*at++ = PACKET_TIMESTAMP << 3;
+	at = put_time(at, time);
+	at = mempcpy(at, PACKET_COMMON, sizeof PACKET_COMMON - 1);
+	*at++ = PACKET_TRACK_EVENT << 3 | PROTOBUF_BYTES;
+	plain->event = ++at;
+	*at++ = EVENT_TYPE << 3;
+	*at++ = (char)type;
+	return put_track(at, row);
+}
+
+static inline char *put_plain_end(const struct plain *plain, char *at)
+{
+	plain->packet[-1] = (char)(at - plain->packet);
+	plain->event[-1] = (char)(at - plain->event);
+	return at;
+}
+
+static char *put_end_packet(char *at, uint64_t time, const struct row *row)
+{
+	struct plain plain;
+
+	return put_plain_end(&plain, put_plain_begin(&plain, at, time, TYPE_END, row));
+}
+
+/* ---- events ---- */
+
+static char *put_name(char *at, const epp_event *event)
+{
+	at = protobuf_u64(at, EVENT_CATEGORY_IID, (event->category < 4 ? event->category : 4u) + 1);
+	return protobuf_u64(at, EVENT_NAME_IID, perfetto_name_iid(event));
+}
+
+/* The end of a slice never comes before its beginning, even where the clock begins between them. */
+static uint64_t end_time(struct perfetto *perfetto, const epp_event *event, uint64_t start)
+{
+	uint64_t duration = event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0;
+
+	if (perfetto->last_ns < event->start_ns)
+		perfetto->last_ns = event->start_ns;
+	return start + duration;
+}
+
+static bool is_plain(const epp_event *event)
+{
+	return !(event->flags & ~(unsigned)EPP_FLAG_REFERRED) && !event->args_count &&
+	       event->placement == EPP_PLACED_MEASURED && event->track->kind != EPP_TRACK_DEVICE;
+}
+
+static void write_plain(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	struct perfetto *perfetto = run->state;
+	uint64_t start = perfetto_time(perfetto, event->start_ns);
+	char *at = sink_reserve(run->sink, PLAIN_BYTES);
+	struct plain plain;
+
+	at = put_name(put_plain_begin(&plain, at, start, TYPE_BEGIN, row), event);
+	if (event->flags & EPP_FLAG_REFERRED)
+		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
+	at = put_plain_end(&plain, at);
+	sink_commit(run->sink, put_end_packet(at, end_time(perfetto, event, start), row));
+}
+
+/* Whether an arrow leads from the event's parent to it; one that cannot be drawn is counted. */
+static bool has_launch(struct export_run *run, const epp_event *event)
+{
+	struct perfetto *perfetto = run->state;
+
+	if (event->track->kind != EPP_TRACK_DEVICE || !event->parent)
+		return false;
+	if (!event->parent_track || event->parent_start_ns == INT64_MIN || event->parent_end_ns <= run->from_ns ||
+	    event->parent_start_ns >= run->to_ns) {
+		perfetto->flows_without_end++;
+		return false;
+	}
+	if (event->parent_start_ns > event->start_ns) {
+		perfetto->flows_back_in_time++;
+		return false;
+	}
+	return true;
+}
+
+static char *put_launch(char *at, const epp_event *event)
+{
+	char *legacy = protobuf_begin(at, EVENT_LEGACY);
+
+	at = protobuf_u64(legacy, LEGACY_BIND_ID, perfetto_flow(event->parent_track->source, event->parent));
+	at = protobuf_u64(at, LEGACY_FLOW, FLOW_IN);
+	protobuf_end(legacy, at);
+	return at;
+}
+
+/* Begins an event's packet in memory of its own, up to its args. */
+static epp_status *begin_event(struct export_run *run, const epp_event *event, uint64_t start, unsigned type, char **at,
+                               char **track_event)
+{
+	EPP_TRY(perfetto_intern_keys(run, event));
+	EPP_TRY(perfetto_packet_begin(run, PLAIN_BYTES + perfetto_args_bytes(event), at));
+	*at = protobuf_u64(*at, PACKET_TIMESTAMP, start);
+	*at = *track_event = protobuf_begin(*at, PACKET_TRACK_EVENT);
+	*at = protobuf_u64(*at, EVENT_TYPE, type);
+	return NULL;
+}
+
+static epp_status *write_slice(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	struct perfetto *perfetto = run->state;
+	uint64_t start;
+	char *at, *track_event;
+
+	if (is_plain(event)) {
+		write_plain(run, event, row);
+		return NULL;
+	}
+	start = perfetto_time(perfetto, event->start_ns);
+	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
+	at = put_name(put_track(at, row), event);
+	at = perfetto_put_args(perfetto, at, event);
+	if (event->flags & EPP_FLAG_REFERRED)
+		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
+	if (has_launch(run, event))
+		at = put_launch(at, event);
+	protobuf_end(track_event, at);
+	perfetto_packet_end(run, at);
+	at = sink_reserve(run->sink, PLAIN_BYTES);
+	sink_commit(run->sink, put_end_packet(at, end_time(perfetto, event, start), row));
+	return NULL;
+}
+
+static epp_status *write_instant(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	char *at, *track_event;
+
+	EPP_TRY(begin_event(run, event, perfetto_time(run->state, event->start_ns), TYPE_INSTANT, &at, &track_event));
+	at = put_name(put_track(at, row), event);
+	at = perfetto_put_args(run->state, at, event);
+	protobuf_end(track_event, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* A track for each name that counts on a row; it is described again if it was forgotten, which does no harm. */
+static epp_status *counter_track(struct export_run *run, const epp_event *event, const struct row *row, uint64_t *uuid)
+{
+	struct perfetto *perfetto = run->state;
+	uint64_t row_uuid = perfetto_row_uuid(&perfetto->rows, row);
+
+	*uuid = PERFETTO_UUID_OTHERS | row_uuid << 32 | event->name_number;
+	size_t slot = (*uuid * UINT64_C(0x9E3779B97F4A7C15) >> 32) % PERFETTO_CACHE_COUNT;
+	if (perfetto->counters[slot] == *uuid)
+		return NULL;
+	perfetto->counters[slot] = *uuid;
+	return perfetto_describe(run, *uuid, row->process * UINT64_C(2) + 1, event->name, event->name_bytes, true);
+}
+
+static epp_status *write_counter(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	struct perfetto *perfetto = run->state;
+	const epp_trace_arg *arg = export_args(event);
+	char *at, *track_event;
+	uint64_t uuid = 0;
+
+	if (!event->args_count || arg->type == EPP_ARG_TEXT || (arg->type == EPP_ARG_F64 && !isfinite(arg->value.f64))) {
+		perfetto->counters_without_number++;
+		return NULL;
+	}
+	EPP_TRY(counter_track(run, event, row, &uuid));
+	EPP_TRY(perfetto_packet_begin(run, PLAIN_BYTES, &at));
+	at = protobuf_u64(at, PACKET_TIMESTAMP, perfetto_time(perfetto, event->start_ns));
+	at = track_event = protobuf_begin(at, PACKET_TRACK_EVENT);
+	at = protobuf_u64(at, EVENT_TYPE, TYPE_COUNTER);
+	at = protobuf_u64(at, EVENT_TRACK, uuid);
+	if (arg->type == EPP_ARG_F64) {
+		at = protobuf_f64(at, EVENT_COUNTER_F64, arg->value.f64);
+	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {
+		perfetto->counters_rounded++;
+		at = protobuf_f64(at, EVENT_COUNTER_F64, (double)arg->value.u64);
+	} else {
+		at = protobuf_i64(at, EVENT_COUNTER, arg->value.i64);
+	}
+	protobuf_end(track_event, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* What nests in nothing has a track of its own beside those of its process. */
+static epp_status *write_async(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	struct perfetto *perfetto = run->state;
+	uint64_t uuid = PERFETTO_UUID_OTHERS << 1 |
+	                (perfetto_flow(event->track->source, event->id) & (PERFETTO_UUID_OTHERS - 1));
+	uint64_t start = perfetto_time(perfetto, event->start_ns);
+	char *at, *track_event;
+
+	EPP_TRY(perfetto_describe(run, uuid, row->process * UINT64_C(2) + 1, event->name, event->name_bytes, false));
+	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
+	at = put_name(protobuf_u64(at, EVENT_TRACK, uuid), event);
+	at = perfetto_put_args(perfetto, at, event);
+	protobuf_end(track_event, at);
+	perfetto_packet_end(run, at);
+	EPP_TRY(perfetto_packet_begin(run, PLAIN_BYTES, &at));
+	at = protobuf_u64(at, PACKET_TIMESTAMP, end_time(perfetto, event, start));
+	at = track_event = protobuf_begin(at, PACKET_TRACK_EVENT);
+	at = protobuf_u64(at, EVENT_TYPE, TYPE_END);
+	at = protobuf_u64(at, EVENT_TRACK, uuid);
+	protobuf_end(track_event, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* ---- arrows that the program drew ---- */
+
+static epp_status *meet_ends(struct export_run *run, const epp_event *event)
+{
+	struct perfetto *perfetto = run->state;
+	struct row *row;
+
+	if (!perfetto->drawn.ends)
+		EPP_TRY(flows_prepare(&perfetto->drawn));
+	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_REFERRED))
+		return NULL;
+	EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
+	flows_meet(&perfetto->drawn, event, (uint32_t)(row - perfetto->rows.rows));
+	return NULL;
+}
+
+static epp_status *write_arrow_end(struct export_run *run, const struct flow_end *end, char phase, uint64_t number)
+{
+	struct perfetto *perfetto = run->state;
+	char *at, *track_event, *legacy;
+
+	EPP_TRY(perfetto_packet_begin(run, PLAIN_BYTES, &at));
+	at = protobuf_u64(at, PACKET_TIMESTAMP, perfetto_time(perfetto, end->start_ns));
+	at = track_event = protobuf_begin(at, PACKET_TRACK_EVENT);
+	at = put_track(at, &perfetto->rows.rows[end->row]);
+	at = protobuf_u64(at, EVENT_CATEGORY_IID, EPP_API + 1);
+	at = legacy = protobuf_begin(at, EVENT_LEGACY);
+	at = protobuf_u64(at, LEGACY_PHASE, (uint64_t)phase);
+	at = protobuf_u64(at, LEGACY_ID, number);
+	at = protobuf_u64(at, LEGACY_BIND_ENCLOSING, 1);
+	protobuf_end(legacy, at);
+	protobuf_end(track_event, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+static epp_status *write_drawn(struct export_run *run)
+{
+	struct perfetto *perfetto = run->state;
+
+	for (size_t i = 0; i < perfetto->drawn.flows_count; i++) {
+		const struct flow *flow = &perfetto->drawn.flows[i];
+		const struct flow_end *from = flows_end(&perfetto->drawn, flow->source, flow->from);
+		const struct flow_end *to = flows_end(&perfetto->drawn, flow->source, flow->to);
+		if (!from || !to) {
+			perfetto->flows_without_end++;
+		} else if (from->start_ns > to->start_ns) {
+			perfetto->flows_back_in_time++;
+		} else {
+			EPP_TRY(write_arrow_end(run, from, 's', i + 1));
+			EPP_TRY(write_arrow_end(run, to, 'f', i + 1));
+		}
+	}
+	return NULL;
+}
+
+/* ---- the trace ---- */
+
+static epp_status *perfetto_event(struct export_run *run, const epp_event *event)
+{
+	struct perfetto *perfetto = run->state;
+	struct row *row;
+
+	if (run->pass)
+		return meet_ends(run, event);
+	if (event->kind == EPP_EVENT_FLOW) {
+		run->again = true;
+		return flows_add(&perfetto->drawn, event);
+	}
+	EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
+	EPP_TRY(perfetto_intern_name(run, event));
+	switch (event->kind) {
+	case EPP_EVENT_SLICE:
+		return write_slice(run, event, row);
+	case EPP_EVENT_INSTANT:
+		return write_instant(run, event, row);
+	case EPP_EVENT_COUNTER:
+		return write_counter(run, event, row);
+	case EPP_EVENT_ASYNC:
+		return write_async(run, event, row);
+	}
+	return NULL;
+}
+
+static epp_status *perfetto_end(struct export_run *run)
+{
+	struct perfetto *perfetto = run->state;
+
+	EPP_TRY(write_drawn(run));
+	EPP_TRY(perfetto_write_facts(run));
+	export_receipt(run, perfetto->flows_without_end + perfetto->drawn.left_out,
+	               "%s arrows left out: one of their ends is not part of this");
+	export_receipt(run, perfetto->flows_back_in_time, "%s arrows left out: they would lead back in time");
+	export_receipt(run, perfetto->counters_without_number, "%s counter values left out: they are not numbers");
+	export_receipt(run, perfetto->counters_rounded, "%s counter values rounded: beyond 2^63");
+	export_receipt(run, perfetto->outside_clock,
+	               "%s times moved: they lie outside of what the format's clock can tell");
+	return NULL;
+}
+
+static void perfetto_deinit(struct export_run *run)
+{
+	struct perfetto *perfetto = run->state;
+
+	rows_deinit(&perfetto->rows);
+	seen_deinit(&perfetto->names);
+	flows_deinit(&perfetto->drawn);
+	message_deinit(&perfetto->message);
+}
+
+const struct export_writer export_perfetto = {
+	.format = { "perfetto", ".pftrace", "Perfetto's own protobuf trace: smaller and faster to open than JSON" },
+	.state_bytes = sizeof(struct perfetto),
+	.begin = perfetto_begin_sequence,
+	.event = perfetto_event,
+	.end = perfetto_end,
+	.deinit = perfetto_deinit,
+};

@@ -1,0 +1,56 @@
+/* Pieces of text that are the same for many events (a name with its category, a track), kept as they were written last. */
+#ifndef EPPROF_EXPORT_PIECES_H
+#define EPPROF_EXPORT_PIECES_H
+
+#include "export/writer.h"
+
+#define PIECES_COUNT 1024u
+
+struct piece {
+	uint64_t key; /* 0: free */
+	uint8_t bytes;
+	char text[119]; /* longer ones are written anew each time */
+};
+
+struct pieces {
+	struct piece pieces[PIECES_COUNT];
+};
+
+typedef void (*pieces_fn)(const struct export_run *run, const epp_event *event);
+
+/* Calls `write`, which writes to run->sink, and keeps what it wrote under `key`. */
+void pieces_make(struct pieces *pieces, const struct export_run *run, const epp_event *event, uint64_t key,
+                 pieces_fn write);
+
+static inline struct piece *pieces_at(struct pieces *pieces, uint64_t key)
+{
+	return &pieces->pieces[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+}
+
+/* Writes what `write` writes for all events with this key; 0: it has none. */
+static inline void pieces_write(struct pieces *pieces, const struct export_run *run, const epp_event *event,
+                                uint64_t key, pieces_fn write)
+{
+	const struct piece *piece = pieces_at(pieces, key);
+
+	if (piece->key != key || !key) {
+		pieces_make(pieces, run, event, key, write);
+		return;
+	}
+	char *at = sink_reserve(run->sink, sizeof piece->text);
+	memcpy(at, piece->text, sizeof piece->text);
+	sink_commit(run->sink, at + piece->bytes);
+}
+
+/* Keys for what depends on the event's name, kind and category; on its track and lane. */
+static inline uint64_t pieces_name_key(const epp_event *event)
+{
+	return event->name_number ? (uint64_t)event->name_number << 16 | event->kind << 8 | event->category : 0;
+}
+
+static inline uint64_t pieces_track_key(const epp_event *event)
+{
+	return (uint64_t)event->track->track << 32 | (event->lane + UINT64_C(1));
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* What the parts of the SQLite writer share: statements with their mistakes (sqlite_file.c), the tables but for the events
+ * (sqlite_tables.c), the events (sqlite.c). */
+#ifndef EPPROF_EXPORT_SQLITE_H
+#define EPPROF_EXPORT_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "export/writer.h"
+
+/* A database in a temporary file, which nobody else sees. */
+struct sqlite_file {
+	sqlite3 *db;
+	bool has_fd;
+	int fd; /* of the same file, to read it back */
+};
+
+/* Errors, here and below: EPP_IO with SQLite's message. */
+epp_status *sqlite_file_open(struct sqlite_file *file) EPP_MUST_CHECK;
+/* Closes the database and hands its bytes over. */
+epp_status *sqlite_file_send(struct sqlite_file *file, struct sink *sink) EPP_MUST_CHECK;
+void sqlite_file_deinit(struct sqlite_file *file);
+
+epp_status *sqlite_run(struct sqlite_file *file, const char *sql) EPP_MUST_CHECK;
+epp_status *sqlite_prepare(struct sqlite_file *file, const char *sql, sqlite3_stmt **statement) EPP_MUST_CHECK;
+/* Text of any bytes, mended. */
+epp_status *sqlite_bind_text(struct sqlite_file *file, sqlite3_stmt *statement, int index, const char *text, size_t bytes)
+    EPP_MUST_CHECK;
+/* Runs a statement that gives no rows, and makes it ready for the next time; bound values stay. */
+epp_status *sqlite_step(struct sqlite_file *file, sqlite3_stmt *statement) EPP_MUST_CHECK;
+
+/* The tables, empty; tracks and words. */
+epp_status *sqlite_tables_begin(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+/* Clock pairs, ledger, facts; indexes and views. */
+epp_status *sqlite_tables_end(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,208 @@
+/* The tables of an SQLite export, and the small ones among them filled.
+ *
+ * An event's row is its place in the order of start.  Words stand in tables of their own, views join them again.  Args are
+ * clustered by event; indexes are made at the end, when all rows are there.  An index of every start would cost more than all
+ * else together: start_index has every 1,024th, and the rows between lie in order. */
+#include <stdio.h>
+
+#include "base/status.h"
+#include "export/facts.h"
+#include "export/ledger.h"
+#include "export/sqlite.h"
+#include "timeline/pairs.h"
+
+static const char tables[] =
+    "CREATE TABLE events(event INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
+    " name INTEGER NOT NULL REFERENCES names, track INTEGER NOT NULL REFERENCES tracks, lane INTEGER NOT NULL,"
+    " depth INTEGER NOT NULL, id INTEGER NOT NULL, parent INTEGER, run INTEGER NOT NULL, kind INTEGER NOT NULL REFERENCES kinds,"
+    " category INTEGER NOT NULL REFERENCES categories, placement INTEGER NOT NULL REFERENCES placements,"
+    " start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL, flags INTEGER NOT NULL);"
+    "CREATE TABLE start_index(start_ns INTEGER NOT NULL, event INTEGER PRIMARY KEY);"
+    "CREATE TABLE names(name INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "CREATE TABLE args(event INTEGER NOT NULL REFERENCES events, number INTEGER NOT NULL, key TEXT NOT NULL, value,"
+    " PRIMARY KEY(event, number)) WITHOUT ROWID;"
+    "CREATE TABLE tracks(track INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind TEXT NOT NULL, pid INTEGER,"
+    " thread_id INTEGER, device INTEGER, stream INTEGER, ticks_per_second INTEGER, name TEXT NOT NULL,"
+    " group_name TEXT NOT NULL);"
+    "CREATE TABLE flows(flow INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind TEXT NOT NULL, from_id INTEGER NOT NULL,"
+    " to_id INTEGER NOT NULL, time_ns INTEGER NOT NULL);"
+    "CREATE TABLE clock_pairs(source INTEGER NOT NULL, device_clock INTEGER, ticks INTEGER NOT NULL, time_ns INTEGER NOT NULL,"
+    " half_width_ns INTEGER NOT NULL, monotonic_ns INTEGER, realtime_ns INTEGER);"
+    "CREATE TABLE ledger(producer TEXT NOT NULL, entry TEXT NOT NULL, reason TEXT, events INTEGER NOT NULL);"
+    "CREATE TABLE facts(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE kinds(kind INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "CREATE TABLE categories(category INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "CREATE TABLE placements(placement INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "CREATE TABLE flag_names(flag INTEGER PRIMARY KEY, text TEXT NOT NULL)";
+
+/* Only few events are referred to, so an index of their ids alone joins children to parents. */
+static const char indexes[] =
+    "CREATE INDEX events_referred ON events(id) WHERE flags & 16;"
+    "CREATE INDEX flows_by_from ON flows(from_id);"
+    "CREATE VIEW timeline AS SELECT event, kinds.text AS kind, names.text AS name, categories.text AS category, start_ns,"
+    " duration_ns, tracks.source, tracks.pid, tracks.group_name, tracks.thread_id, track, tracks.name AS track_name,"
+    " tracks.device, tracks.stream, lane, depth, id, parent, run, placements.text AS placement, start_error_ns, end_error_ns,"
+    " flags FROM events JOIN names USING(name) JOIN tracks USING(track) JOIN kinds ON kinds.kind = events.kind"
+    " JOIN categories ON categories.category = events.category JOIN placements ON placements.placement = events.placement;"
+    "COMMIT";
+
+static epp_status *insert_words(struct sqlite_file *file, const char *table, unsigned first, unsigned count,
+                                const char *(*word)(unsigned))
+{
+	char sql[128];
+
+	for (unsigned i = first; i < first + count; i++) {
+		snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(%u, '%s')", table, i, word(i));
+		EPP_TRY(sqlite_run(file, sql));
+	}
+	return NULL;
+}
+
+static const char *flag_word(unsigned flag)
+{
+	return export_flags[__builtin_ctz(flag)];
+}
+
+static void bind_known(sqlite3_stmt *statement, int index, bool known, int64_t value)
+{
+	if (known)
+		sqlite3_bind_int64(statement, index, value);
+	else
+		sqlite3_bind_null(statement, index);
+}
+
+static epp_status *insert_track(struct sqlite_file *file, sqlite3_stmt *statement, const epp_trace_track *track)
+{
+	static const char *const kinds[] = { "unknown", "thread", "device", "custom" };
+
+	sqlite3_bind_int64(statement, 1, track->track);
+	sqlite3_bind_int64(statement, 2, track->source);
+	sqlite3_bind_text(statement, 3, kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0], -1, SQLITE_STATIC);
+	bind_known(statement, 4, track->pid, track->pid);
+	bind_known(statement, 5, track->kind == EPP_TRACK_THREAD, track->thread_id);
+	bind_known(statement, 6, track->device >= 0, track->device);
+	bind_known(statement, 7, track->kind == EPP_TRACK_DEVICE, track->stream);
+	sqlite3_bind_int64(statement, 8, (int64_t)track->ticks_per_second);
+	EPP_TRY(sqlite_bind_text(file, statement, 9, track->name, strlen(track->name)));
+	EPP_TRY(sqlite_bind_text(file, statement, 10, track->group, strlen(track->group)));
+	return sqlite_step(file, statement);
+}
+
+static epp_status *insert_tracks(struct export_run *run, struct sqlite_file *file)
+{
+	epp_status *status = NULL;
+	const epp_trace_track *track;
+	sqlite3_stmt *statement;
+
+	EPP_TRY(sqlite_prepare(file, "INSERT INTO tracks VALUES(?,?,?,?,?,?,?,?,?,?)", &statement));
+	for (size_t i = 0; !status && (track = epp_trace_track_at(run->trace, i)) != NULL; i++)
+		status = insert_track(file, statement, track);
+	sqlite3_finalize(statement);
+	return status;
+}
+
+epp_status *sqlite_tables_begin(struct export_run *run, struct sqlite_file *file)
+{
+	EPP_TRY(sqlite_run(file, tables));
+	EPP_TRY(insert_words(file, "kinds", EPP_EVENT_SLICE, EPP_EVENT_ASYNC, export_kind));
+	EPP_TRY(insert_words(file, "categories", EPP_SESSION, EPP_API + 1, export_category));
+	EPP_TRY(insert_words(file, "placements", EPP_PLACED_MEASURED, EPP_PLACED_CLAMPED + 1, export_placement));
+	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++)
+		EPP_TRY(insert_words(file, "flag_names", 1u << bit, 1, flag_word));
+	return insert_tracks(run, file);
+}
+
+/* ---- behind the events ---- */
+
+static epp_status *insert_pairs(struct export_run *run, struct sqlite_file *file)
+{
+	epp_status *status = NULL;
+	struct timeline_pair pair;
+	sqlite3_stmt *statement;
+
+	EPP_TRY(sqlite_prepare(file, "INSERT INTO clock_pairs VALUES(?,?,?,?,?,?,?)", &statement));
+	for (size_t i = 0; !status && timeline_pair_at(run->timeline, i, &pair); i++) {
+		sqlite3_bind_int64(statement, 1, pair.source);
+		bind_known(statement, 2, pair.is_device, pair.clock);
+		sqlite3_bind_int64(statement, 3, (int64_t)pair.ticks);
+		sqlite3_bind_int64(statement, 4, pair.time_ns);
+		sqlite3_bind_int64(statement, 5, pair.half_width_ns);
+		bind_known(statement, 6, !pair.is_device, pair.monotonic_ns);
+		bind_known(statement, 7, !pair.is_device, pair.realtime_ns);
+		status = sqlite_step(file, statement);
+	}
+	sqlite3_finalize(statement);
+	return status;
+}
+
+static epp_status *insert_entry(struct sqlite_file *file, sqlite3_stmt *statement, const char *entry,
+                                const char *reason, uint64_t events)
+{
+	sqlite3_bind_text(statement, 2, entry, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 3, reason, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 4, (int64_t)events);
+	return sqlite_step(file, statement);
+}
+
+static epp_status *insert_account(struct sqlite_file *file, sqlite3_stmt *statement, const epp_trace_account *account)
+{
+	EPP_TRY(sqlite_bind_text(file, statement, 1, account->producer, strlen(account->producer)));
+	EPP_TRY(insert_entry(file, statement, "emitted", NULL, account->emitted));
+	EPP_TRY(insert_entry(file, statement, "written", NULL, account->written));
+	EPP_TRY(insert_entry(file, statement, "open", NULL, account->open));
+	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++) {
+		if (account->lost[reason])
+			EPP_TRY(insert_entry(file, statement, "lost", epp_loss_name(reason), account->lost[reason]));
+	}
+	EPP_TRY(insert_entry(file, statement, "errors", NULL, account->errors));
+	return insert_entry(file, statement, "balanced", NULL, account->balanced);
+}
+
+static epp_status *insert_ledger(struct export_run *run, struct sqlite_file *file)
+{
+	size_t count = ledger_count(run);
+	epp_status *status = NULL;
+	sqlite3_stmt *statement;
+
+	EPP_TRY(sqlite_prepare(file, "INSERT INTO ledger VALUES(?,?,?,?)", &statement));
+	for (size_t i = 0; !status && i < count; i++) {
+		epp_trace_account account;
+		status = ledger_at(run, i, &account);
+		if (!status)
+			status = insert_account(file, statement, &account);
+	}
+	sqlite3_finalize(statement);
+	return status;
+}
+
+static epp_status *insert_fact(struct sqlite_file *file, sqlite3_stmt *statement, const struct fact *fact)
+{
+	sqlite3_bind_text(statement, 1, fact->key, -1, SQLITE_STATIC);
+	if (fact->kind == FACT_TEXT)
+		EPP_TRY(sqlite_bind_text(file, statement, 2, fact->value.text, strlen(fact->value.text)));
+	else
+		sqlite3_bind_int64(statement, 2, fact->value.i64);
+	return sqlite_step(file, statement);
+}
+
+static epp_status *insert_facts(struct export_run *run, struct sqlite_file *file)
+{
+	struct fact facts[FACTS_MAX];
+	size_t count = facts_collect(run, facts);
+	epp_status *status = NULL;
+	sqlite3_stmt *statement;
+
+	EPP_TRY(sqlite_prepare(file, "INSERT INTO facts VALUES(?,?)", &statement));
+	for (size_t i = 0; !status && i < count; i++)
+		status = insert_fact(file, statement, &facts[i]);
+	sqlite3_finalize(statement);
+	return status;
+}
+
+epp_status *sqlite_tables_end(struct export_run *run, struct sqlite_file *file)
+{
+	EPP_TRY(insert_pairs(run, file));
+	EPP_TRY(insert_ledger(run, file));
+	EPP_TRY(insert_facts(run, file));
+	return sqlite_run(file, indexes);
+}

@@ -1,0 +1,291 @@
+/* XSpace, for XProf and TensorBoard: a plane for the host, one for each device, a line for each thread and stream.
+ *
+ * Times are relative: an absolute one overflows the readers' picoseconds.  A host event and the device events that it caused
+ * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Events wait by line
+ * until the end (xplane_line.c). */
+#include <search.h>
+
+#include "base/status.h"
+#include "export/xplane.h"
+
+/* Of an event without its args; of an arg beside its text. */
+#define EVENT_BYTES 1024u
+#define ARG_BYTES 48u
+/* As far as picoseconds go. */
+#define TIME_MOST_NS (INT64_MAX / 1000)
+
+const char *xplane_stat(uint32_t stat)
+{
+	/* What tools take for a kernel has details; a device tells none of these. */
+	static const char *const texts[] = {
+		"correlation_id", "placement",
+		"start_error_ns", "end_error_ns",
+		"stream",         "kernel_details",
+		"flags",          "regs:0 static_shared:0 dynamic_shared:0 grid:1,1,1 block:1,1,1 occ_pct:0",
+	};
+
+	return stat < KNOWN_PLACEMENTS ? texts[stat - 1] : export_placement(stat - KNOWN_PLACEMENTS);
+}
+
+/* ---- keys ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct xplane_key *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return memcmp(left->text, right->text, left->bytes);
+}
+
+/* One that is a stat's already stands for that; texts are mended in the document, so a key may be of any bytes. */
+static uint32_t number_of_stat(const epp_trace_arg *arg)
+{
+	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++) {
+		const char *text = xplane_stat(stat);
+		if (strlen(text) == arg->key_bytes && memcmp(text, arg->key, arg->key_bytes) == 0)
+			return stat;
+	}
+	return 0;
+}
+
+static epp_status *find_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number)
+{
+	struct xplane_key *key = malloc(sizeof *key + arg->key_bytes);
+	void *found = NULL;
+
+	*number = number_of_stat(arg);
+	if (key) {
+		key->bytes = arg->key_bytes;
+		memcpy(key->text, arg->key, arg->key_bytes);
+		found = *number ? NULL : tsearch(key, &xplanes->keys, compare_keys);
+	}
+	if (!found || *(struct xplane_key **)found != key) {
+		free(key);
+		if (found)
+			*number = (*(struct xplane_key **)found)->number;
+		return *number ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	}
+	key->number = *number = KNOWN_OWN + xplanes->keys_count++;
+	return NULL;
+}
+
+static epp_status *number_of_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number)
+{
+	size_t slot = (size_t)(((uintptr_t)arg->key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % XPLANE_CACHE_COUNT;
+
+	if (xplanes->recent[slot].text != arg->key) {
+		EPP_TRY(find_key(xplanes, arg, &xplanes->recent[slot].number));
+		xplanes->recent[slot].text = arg->key;
+	}
+	*number = xplanes->recent[slot].number;
+	return NULL;
+}
+
+/* ---- events ---- */
+
+static char *put_u64_stat(char *at, uint32_t key, uint64_t value)
+{
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_u64_bytes(XSTAT_U64, value));
+	return protobuf_u64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_U64, value);
+}
+
+static char *put_reference(char *at, uint32_t key, uint64_t stat)
+{
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_u64_bytes(XSTAT_REF, stat));
+	return protobuf_u64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_REF, stat);
+}
+
+static char *put_i64_stat(char *at, uint32_t key, int64_t value)
+{
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_i64_bytes(XSTAT_I64, value));
+	return protobuf_i64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_I64, value);
+}
+
+static char *put_text_stat(char *at, uint32_t key, const char *text, size_t bytes)
+{
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_text_bytes(XSTAT_TEXT, text, bytes));
+	return protobuf_text(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_TEXT, text, bytes);
+}
+
+static char *put_arg(char *at, uint32_t key, const epp_trace_arg *arg)
+{
+	if (arg->type == EPP_ARG_TEXT)
+		return put_text_stat(at, key, arg->value.text, arg->text_bytes);
+	if (arg->type == EPP_ARG_U64)
+		return put_u64_stat(at, key, arg->value.u64);
+	if (arg->type != EPP_ARG_F64)
+		return put_i64_stat(at, key, arg->value.i64);
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_fixed64_bytes(XSTAT_F64));
+	return protobuf_f64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_F64, arg->value.f64);
+}
+
+static uint64_t correlation(uint32_t source, uint64_t id)
+{
+	return id + source * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static char *put_flags(char *at, unsigned flags)
+{
+	char words[128] = "";
+	size_t used = 0;
+
+	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
+		if (!(flags & 1u << bit))
+			continue;
+		if (used)
+			words[used++] = ' ';
+		memcpy(words + used, export_flags[bit], strlen(export_flags[bit]));
+		used += strlen(export_flags[bit]);
+	}
+	return put_text_stat(at, KNOWN_FLAGS, words, used);
+}
+
+static char *put_known(const struct export_run *run, char *at, const epp_event *event)
+{
+	unsigned flags = event->flags & ~(unsigned)EPP_FLAG_REFERRED;
+
+	if (event->track->kind == EPP_TRACK_DEVICE) {
+		if (event->parent)
+			at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->parent));
+		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
+		if (run->options->gpu_planes)
+			at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
+	} else if (event->flags & EPP_FLAG_REFERRED) {
+		at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->id));
+	}
+	if (event->track->kind == EPP_TRACK_DEVICE || event->placement != EPP_PLACED_MEASURED) {
+		at = put_reference(at, KNOWN_PLACEMENT, KNOWN_PLACEMENTS + event->placement);
+		at = put_i64_stat(at, KNOWN_START_ERROR, event->start_error_ns);
+		at = put_i64_stat(at, KNOWN_END_ERROR, event->end_error_ns);
+	}
+	return flags ? put_flags(at, flags) : at;
+}
+
+/* A time in picoseconds; what is beyond them is counted and stays at their edge. */
+static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
+{
+	if (ns >= 0 && ns <= TIME_MOST_NS)
+		return ns * 1000;
+	xplanes->outside++;
+	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
+}
+
+static epp_status *put_event(struct export_run *run, const epp_event *event, char **end)
+{
+	struct xplanes *xplanes = run->state;
+	const epp_trace_arg *args = export_args(event);
+
+	EPP_TRY(message_begin(&xplanes->message, EVENT_BYTES + message_args_bytes(event, ARG_BYTES)));
+	char *begun = protobuf_begin(xplanes->message.bytes, XLINE_EVENTS);
+	char *at = protobuf_u64(begun, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
+	at = protobuf_i64(at, XEVENT_OFFSET_PS, picoseconds(xplanes, event->start_ns));
+	at = protobuf_i64(at, XEVENT_DURATION_PS, picoseconds(xplanes, event->duration_ns));
+	at = put_known(run, at, event);
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		uint32_t key = 0;
+		EPP_TRY(number_of_key(xplanes, &args[i], &key));
+		at = put_arg(at, key, &args[i]);
+	}
+	protobuf_end(begun, at);
+	*end = at;
+	return NULL;
+}
+
+/* The name must be explained in the plane of the event's process. */
+static epp_status *meet_name(struct xplanes *xplanes, const struct row *row, const epp_event *event)
+{
+	bool first;
+
+	if (row->process >= xplanes->names_count) {
+		struct seen *larger = reallocarray(xplanes->names, row->process + 1, sizeof *larger);
+		if (!larger)
+			return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		memset(larger + xplanes->names_count, 0, (row->process + 1 - xplanes->names_count) * sizeof *larger);
+		xplanes->names = larger;
+		xplanes->names_count = row->process + 1;
+	}
+	return seen_meet(&xplanes->names[row->process], event->name_number, &first);
+}
+
+static epp_status *xplane_event(struct export_run *run, const epp_event *event)
+{
+	struct xplanes *xplanes = run->state;
+	struct row *row;
+	char *end = NULL;
+
+	xplanes->counters += event->kind == EPP_EVENT_COUNTER;
+	xplanes->flows += event->kind == EPP_EVENT_FLOW;
+	xplanes->asyncs += event->kind == EPP_EVENT_ASYNC;
+	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_INSTANT)
+		return NULL;
+	EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
+	EPP_TRY(meet_name(xplanes, row, event));
+	EPP_TRY(put_event(run, event, &end));
+	size_t bytes = (size_t)(end - xplanes->message.bytes);
+	if (xplanes->lines.total_bytes + bytes > XPLANE_BYTES_MAX)
+		return epp_status_create(
+		    EPP_INVALID_ARGUMENT,
+		    "xspace: more than 1.9 GB, which no reader takes; a part of the time fits (from, to)");
+	return xplane_line_add(&xplanes->lines, (size_t)(row - xplanes->rows.rows), xplanes->message.bytes, bytes);
+}
+
+static epp_status *xplane_begin(struct export_run *run)
+{
+	((struct xplanes *)run->state)->rows.number_devices = true;
+	return NULL;
+}
+
+/* A trace without events has its host's plane nevertheless: it holds the ledger. */
+static epp_status *need_host(struct export_run *run)
+{
+	static const epp_trace_track nobody = { .track = UINT32_MAX, .kind = EPP_TRACK_THREAD, .name = "", .group = "" };
+	struct xplanes *xplanes = run->state;
+	struct row *row;
+
+	for (size_t i = 0; i < xplanes->rows.processes_count; i++) {
+		if (!xplanes->rows.processes[i].group)
+			return NULL;
+	}
+	return rows_find(&xplanes->rows, run->info, &nobody, 0, &row);
+}
+
+static epp_status *xplane_end(struct export_run *run)
+{
+	struct xplanes *xplanes = run->state;
+
+	EPP_TRY(need_host(run));
+	EPP_TRY(xplane_write_document(run));
+	export_receipt(run, xplanes->counters, "%s counter values left out: the format's tools show none");
+	export_receipt(run, xplanes->flows, "%s arrows left out: the format has those of launches only");
+	export_receipt(run, xplanes->asyncs, "%s asynchronous events left out: the format has only what nests");
+	export_receipt(run, xplanes->outside, "%s times moved: before the trace's time 0, or beyond 106 days");
+	return NULL;
+}
+
+static void xplane_deinit(struct export_run *run)
+{
+	struct xplanes *xplanes = run->state;
+
+	rows_deinit(&xplanes->rows);
+	xplane_lines_deinit(&xplanes->lines);
+	message_deinit(&xplanes->message);
+	for (size_t i = 0; i < xplanes->names_count; i++)
+		seen_deinit(&xplanes->names[i]);
+	free(xplanes->names);
+	tdestroy(xplanes->keys, free);
+}
+
+const struct export_writer export_xspace = {
+	.format = { "xspace", ".xplane.pb", "XSpace planes: for XProf and TensorBoard" },
+	.state_bytes = sizeof(struct xplanes),
+	.begin = xplane_begin,
+	.event = xplane_event,
+	.end = xplane_end,
+	.deinit = xplane_deinit,
+};

@@ -1,0 +1,96 @@
+/* What the parts of the XSpace writer share: planes and lines, whose events wait for the end (xplane_line.c), keys and events
+ * (xplane.c), the document (xplane_document.c). */
+#ifndef EPPROF_EXPORT_XPLANE_H
+#define EPPROF_EXPORT_XPLANE_H
+
+#include "export/message.h"
+#include "export/rows.h"
+#include "export/seen.h"
+#include "wire/xspace.h"
+
+/* An entry of a map. */
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+
+/* The number of the host's plane: beyond those of devices. */
+#define XPLANE_HOST_PLANE 1000u
+
+/* Readers keep the whole in memory and refuse 2 GiB. */
+#define XPLANE_BYTES_MAX UINT64_C(1900000000)
+
+/* Stats that every plane has; their number is their place, from 1. */
+enum xplane_known {
+	KNOWN_CORRELATION = 1,
+	KNOWN_PLACEMENT,
+	KNOWN_START_ERROR,
+	KNOWN_END_ERROR,
+	KNOWN_STREAM,
+	KNOWN_KERNEL_DETAILS,
+	KNOWN_FLAGS,
+	KNOWN_NO_DETAILS, /* from here on: texts, referred to as values */
+	KNOWN_PLACEMENTS,
+	KNOWN_OWN = KNOWN_PLACEMENTS + EPP_PLACED_CLAMPED + 1
+};
+/* The text of one of them. */
+const char *xplane_stat(uint32_t stat);
+
+/* The events of one row, encoded, in the order in which they came. */
+struct xplane_line {
+	char *bytes; /* those that are not in the file */
+	size_t count, room;
+	uint64_t in_file_bytes;
+	uint32_t first_chunk, last_chunk; /* indexes + 1 */
+};
+
+struct xplane_chunk {
+	uint64_t offset;
+	uint32_t bytes;
+	uint32_t next; /* of the same line, index + 1 */
+};
+
+struct xplane_lines {
+	struct xplane_line *lines; /* beside the rows */
+	size_t lines_room;
+	struct xplane_chunk *chunks;
+	size_t chunks_count, chunks_room;
+	bool has_file;
+	int fd;
+	uint64_t file_bytes;
+	uint64_t total_bytes;
+};
+
+/* Adds an event's bytes to a row's line.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
+epp_status *xplane_line_add(struct xplane_lines *lines, size_t row, const char *bytes, size_t count) EPP_MUST_CHECK;
+static inline uint64_t xplane_line_bytes(const struct xplane_line *line)
+{
+	return line->in_file_bytes + line->count;
+}
+/* Hands the events of a line over. */
+epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink *sink) EPP_MUST_CHECK;
+void xplane_lines_deinit(struct xplane_lines *lines);
+
+#define XPLANE_CACHE_COUNT 1024u
+
+struct xplane_key {
+	uint32_t number;
+	size_t bytes;
+	char text[];
+};
+
+struct xplanes {
+	struct rows rows;
+	struct xplane_lines lines;
+	struct message message;
+	struct seen *names; /* of each process of `rows`: what its plane must explain */
+	size_t names_count;
+	void *keys; /* tsearch tree of struct xplane_key: of args, all planes explain all */
+	uint32_t keys_count;
+	struct {
+		const char *text; /* the trace's own copy */
+		uint32_t number;
+	} recent[XPLANE_CACHE_COUNT];
+	uint64_t counters, flows, asyncs, outside;
+};
+
+epp_status *xplane_write_document(struct export_run *run) EPP_MUST_CHECK;
+
+#endif

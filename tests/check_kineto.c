@@ -1,0 +1,156 @@
+/* Kineto's JSON: what tools for PyTorch look for.  tests/interop has one of them. */
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/export_text.h"
+#include "tests/strict_json.h"
+
+static struct epp_builder *builder;
+static epp_trace *trace;
+static struct export_text text;
+static struct json *document;
+
+static void setup(void)
+{
+	builder = builder_create();
+}
+
+static void teardown(void)
+{
+	json_free(document);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(builder);
+}
+
+static void write_and_parse(const epp_export_options *options)
+{
+	trace = builder_open(builder, EPF_FINISHED);
+	export_text_make(&text, trace, "kineto", options);
+	document = json_expect(text.bytes, text.count);
+}
+
+static const struct json *find(const char *name)
+{
+	const struct json *events = json_get(document, "traceEvents");
+
+	for (size_t i = 0; i < events->count; i++) {
+		if (strcmp(json_text(&events->items[i], "name"), name) == 0 && json_get(&events->items[i], "dur"))
+			return &events->items[i];
+	}
+	ck_abort_msg("no event '%s'", name);
+	return NULL;
+}
+
+static int64_t arg(const struct json *event, const char *key)
+{
+	return json_thousandths(json_get(event, "args"), key) / 1000;
+}
+
+START_TEST(cause_and_effect_share_a_correlation)
+{
+	uint32_t thread = builder_thread(builder, "main", 12),
+		 stream = builder_device(builder, "s", "Accelerator", 0, 3, EPF_TRACK_CLOCK_HOST);
+	epp_arg own = { .key = builder_name(builder, "correlation"), .type = EPP_ARG_I64, .value.i64 = 77 };
+	uint64_t one = builder_event(builder, thread, BUILDER_START, 100, EPP_NODE, builder_name(builder, "op"), NULL, 0);
+	uint64_t two = builder_event(builder, thread, BUILDER_START + 200, 100, EPP_API,
+	                             builder_name(builder, "cudaLaunchKernel"), NULL, 0);
+
+	builder_complete(builder, stream, BUILDER_START + 10, 10, EPP_KERNEL, builder_name(builder, "gemm"), one, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 210, 10, EPP_KERNEL, builder_name(builder, "relu"), two, &own, 1);
+	builder_complete(builder, stream, BUILDER_START + 230, 10, EPP_KERNEL, builder_name(builder, "Memcpy HtoD"), 0,
+	                 NULL, 0);
+	write_and_parse(NULL);
+	const struct json *op = find("op"), *gemm = find("gemm"), *launch = find("cudaLaunchKernel"), *relu = find("relu");
+	ck_assert_int_eq(arg(op, "correlation"), arg(gemm, "correlation"));
+	ck_assert_int_eq(arg(op, "External id"), arg(gemm, "External id"));
+	ck_assert_int_eq(arg(launch, "correlation"), arg(relu, "correlation"));
+	ck_assert_int_ne(arg(op, "correlation"), arg(launch, "correlation"));
+	/* Small enough for a double, though ids are not. */
+	ck_assert_int_lt(arg(op, "correlation"), INT64_C(1) << 53);
+	ck_assert_int_eq(arg(relu, "correlation#2"), 77);
+	ck_assert_ptr_null(json_get(json_get(find("Memcpy HtoD"), "args"), "correlation"));
+
+	ck_assert_str_eq(json_text(op, "cat"), "cpu_op");
+	ck_assert_str_eq(json_text(launch, "cat"), "privateuse1_runtime");
+	ck_assert_str_eq(json_text(gemm, "cat"), "kernel");
+	ck_assert_str_eq(json_text(find("Memcpy HtoD"), "cat"), "gpu_memcpy");
+	ck_assert_int_eq(json_thousandths(gemm, "pid"), 0);
+	ck_assert_int_eq(json_thousandths(gemm, "tid"), 3000);
+	ck_assert_int_eq(arg(gemm, "device"), 0);
+	ck_assert_int_eq(arg(gemm, "stream"), 3);
+}
+END_TEST
+
+START_TEST(the_same_name_on_host_and_device_is_two_categories)
+{
+	uint32_t thread = builder_thread(builder, "main", 12),
+		 stream = builder_device(builder, "s", "Accelerator", 0, 3, EPF_TRACK_CLOCK_HOST);
+	epp_name name = builder_name(builder, "op");
+
+	for (unsigned i = 0; i < 4; i++) {
+		builder_event(builder, thread, BUILDER_START + i * 100, 10, EPP_KERNEL, name, NULL, 0);
+		builder_complete(builder, stream, BUILDER_START + i * 100 + 50, 10, EPP_KERNEL, name, 0, NULL, 0);
+	}
+	write_and_parse(NULL);
+	const struct json *events = json_get(document, "traceEvents");
+	unsigned kernels = 0, ops = 0;
+	for (size_t i = 0; i < events->count; i++) {
+		bool device = json_get(json_get(&events->items[i], "args"), "stream") != NULL;
+		kernels += strcmp(json_text(&events->items[i], "cat"), "kernel") == 0 && device;
+		ops += strcmp(json_text(&events->items[i], "cat"), "cpu_op") == 0 && !device;
+	}
+	ck_assert_uint_eq(kernels, 4);
+	ck_assert_uint_eq(ops, 4);
+}
+END_TEST
+
+START_TEST(two_providers_never_share_a_row)
+{
+	uint32_t streams[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .device = 0, .stream = 1, .producer = (int32_t)i };
+		builder_producer(builder, i, i ? "two" : "one");
+		streams[i] = builder_track(builder, &definition, "stream 1", i == 2 ? "other" : "device 0");
+		builder_complete(builder, streams[i], BUILDER_START + i, 10, EPP_KERNEL,
+		                 builder_name(builder, (const char *[]){ "a", "b", "c" }[i]), 0, NULL, 0);
+	}
+	write_and_parse(NULL);
+	ck_assert_int_eq(json_thousandths(find("a"), "pid"), 0);
+	ck_assert_int_ne(json_thousandths(find("b"), "pid"), 0);
+	ck_assert_int_ne(json_thousandths(find("c"), "pid"), 0);
+	ck_assert_int_ne(json_thousandths(find("c"), "pid"), json_thousandths(find("b"), "pid"));
+}
+END_TEST
+
+START_TEST(the_rank_is_told)
+{
+	epp_export_options options = { .struct_size = sizeof options, .rank = 3, .world_size = 8 };
+
+	builder_device(builder, "s", "A \"0\"", 0, 1, EPF_TRACK_CLOCK_HOST);
+	builder_device(builder, "t", "A \"0\"", 0, 2, EPF_TRACK_CLOCK_HOST);
+	builder_device(builder, "u", "B", 1, 1, EPF_TRACK_CLOCK_HOST);
+	write_and_parse(&options);
+	ck_assert_ptr_nonnull(strstr(text.bytes, "\"rank\": 3, \"world_size\": 8}"));
+	const struct json *devices = json_get(document, "deviceProperties");
+	ck_assert_uint_eq(devices->count, 2);
+	ck_assert_str_eq(json_text(&devices->items[0], "name"), "A \"0\"");
+	ck_assert_int_eq(json_thousandths(&devices->items[1], "id"), 1000);
+}
+END_TEST
+
+static Suite *kineto_suite(void)
+{
+	Suite *suite = suite_create("kineto");
+	TCase *tests = tcase_create("kineto");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, cause_and_effect_share_a_correlation);
+	tcase_add_test(tests, the_same_name_on_host_and_device_is_two_categories);
+	tcase_add_test(tests, two_providers_never_share_a_row);
+	tcase_add_test(tests, the_rank_is_told);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+CHECK_MAIN(kineto_suite)

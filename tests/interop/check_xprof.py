@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""XSpace in XProf's own reader: its trace viewer shows every event and flow, its kernel statistics every kernel."""
+import collections
+import json
+import unittest
+
+import interop
+import viewers
+
+viewers.in_environment("xprof")
+
+from xprof.convert import raw_to_tool_data
+
+
+def tool(trace, name, *options):
+    """A tool's answer, and the tools that there are; caches are written beside the file, so it has a directory of its own."""
+    directory = interop.scratch() / "-".join((name, *options)).replace("@", "")
+    directory.mkdir(exist_ok=True)
+    path = viewers.convert(trace, "xspace", *options).rename(directory / "host.xplane.pb")
+    names = raw_to_tool_data.xspace_to_tool_names([str(path)])
+    data, _ = raw_to_tool_data.xspace_to_tool_data([str(path)], name, {})
+    return names, json.loads(data)
+
+
+class XProf(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.epp = viewers.digits()
+        lines = viewers.convert(cls.epp, "ndjson").read_text(encoding="utf-8").splitlines()
+        cls.events = [event for event in map(json.loads, lines) if event["kind"] in ("slice", "instant")]
+
+    def check_viewer(self, *options):
+        _, answer = tool(self.epp, "trace_viewer@", *options)
+        shown = [event for event in answer["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(collections.Counter(event["name"] for event in shown),
+                         collections.Counter(event["name"] for event in self.events))
+        kernels = sorted(round(event["dur"] * 1000) for event in shown if event["name"] == "gemm")
+        self.assertEqual(kernels, sorted(event["duration_ns"] for event in self.events if event["name"] == "gemm"))
+        ends = collections.Counter(event["bind_id"] for event in shown if event.get("flow_in"))
+        begins = {event["bind_id"] for event in shown if event.get("flow_out")}
+        self.assertEqual(sum(ends.values()), sum("stream" in event and "parent" in event for event in self.events))
+        self.assertLessEqual(set(ends), begins)
+
+    def test_the_trace_viewer_shows_all_of_it(self):
+        self.check_viewer()
+
+    def test_with_gpu_planes_too(self):
+        self.check_viewer("--gpu-planes")
+
+    def test_kernel_statistics_have_a_row_for_each_kernel(self):
+        names, answer = tool(self.epp, "kernel_stats", "--gpu-planes")
+        self.assertIn("kernel_stats", names)
+        columns = [column["id"] for column in answer["cols"]]
+        rows = [dict(zip(columns, (cell["v"] for cell in row["c"]))) for row in answer["rows"]]
+        counted = collections.Counter(event["name"] for event in self.events if "stream" in event and event["duration_ns"])
+        self.assertEqual({row["kernel_name"]: row["occurrences"] for row in rows}, dict(counted))
+
+
+if __name__ == "__main__":
+    interop.main()
