@@ -177,7 +177,7 @@ void handover_begin_run(struct session_profiler *of)
 void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
 {
 	int64_t own_ns = (int64_t)clock_ticks_to_ns(before_ticks - of->session->window.live->run_start.ticks);
-	int64_t shift_ns = 0;
+	int64_t shift_ns;
 	if (__builtin_sub_overflow(own_ns, offset_ns, &shift_ns))
 		shift_ns = 0;
 	pthread_mutex_lock(&of->session->lock);
@@ -224,12 +224,10 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 	if (clock == HANDOVER_OFFSET_US) {
 		if (handover->added_run != LOAD_ACQUIRE(&session->window.live->run))
 			tracks->count = 0;
-		handover->added_run = LOAD_ACQUIRE(&session->window.live->run);
+		handover->added_run = definition.run = LOAD_ACQUIRE(&session->window.live->run);
 		definition.clock_kind = EPF_TRACK_CLOCK_OFFSET_US;
 		definition.clock_bits = 64;
 		definition.ticks_per_second = 1000000;
-		definition.run = LOAD_ACQUIRE(&session->window.live->run);
-		/* Half of it is added where events are placed, and is their bound. */
 		definition.bracket_ticks = of->after_ticks - of->before_ticks +
 		                           2 * (uint64_t)of->shift_rest_ns * clock_ticks_per_second() / 1000000000u;
 		definition.offset_ns = of->offset_ns;
@@ -457,10 +455,10 @@ static bool is_correlation(const OrtProfilingEvent *event, uint32_t index)
 
 static uint64_t correlation(const OrtProfilingEvent *event)
 {
-	for (uint32_t i = 0; i < event->args_count; i++)
-		if (is_correlation(event, i))
-			return strtoull(event->values[i], NULL, 10);
-	return 0;
+	uint32_t i = 0;
+	while (i < event->args_count && !is_correlation(event, i))
+		i++;
+	return i < event->args_count ? strtoull(event->values[i], NULL, 10) : 0;
 }
 
 void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
