@@ -258,7 +258,8 @@ static void write_name_entry(struct out *out, const void *what)
 
 static void write_plane(struct out *out, const void *what)
 {
-	static const char *const ops[ACCELERATOR_OP_COUNT] = { "gemm", "bias", "relu", "softmax", "copy_in", "copy_out" };
+	static const char *const ops[] = { "gemm", "bias", "relu", "softmax", "copy_in", "copy_out", "fill" };
+	_Static_assert(sizeof(ops) / sizeof(ops[0]) == ACCELERATOR_OP_COUNT, "an op without a name");
 	(void)what;
 	number(out, 1, 1);
 	text(out, 2, DEVICE_NAME);
