@@ -98,6 +98,23 @@ START_TEST(ambiguous_ticks)
 }
 END_TEST
 
+/* What the clock counted before the host's counter was at zero: an imported trace may begin there. */
+START_TEST(before_the_hosts_zero)
+{
+	struct epf_track track = track_of(1, 5, 64);
+	struct device_clock *clock;
+	size_t hint = 0;
+
+	check_ok(device_clocks_find(&clocks, &track, &clock));
+	check_ok(device_clock_add_pair(clock, 5000, 1000, 10));
+	check_ok(device_clocks_fit(&clocks, &host));
+	struct device_time zero = device_clock_place(clock, &host, &hint, 4500, INT64_MIN);
+	struct device_time before = device_clock_place(clock, &host, &hint, 4000, INT64_MIN);
+	ck_assert_int_ge(zero.ns - before.ns, 499);
+	ck_assert_int_le(zero.ns - before.ns, 502);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("device_clock");
@@ -106,6 +123,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, tracks_share_clocks);
 	tcase_add_test(tc, placed_with_its_bound);
 	tcase_add_test(tc, ambiguous_ticks);
+	tcase_add_test(tc, before_the_hosts_zero);
 	suite_add_tcase(s, tc);
 	return s;
 }

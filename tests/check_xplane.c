@@ -16,6 +16,7 @@ struct found {
 	int64_t offset_ps, duration_ps;
 	uint64_t correlation;
 	char details[128];
+	unsigned details_count;
 };
 
 static struct epp_builder *builder;
@@ -86,8 +87,12 @@ static void read_stat(struct found *event, struct protobuf_reader stat)
 		}
 		if (field.number == XSTAT_U64 && key == KNOWN_CORRELATION)
 			event->correlation = field.value;
+		if (key == KNOWN_KERNEL_DETAILS && (field.number == XSTAT_REF || field.number == XSTAT_TEXT))
+			event->details_count++;
 		if (field.number == XSTAT_REF && key == KNOWN_KERNEL_DETAILS)
 			snprintf(event->details, sizeof event->details, "%s", stats[field.value]);
+		if (field.number == XSTAT_TEXT && key == KNOWN_KERNEL_DETAILS)
+			copy(event->details, sizeof event->details, &field);
 	}
 }
 
@@ -195,6 +200,22 @@ START_TEST(gpu_planes_have_kernels)
 }
 END_TEST
 
+START_TEST(recorded_details_are_kept)
+{
+	epp_export_options options = { .struct_size = sizeof options, .gpu_planes = 1 };
+	uint32_t stream = builder_device(builder, "stream 1", "Device", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_arg arg = { .key = builder_name(builder, "kernel_details"),
+		        .type = EPP_ARG_TEXT,
+		        .value.text = "regs:7",
+		        .text_bytes = 6 };
+
+	builder_complete(builder, stream, BUILDER_START, 9, EPP_KERNEL, builder_name(builder, "op"), 0, &arg, 1);
+	write_and_read(&options);
+	ck_assert_str_eq(find("op")->details, "regs:7");
+	ck_assert_uint_eq(find("op")->details_count, 1);
+}
+END_TEST
+
 static void many_events(unsigned count)
 {
 	uint32_t one = builder_thread(builder, "one", 1), two = builder_thread(builder, "two", 2);
@@ -261,6 +282,7 @@ static Suite *xplane_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, every_event_is_on_its_line);
 	tcase_add_test(tests, gpu_planes_have_kernels);
+	tcase_add_test(tests, recorded_details_are_kept);
 	tcase_add_test(tests, what_goes_through_the_file_keeps_its_order);
 	tcase_add_test(tests, a_full_disk_is_an_error);
 	tcase_add_test(tests, times_beyond_picoseconds_are_told);

@@ -146,7 +146,7 @@ static char *put_flags(char *at, unsigned flags)
 	return put_text_stat(at, KNOWN_FLAGS, words, used);
 }
 
-static char *put_known(const struct export_run *run, char *at, const epp_event *event)
+static char *put_known(char *at, const epp_event *event)
 {
 	unsigned flags = event->flags & ~(unsigned)EPP_FLAG_REFERRED;
 
@@ -154,8 +154,6 @@ static char *put_known(const struct export_run *run, char *at, const epp_event *
 		if (event->parent)
 			at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->parent));
 		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
-		if (run->options->gpu_planes)
-			at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
 	} else if (event->flags & EPP_FLAG_REFERRED) {
 		at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->id));
 	}
@@ -182,16 +180,21 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	const epp_trace_arg *args = export_args(event);
 
 	EPP_TRY(message_begin(&xplanes->message, EVENT_BYTES + message_args_bytes(event, ARG_BYTES)));
+	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE, has_details = false;
 	char *begun = protobuf_begin(xplanes->message.bytes, XLINE_EVENTS);
 	char *at = protobuf_u64(begun, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
 	at = protobuf_i64(at, XEVENT_OFFSET_PS, picoseconds(xplanes, event->start_ns));
 	at = protobuf_i64(at, XEVENT_DURATION_PS, picoseconds(xplanes, event->duration_ns));
-	at = put_known(run, at, event);
+	at = put_known(at, event);
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		uint32_t key = 0;
 		EPP_TRY(number_of_key(xplanes, &args[i], &key));
 		at = put_arg(at, key, &args[i]);
+		has_details |= key == KNOWN_KERNEL_DETAILS;
 	}
+	/* Tools take an event without details for no kernel. */
+	if (on_gpu && !has_details)
+		at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
 	protobuf_end(begun, at);
 	*end = at;
 	return NULL;

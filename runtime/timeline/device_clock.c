@@ -91,7 +91,11 @@ struct device_time device_clock_place(struct device_clock *clock, const struct h
 	} else {
 		place = clock_fit_map(&clock->fit, ticks, &clock->hint);
 	}
-	return (struct device_time){ .ns = host_clock_ns(host, host_hint, place.host),
+	/* Ticks before the counter's zero: an imported clock may begin there. */
+	bool before_zero = place.host > UINT64_MAX / 2;
+	int64_t ns = before_zero ? host_clock_ns(host, host_hint, 0) - host_clock_span_ns(host, -place.host)
+	                         : host_clock_ns(host, host_hint, place.host);
+	return (struct device_time){ .ns = ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns,
 		                     .error_ns = host_clock_span_ns(host, place.bound),
 		                     .fitted = place.kind != CLOCK_FIT_FORMULA };
 }
