@@ -362,9 +362,12 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	struct kit *kit = profiler ? profiler->state : NULL;
 	if (!kit)
 		return;
+	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
 	struct kit_thread *thread = kit_thread_get(kit);
 	if (!thread || !kit_thread_enter(thread)) {
-		kit_count_lost(kit, kit_run_is_on(atomic_load(&kit->run)) ? KIT_OTHER : KIT_OUTSIDE_RUN, 1);
+		/* EndProfiling may have been at it, and another run may have begun since. */
+		bool same_run = kit_run_is_on(run) && atomic_load(&kit->run) == run;
+		kit_count_lost(kit, same_run ? KIT_OTHER : KIT_OUTSIDE_RUN, 1);
 		return;
 	}
 	if (!kit_run_is_on(atomic_load(&kit->run))) {
