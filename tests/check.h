@@ -93,12 +93,12 @@ static inline int check_main(Suite *suite)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Check's 4 s are short on a busy machine; 60 still end a test that hangs.  Set before the suite is made: that is when
+/* Check's 4 s are short on a busy machine; 120 still end a test that hangs.  Set before the suite is made: that is when
  * Check reads it. */
 #define CHECK_MAIN(suite_function) \
 	int main(void) \
 	{ \
-		setenv("CK_DEFAULT_TIMEOUT", "60", 0); \
+		setenv("CK_DEFAULT_TIMEOUT", "120", 0); \
 		return check_main(suite_function()); \
 	}
 
