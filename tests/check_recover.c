@@ -219,7 +219,6 @@ static Suite *recover_suite(void)
 	Suite *suite = suite_create("recover");
 	TCase *tcase = tcase_create("recover");
 	tcase_add_checked_fixture(tcase, set_up, NULL);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, what_was_left_is_all_there, 0, 3);
 	tcase_add_test(tcase, not_while_it_is_recorded);
 	tcase_add_test(tcase, the_command);

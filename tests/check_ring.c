@@ -375,7 +375,6 @@ static Suite *ring_suite(void)
 	Suite *suite = suite_create("ring");
 	TCase *tcase = tcase_create("ring");
 	tcase_add_checked_fixture(tcase, set_up, NULL);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, accounts_of_what_is_gone);
 	tcase_add_test(tcase, more_accounts_than_fit);
 	tcase_add_loop_test(tcase, the_newest_are_kept, 0, 2);
