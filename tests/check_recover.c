@@ -188,6 +188,72 @@ START_TEST(not_while_it_is_recorded)
 }
 END_TEST
 
+struct recording {
+	epp_session *session;
+	epp_name name;
+	uint32_t stop;
+};
+
+static void *record_on(void *argument)
+{
+	struct recording *recording = argument;
+	for (uint64_t i = 0; !LOAD_RELAXED(&recording->stop); i++) {
+		epp_event_end(recording->session, epp_event_begin(recording->session, EPP_NODE, recording->name), NULL, 0);
+		if (i % 1000 == 999)
+			recording_sleep_ms(1);
+	}
+	return NULL;
+}
+
+/* Taken while two threads record: each is a whole trace, and the last one has little of what was long ago. */
+START_TEST(snapshots_of_a_live_session)
+{
+	char *path = strdup(check_path("ring.epp")), *out = strdup(check_path("snapshot.epp"));
+	epp_session_options options = { .struct_size = sizeof(options),
+		                        .path = _i ? path : NULL,
+		                        .policy = EPP_POLICY_RING,
+		                        .max_bytes = 8 << 20,
+		                        .overwrite = 1 };
+	struct recording recording = { .name = epp_name_intern("goes on") };
+	epp_trace *trace;
+	check_ok(epp_session_create(&options, &recording.session));
+	check_ok(epp_session_start(recording.session));
+	epp_event_begin(recording.session, EPP_NODE, epp_name_intern("outer"));
+	pthread_t threads[] = { recording_thread(record_on, &recording), recording_thread(record_on, &recording) };
+	for (int i = 0; i < 8; i++) {
+		recording_sleep_ms(50);
+		check_ok(epp_session_snapshot(recording.session, out, i % 2 ? UINT64_MAX : 20000000, 1));
+		check_ok(epp_trace_open(out, &trace));
+		ck_assert_uint_eq(epp_trace_get_info(trace)->state, EPP_TRACE_FINISHED);
+		check_valid(trace);
+		ck_assert_uint_gt(named_events(trace, "goes on"), 0);
+		ck_assert_uint_eq(named_events(trace, "outer"), 1);
+		epp_trace_close(trace);
+	}
+	check_fails(EPP_UNAVAILABLE, epp_session_snapshot(recording.session, out, UINT64_MAX, 0));
+	STORE_RELAXED(&recording.stop, 1);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	recording_sleep_ms(300);
+	check_ok(epp_session_snapshot(recording.session, out, 1000000, 1));
+	check_ok(epp_trace_open(out, &trace));
+	epp_trace_account account;
+	uint64_t filtered = 0;
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		check_ok(epp_trace_account_at(trace, i, &account));
+		filtered += account.lost[EPP_LOSS_FILTER];
+	}
+	ck_assert_uint_gt(filtered, 0);
+	ck_assert_uint_eq(named_events(trace, "goes on"), 0);
+	ck_assert_uint_eq(named_events(trace, "outer"), 1);
+	epp_trace_close(trace);
+	recording_end(recording.session);
+	epp_session_release(recording.session);
+	free(path);
+	free(out);
+}
+END_TEST
+
 static void expect(int code, struct command command)
 {
 	ck_assert_msg(command.code == code, "exit status %d: %s", command.code, command.err);
@@ -221,6 +287,7 @@ static Suite *recover_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_loop_test(tcase, what_was_left_is_all_there, 0, 3);
 	tcase_add_test(tcase, not_while_it_is_recorded);
+	tcase_add_loop_test(tcase, snapshots_of_a_live_session, 0, 2);
 	tcase_add_test(tcase, the_command);
 	suite_add_tcase(suite, tcase);
 	return suite;

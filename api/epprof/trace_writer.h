@@ -124,6 +124,13 @@ EPP_EXPORT epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const e
  * Errors: EPP_BUSY (it is still being recorded), EPP_UNAVAILABLE (the file exists), EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite) EPP_MUST_CHECK;
 
+/* Writes the last `last_ns` of a session as a finished trace while recording goes on: what a ring is for.  Blocks that
+ * ended before are left out and counted as filtered; the first ones kept may begin earlier.  Device events are all kept.
+ * Units: nanoseconds, UINT64_MAX for all there is.  Thread: [any-thread], not beside release; recording threads are not
+ * held up.  Errors: as epp_trace_recover. */
+EPP_EXPORT epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
+    EPP_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,11 @@
-/* A finished trace out of one that its process did not finish.
+/* A finished trace out of one that its process did not finish, or has not finished yet: recovery and snapshot.
  *
  * What the reader found is written as it is: blocks as they stand, regions of the window as the blocks that the helper
  * would have made of them.  Open events become records that say that nobody ended them.  The accounts are written as they
  * add up now, those of a ring's overwritten events too: the new file is not a ring, each segment of it counts.
+ *
+ * A snapshot leaves out blocks that lie before its time, and what it leaves out stands in its ledger as filtered.  While a
+ * trace is recorded it is not read at one instant, so there the ledger goes by what was found.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +21,15 @@ struct recovery {
 	struct epp_trace_writer *writer;
 	uint8_t *buffer; /* definitions, or a block */
 	size_t used;
+	uint64_t from_ticks; /* what ended before is left out */
 	uint64_t last_ticks; /* the last sign of life */
 };
+
+/* Blocks of devices have no time of the host's clock; they stay. */
+static bool is_left_out(const struct recovery *recovery, const struct reader_block *block)
+{
+	return block->last_ticks && block->last_ticks < recovery->from_ticks;
+}
 
 /* ---- names and tracks ---- */
 
@@ -71,26 +81,33 @@ static epp_status *write_definitions(struct recovery *recovery)
 
 /* ---- records ---- */
 
+/* Counted as they are written: a ring may have overwritten them a moment later. */
 static epp_status *write_blocks(struct recovery *recovery)
 {
-	struct reader *reader = &recovery->impl->reader;
-	uint8_t *buffer = NULL;
-	size_t buffer_bytes = 0;
-	epp_status *status = NULL;
+	struct reader_impl *impl = recovery->impl;
+	struct reader *reader = &impl->reader;
+	struct reader_records records = { 0 };
+	epp_status *status = reader_account_lines(impl);
 
+	if (!status)
+		reader_account_begin(impl);
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		const struct reader_block *block = &reader->blocks[i];
 		if (block->last_ticks > recovery->last_ticks)
 			recovery->last_ticks = block->last_ticks;
-		status = reader_block_read(reader, block, &buffer, &buffer_bytes);
+		if (is_left_out(recovery, block))
+			continue;
+		status = reader_records_read(&records, reader, block);
 		if (!status &&
 		    sizeof(struct epf_block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES)
 			status = epp_status_create(EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment",
 			                           block->payload_bytes);
-		if (!status)
-			status = trace_writer_append(recovery->writer, (struct epf_block *)(void *)buffer);
+		if (status || !records.block->record_count)
+			continue;
+		reader_account_count(impl, block, records.records, records.count);
+		status = trace_writer_append(recovery->writer, (struct epf_block *)(void *)records.buffer);
 	}
-	free(buffer);
+	reader_records_deinit(&records);
 	return status;
 }
 
@@ -168,19 +185,38 @@ static epp_status *write_clocks(struct recovery *recovery)
 	                                   sizeof(*reader->sources));
 }
 
+/* What is missing from a snapshot was left out. */
+static void settle_snapshot(struct reader_impl *impl)
+{
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		uint64_t known = line->written + line->lost_total + line->open;
+		if (line->emitted > known) {
+			line->lost[EPP_LOSS_FILTER] += line->emitted - known;
+			line->lost_total += line->emitted - known;
+		} else {
+			line->emitted = known;
+		}
+	}
+}
+
 static epp_status *write_accounts(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
 	struct epf_producer producers[EPF_PRODUCER_COUNT];
 
-	EPP_TRY(reader_accounts(impl));
+	reader_account_end(impl);
+	if (impl->reader.info.state == EPP_TRACE_RECORDING)
+		settle_snapshot(impl);
 	memcpy(producers, impl->reader.producers, sizeof(producers));
 	for (size_t i = 0; i < impl->accounts_count; i++) {
 		const epp_trace_account *line = &impl->accounts[i].account;
 		struct epf_ledger_entry entry = { .track = line->track, .run = 1, .ids_taken = line->emitted };
 		memcpy(entry.lost, line->lost, sizeof(entry.lost));
 		if (i >= impl->accounts_threads) {
-			memcpy(producers[impl->accounts[i].producer_index].lost, line->lost, sizeof(line->lost));
+			struct epf_producer *producer = &producers[impl->accounts[i].producer_index];
+			memcpy(producer->lost, line->lost, sizeof(line->lost));
+			producer->emitted = line->emitted;
 			continue;
 		}
 		/* The session takes no ids: what it emitted is what it lost. */
@@ -221,13 +257,11 @@ static epp_status *write_all(struct recovery *recovery)
 	return trace_writer_commit(recovery->writer);
 }
 
-epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
+static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks)
 {
-	struct recovery recovery = { .impl = reader_impl(trace->reader) };
+	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks };
 	epp_status *status = NULL;
 
-	if (trace->reader->info.state == EPP_TRACE_RECORDING)
-		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
 	recovery.writer = calloc(1, sizeof(*recovery.writer));
 	recovery.buffer = malloc(DEFINITIONS_BYTES);
 	if (recovery.writer) {
@@ -242,5 +276,24 @@ epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
 		status = epp_status_no_memory();
 	epp_trace_writer_destroy(recovery.writer);
 	free(recovery.buffer);
+	return status;
+}
+
+epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
+{
+	if (trace->reader->info.state == EPP_TRACE_RECORDING)
+		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
+	return make_finished(trace->reader, path, overwrite, 0);
+}
+
+epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
+{
+	uint64_t now = epp_host_ticks(), per_second = epp_host_ticks_per_second();
+	double ticks = (double)last_ns / 1e9 * (double)per_second;
+	epp_trace *trace;
+
+	EPP_TRY(epp_trace_open_session(session, &trace));
+	epp_status *status = make_finished(trace->reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0);
+	epp_trace_close(trace);
 	return status;
 }
