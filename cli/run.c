@@ -5,10 +5,12 @@
 #include <bsd/string.h>
 #include <errno.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "epprof/epprof.h"
@@ -138,6 +140,8 @@ static epp_status *record(struct job *job)
 		                                .overwrite = options->force };
 
 	/* This tells the collector where to; it joins the session that is made there below. */
+	/* The policy is for who has no command line. */
+	unsetenv("EPPROF_POLICY");
 	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
@@ -177,15 +181,42 @@ static void clean_up(struct job *job)
 
 /* ---- the command ---- */
 
+/* What --force is to replace stays until there is something to replace it with.  `old` is "" if there is nothing. */
+static bool set_aside(const char *output, char *old, size_t bytes)
+{
+	struct stat st;
+
+	*old = 0;
+	if (stat(output, &st) != 0 || !S_ISREG(st.st_mode))
+		return true;
+	if ((size_t)snprintf(old, bytes, "%s.%ld.old", output, (long)getpid()) < bytes && rename(output, old) == 0)
+		return true;
+	fprintf(stderr, "epprof: %s: %s\n", output, strerror(errno));
+	return false;
+}
+
+static void put_back(const char *output, const char *old)
+{
+	if (!*old)
+		return;
+	if (access(output, F_OK) == 0)
+		unlink(old);
+	else
+		rename(old, output);
+}
+
 static int run_job(const struct run_options *options)
 {
 	struct job job = { .options = options };
+	char old[PATH_MAX];
 	int code = CLI_OK;
 
 	if (!options->force && access(options->output, F_OK) == 0) {
 		fprintf(stderr, "epprof: %s: %s; --force replaces it\n", options->output, strerror(EEXIST));
 		return CLI_FAILURE;
 	}
+	if (!set_aside(options->output, old, sizeof old))
+		return CLI_FAILURE;
 	cli_catch_signals();
 	epp_status *status = record(&job);
 	bool ran = job.results.runs.count || job.results.warmup.count;
@@ -201,6 +232,7 @@ static int run_job(const struct run_options *options)
 	} else if (made) {
 		unlink(options->output);
 	}
+	put_back(options->output, old);
 	run_eps_unregister(&job.eps, &job.ort);
 	ort_close(&job.ort);
 	run_results_deinit(&job.results);

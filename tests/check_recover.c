@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -260,6 +261,58 @@ static void expect(int code, struct command command)
 	command_free(&command);
 }
 
+/* A file-size limit is an error, not the end of the process; nothing is left behind. */
+START_TEST(a_file_size_limit)
+{
+	char *path = killed_trace(EPP_POLICY_STREAM, 30000 / RECORDING_SLOW), *out = strdup(check_path("limited.epp"));
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		epp_trace *trace;
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1 << 16, 1 << 16 });
+		signal(SIGXFSZ, SIG_DFL);
+		if (epp_trace_open(path, &trace))
+			_exit(1);
+		epp_status *failed = epp_trace_recover(trace, out, 0);
+		_exit(epp_status_code(failed) == EPP_IO && access(out, F_OK) != 0 ? 0 : 2);
+	}
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+	free(path);
+	free(out);
+}
+END_TEST
+
+/* What is replaced keeps its mode, behind a link too; what is being recorded is not replaced. */
+START_TEST(what_is_replaced)
+{
+	char *path = killed_trace(EPP_POLICY_STREAM, 100), *link = strdup(check_path("link.epp"));
+	struct stat st;
+	epp_trace *trace;
+
+	unlink(link);
+	ck_assert_int_eq(chmod(path, 0600), 0);
+	ck_assert_int_eq(symlink(path, link), 0);
+	check_ok(epp_trace_open(link, &trace));
+	check_ok(epp_trace_recover(trace, link, 1));
+	epp_trace_close(trace);
+	ck_assert_int_eq(lstat(link, &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	check_ok(epp_trace_open(path, &trace));
+	ck_assert_uint_eq(epp_trace_get_info(trace)->state, EPP_TRACE_FINISHED);
+	epp_trace_close(trace);
+
+	epp_session *session = recording_start(path);
+	check_fails(EPP_BUSY, epp_session_snapshot(session, path, UINT64_MAX, 1));
+	recording_end(session);
+	epp_session_release(session);
+	free(path);
+	free(link);
+}
+END_TEST
+
 START_TEST(the_command)
 {
 	char *path = killed_trace(EPP_POLICY_STREAM, 1000), *out = strdup(check_path("out.epp"));
@@ -288,6 +341,8 @@ static Suite *recover_suite(void)
 	tcase_add_loop_test(tcase, what_was_left_is_all_there, 0, 3);
 	tcase_add_test(tcase, not_while_it_is_recorded);
 	tcase_add_loop_test(tcase, snapshots_of_a_live_session, 0, 2);
+	tcase_add_test(tcase, a_file_size_limit);
+	tcase_add_test(tcase, what_is_replaced);
 	tcase_add_test(tcase, the_command);
 	suite_add_tcase(suite, tcase);
 	return suite;

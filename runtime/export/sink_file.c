@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limit_signal.h"
 #include "base/status.h"
 
 /* Temporary names that are tried. */
@@ -136,7 +137,9 @@ size_t sink_file_write(const void *bytes, size_t count, void *user)
 {
 	struct sink_file *file = user;
 	size_t done = 0;
+	sigset_t before;
 
+	limit_signal_hold(&before);
 	while (done < count) {
 		ssize_t n = write(file->fd, (const char *)bytes + done, count - done);
 		if (n < 0 && errno == EINTR)
@@ -148,6 +151,9 @@ size_t sink_file_write(const void *bytes, size_t count, void *user)
 		}
 		done += (size_t)n;
 	}
+	int error = done < count ? errno : 0;
+	limit_signal_let_go(&before, error);
+	errno = error;
 	return done;
 }
 

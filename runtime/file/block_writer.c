@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/checksum.h"
+#include "base/limit_signal.h"
 #include "file/window.h"
 
 #define SEGMENT EPF_SEGMENT_BYTES
@@ -116,7 +117,7 @@ static int write_at(struct block_writer *writer, uint64_t at, const void *data, 
 	sigset_t before;
 	int error = 0;
 	/* It is not only the helper, with its signals blocked, that writes: a release does, too. */
-	window_hold_signal(&before);
+	limit_signal_hold(&before);
 	for (const uint8_t *from = data; bytes && !error;) {
 		ssize_t done = pwrite(writer->fd, from, bytes, (off_t)(EPF_SEGMENTS_OFFSET + at));
 		if (done < 0 && errno == EINTR)
@@ -129,7 +130,7 @@ static int write_at(struct block_writer *writer, uint64_t at, const void *data, 
 		at += (uint64_t)done;
 		bytes -= (size_t)done;
 	}
-	window_let_go_signal(&before, error);
+	limit_signal_let_go(&before, error);
 	return error;
 }
 

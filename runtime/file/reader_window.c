@@ -297,17 +297,21 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 	return reader_add_block(impl, block, at, true, origin);
 }
 
-/* Whether a region of a live ring has been emptied since it was copied: its block may be overwritten again already. */
-static epp_status *was_emptied(struct reader_impl *impl, const struct copy *copy, bool *emptied)
+/* Regions of a live ring that have been emptied since they were copied: they stand in blocks, which the scan that comes
+ * finds, unless they are overwritten again already.  What is emptied later was copied whole. */
+static epp_status *drop_emptied(struct window_reading *window)
 {
-	uint64_t now, then;
+	struct reader_impl *impl = window->impl;
 
-	*emptied = false;
 	if (!(impl->reader.header.features & EPF_FEATURE_RING) || impl->reader.info.state != EPP_TRACE_RECORDING)
 		return NULL;
-	EPP_TRY(read_or_zero(impl, copy->offset, &now, sizeof(now)));
-	memcpy(&then, copy->region, sizeof(then));
-	*emptied = now != then;
+	for (size_t i = 0; i < window->copies_count; i++) {
+		struct copy *copy = &window->copies[i];
+		uint64_t now;
+		EPP_TRY(read_or_zero(impl, copy->offset, &now, sizeof(now)));
+		if (memcmp(&now, copy->region, sizeof(now)))
+			copy->bytes = 0;
+	}
 	return NULL;
 }
 
@@ -316,13 +320,9 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 {
 	struct epf_region header;
 	struct codec_writer writer;
-	bool emptied;
 
 	memcpy(&header, copy->region, sizeof(header));
 	if (reader_set_has(&impl->sequences, header.sequence))
-		return NULL;
-	EPP_TRY(was_emptied(impl, copy, &emptied));
-	if (emptied)
 		return NULL;
 	struct epf_block *block = reader_block_room(impl, copy->bytes);
 	if (!block)
@@ -397,6 +397,8 @@ epp_status *reader_window(struct reader_impl *impl)
 	for (size_t i = 0; i < impl->extents_count && !status; i++)
 		status = copy_regions(&window, impl->extents[i].chunks_offset, impl->extents[i].chunk_count,
 		                      header->chunk_bytes, 0, header->chunk_bytes);
+	if (!status)
+		status = drop_emptied(&window);
 	if (!status)
 		status = reader_scan(impl);
 	impl->records_closed = true;

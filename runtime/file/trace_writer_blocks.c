@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
+#include "base/limit_signal.h"
 #include "file/trace_writer_private.h"
 
 #define TEMPORARY_NAMES_MAX 1000u
@@ -17,8 +19,34 @@
 _Static_assert(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX <= EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES,
                "a block fits into a segment");
 
+/* Its process holds a lock on it (file/window.c). */
+static bool is_being_recorded(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+/* What a symbolic link leads to is written, not the link. */
+static epp_status *follow_link(struct epp_trace_writer *writer)
+{
+	char *real = realpath(writer->path, NULL);
+
+	if (!real)
+		return errno == ENOENT ? NULL : epp_status_errno(errno, "%s", writer->path);
+	free(writer->path);
+	writer->path = real;
+	return NULL;
+}
+
 epp_status *trace_writer_open(struct epp_trace_writer *writer)
 {
+	if (writer->overwrite)
+		EPP_TRY(follow_link(writer));
+
 	const char *slash = strrchr(writer->path, '/');
 	int directory = slash ? (int)(slash - writer->path) + 1 : 0;
 	struct stat st;
@@ -29,6 +57,8 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 		                         "%s: not a regular file: a trace is not written in one go", writer->path);
 	if (exists && !writer->overwrite)
 		return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", writer->path);
+	if (exists && is_being_recorded(writer->path))
+		return epp_status_create(EPP_BUSY, "%s: a session is writing it", writer->path);
 	/* Another writer of this process, or one with this pid that was killed, may have taken a name. */
 	for (unsigned number = 0; number < TEMPORARY_NAMES_MAX; number++) {
 		free(writer->temporary);
@@ -41,9 +71,13 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 		if (writer->fd >= 0 || errno != EEXIST)
 			break;
 	}
-	if (writer->fd >= 0)
+	/* Who could read what is replaced can read what replaces it. */
+	if (writer->fd >= 0 && exists && fchmod(writer->fd, st.st_mode & 07777) == 0)
+		return NULL;
+	if (writer->fd >= 0 && !exists)
 		return NULL;
 	epp_status *status = epp_status_errno(errno, "%s", writer->path);
+	trace_writer_discard(writer);
 	free(writer->temporary);
 	writer->temporary = NULL;
 	return status;
@@ -51,19 +85,25 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 
 static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, const void *data, size_t bytes)
 {
-	for (const uint8_t *from = data; bytes;) {
+	sigset_t before;
+	int error = 0;
+
+	limit_signal_hold(&before);
+	for (const uint8_t *from = data; bytes && !error;) {
 		ssize_t done = pwrite(writer->fd, from, bytes, (off_t)offset);
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
-			writer->failed = true;
-			return epp_status_errno(done < 0 ? errno : ENOSPC, "%s", writer->path);
+			error = done < 0 ? errno : ENOSPC;
+			break;
 		}
 		from += done;
 		offset += (uint64_t)done;
 		bytes -= (size_t)done;
 	}
-	return NULL;
+	limit_signal_let_go(&before, error);
+	writer->failed |= error != 0;
+	return error ? epp_status_errno(error, "%s", writer->path) : NULL;
 }
 
 static epp_status *write_segment(struct epp_trace_writer *writer)

@@ -23,6 +23,7 @@ struct recovery {
 	size_t used;
 	uint64_t from_ticks; /* what ended before is left out */
 	uint64_t last_ticks; /* the last sign of life */
+	uint64_t *left_out;  /* events, for each line of the accounts */
 };
 
 /* Blocks of devices have no time of the host's clock; they stay. */
@@ -81,16 +82,42 @@ static epp_status *write_definitions(struct recovery *recovery)
 
 /* ---- records ---- */
 
-/* Counted as they are written: a ring may have overwritten them a moment later. */
-static epp_status *write_blocks(struct recovery *recovery)
+/* What is left out is counted first, as filtered. */
+static epp_status *count_left_out(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
 	struct reader *reader = &impl->reader;
 	struct reader_records records = { 0 };
 	epp_status *status = reader_account_lines(impl);
 
-	if (!status)
-		reader_account_begin(impl);
+	if (status)
+		return status;
+	recovery->left_out = calloc(impl->accounts_count + 1, sizeof(*recovery->left_out));
+	if (!recovery->left_out)
+		return epp_status_no_memory();
+	reader_account_begin(impl);
+	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
+		if (!is_left_out(recovery, &reader->blocks[i]))
+			continue;
+		status = reader_records_read(&records, reader, &reader->blocks[i]);
+		if (!status)
+			reader_account_count(impl, &reader->blocks[i], records.records, records.count);
+	}
+	reader_records_deinit(&records);
+	for (size_t i = 0; i < impl->accounts_count; i++)
+		recovery->left_out[i] = impl->accounts[i].account.written;
+	reader_account_begin(impl);
+	return status;
+}
+
+/* Counted as they are written: a ring may have overwritten them a moment later. */
+static epp_status *write_blocks(struct recovery *recovery)
+{
+	struct reader_impl *impl = recovery->impl;
+	struct reader *reader = &impl->reader;
+	struct reader_records records = { 0 };
+	epp_status *status = count_left_out(recovery);
+
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		const struct reader_block *block = &reader->blocks[i];
 		if (block->last_ticks > recovery->last_ticks)
@@ -185,18 +212,14 @@ static epp_status *write_clocks(struct recovery *recovery)
 	                                   sizeof(*reader->sources));
 }
 
-/* What is missing from a snapshot was left out. */
-static void settle_snapshot(struct reader_impl *impl)
+/* A trace that is being recorded is not read at one instant: what it emitted is what was found. */
+static void settle_snapshot(struct recovery *recovery)
 {
-	for (size_t i = 0; i < impl->accounts_count; i++) {
-		epp_trace_account *line = &impl->accounts[i].account;
-		uint64_t known = line->written + line->lost_total + line->open;
-		if (line->emitted > known) {
-			line->lost[EPP_LOSS_FILTER] += line->emitted - known;
-			line->lost_total += line->emitted - known;
-		} else {
-			line->emitted = known;
-		}
+	for (size_t i = 0; i < recovery->impl->accounts_count; i++) {
+		epp_trace_account *line = &recovery->impl->accounts[i].account;
+		line->lost[EPP_LOSS_FILTER] += recovery->left_out[i];
+		line->lost_total += recovery->left_out[i];
+		line->emitted = line->written + line->lost_total + line->open;
 	}
 }
 
@@ -207,7 +230,7 @@ static epp_status *write_accounts(struct recovery *recovery)
 
 	reader_account_end(impl);
 	if (impl->reader.info.state == EPP_TRACE_RECORDING)
-		settle_snapshot(impl);
+		settle_snapshot(recovery);
 	memcpy(producers, impl->reader.producers, sizeof(producers));
 	for (size_t i = 0; i < impl->accounts_count; i++) {
 		const epp_trace_account *line = &impl->accounts[i].account;
@@ -276,6 +299,7 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 		status = epp_status_no_memory();
 	epp_trace_writer_destroy(recovery.writer);
 	free(recovery.buffer);
+	free(recovery.left_out);
 	return status;
 }
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/checksum.h"
+#include "base/limit_signal.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -82,38 +83,16 @@ static bool populate(uint8_t *at, size_t bytes)
 	return errno == EINVAL; /* an older kernel: the first touch pays */
 }
 
-static void limit_signal(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGXFSZ);
-}
-
-void window_hold_signal(sigset_t *before)
-{
-	sigset_t limit;
-	limit_signal(&limit);
-	pthread_sigmask(SIG_BLOCK, &limit, before);
-}
-
-void window_let_go_signal(const sigset_t *before, int error)
-{
-	sigset_t limit;
-	limit_signal(&limit);
-	if (error == EFBIG)
-		sigtimedwait(&limit, NULL, &(struct timespec){ 0 });
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 /* Allocates the file's first `bytes`.  Returns 0 or errno. */
 static int reserve(int fd, off_t bytes)
 {
 	sigset_t before;
-	window_hold_signal(&before);
+	limit_signal_hold(&before);
 	int error;
 	do
 		error = syscall(SYS_fallocate, fd, 0, (off_t)0, bytes) ? errno : 0;
 	while (error == EINTR);
-	window_let_go_signal(&before, error);
+	limit_signal_let_go(&before, error);
 	return error;
 }
 
@@ -193,10 +172,10 @@ static int write_header(const struct window *window)
 	if (window->fd < 0 || (window->shared && !window->elsewhere))
 		return 0;
 	sigset_t before;
-	window_hold_signal(&before);
+	limit_signal_hold(&before);
 	ssize_t bytes = pwrite(window->fd, window->base, EPF_PAGE_BYTES, 0);
 	int error = bytes < 0 ? errno : bytes < (ssize_t)EPF_PAGE_BYTES ? ENOSPC : 0;
-	window_let_go_signal(&before, error);
+	limit_signal_let_go(&before, error);
 	return error;
 }
 

@@ -59,11 +59,6 @@ void window_drop(struct window *window);
  * have to wait for the disk. */
 size_t window_populate(const struct window *window, size_t at);
 
-/* Around what may write beyond the process's file-size limit: its SIGXFSZ, which kills by default, stays away from the
- * process.  `error`: 0 or errno of the write. */
-void window_hold_signal(sigset_t *before);
-void window_let_go_signal(const sigset_t *before, int error);
-
 /* In a forked child: forgets the parent's windows in the pool, which it shares copy-on-write. */
 void window_fork_child(void);
 

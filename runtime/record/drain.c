@@ -421,8 +421,9 @@ static void finish_run(struct session *session)
 	uint8_t *payload = (uint8_t *)(scratch_block(session) + 1);
 	drain_own_losses(session);
 	if (LOAD_ACQUIRE(&session->profilers_count)) {
-		memcpy(payload, session->window.producers, EPF_PRODUCERS_BYTES);
-		session->accounts_due |= append_plain(session, EPF_BLOCK_PRODUCERS, EPF_PRODUCERS_BYTES) != 0;
+		size_t bytes = session->profilers_count * sizeof(struct epf_producer);
+		memcpy(payload, session->window.producers, bytes);
+		session->accounts_due |= append_plain(session, EPF_BLOCK_PRODUCERS, bytes) != 0;
 	}
 	struct epf_run run = { .run = live->run, .first_id = live->run_first_id, .start = live->run_start };
 	clock_pair_read(&run.end);

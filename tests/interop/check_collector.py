@@ -189,7 +189,8 @@ class Limits(unittest.TestCase):
         recorded = Recorded("many")
         wanted = 1 + 500 * (2 + 2100)
         with open(recorded.profiles[0], encoding="utf-8") as file:
-            self.assertEqual(sum(line.startswith("{") for line in file), ORT_EVENTS_MAX)
+            # The newest one counts to the million in another way.
+            self.assertIn(sum(line.startswith("{") for line in file), (ORT_EVENTS_MAX, ORT_EVENTS_MAX + 1))
         os.remove(recorded.profiles[0])
         info = epprof("info", recorded.trace)
         self.assertRegex(info, rf"onnxruntime +{wanted} events, of which its own profile holds {ORT_EVENTS_MAX} at most")
