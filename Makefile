@@ -47,6 +47,7 @@ ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
 ORT_BRIDGE := $(sort $(wildcard bridges/ort*.c))
+TF_BRIDGE := bridges/tf_bridge.c bridges/tf_carried.c
 BENCHES := $(call sources,bench)
 TESTS := $(sort $(wildcard tests/check_*.c))
 TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))
@@ -56,7 +57,7 @@ TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(ca
 LIBEPPROF := $(BUILD)/libepprof.so
 LIBTRACE := $(BUILD)/libepprof-trace.so
 LIBKIT := $(BUILD)/libepprof_ep.a
-BRIDGES := $(if $(ORT_BRIDGE),$(BUILD)/libepprof_ort.so)
+BRIDGES := $(BUILD)/libepprof_ort.so $(BUILD)/libepprof_tf.so
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
 SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
@@ -161,10 +162,15 @@ $(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
 	$(Q)$(CC) $(LIBRARY) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) -L$(BUILD) -lepprof $(BASE_LIBS) $(TRACE_LIBS)
 	$(Q)ln -sf $(@F).$(SOVERSION) $@
 
-# A framework opens it by its path; libepprof lies beside it.
+# A framework opens a bridge by its path; libepprof lies beside it.
 $(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof
+
+$(BUILD)/libepprof_tf.so: $(call objects,$(TF_BRIDGE)) $(LIBTRACE) $(LIBEPPROF)
+	$(call say,LD)
+	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
+		-lepprof-trace -lepprof
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
 # torch's libraries already.

@@ -13,6 +13,7 @@
 
 struct found {
 	char plane[64], line[64], name[64];
+	int64_t line_unix_ns;
 	int64_t offset_ps, duration_ps;
 	uint64_t correlation;
 	char details[128];
@@ -99,9 +100,12 @@ static void read_stat(struct found *event, struct protobuf_reader stat)
 static void read_line(struct protobuf_reader line, const char *plane)
 {
 	char name[64] = "";
+	int64_t unix_ns = -1;
 
 	EACH(&line, field)
 	{
+		if (field.number == XLINE_TIMESTAMP_NS)
+			unix_ns = (int64_t)field.value;
 		if (field.number == XLINE_NAME)
 			copy(name, sizeof name, &field);
 		if (field.number != XLINE_EVENTS)
@@ -110,7 +114,7 @@ static void read_line(struct protobuf_reader line, const char *plane)
 		if (!(events_count & (events_count - 1)))
 			events = realloc(events, (events_count ? events_count * 2 : 1) * sizeof *events);
 		struct found *event = &events[events_count++];
-		*event = (struct found){ 0 };
+		*event = (struct found){ .line_unix_ns = unix_ns };
 		snprintf(event->plane, sizeof event->plane, "%s", plane);
 		snprintf(event->line, sizeof event->line, "%s", name);
 		EACH(&inner, part)
@@ -274,6 +278,40 @@ START_TEST(times_beyond_picoseconds_are_told)
 }
 END_TEST
 
+START_TEST(unix_times_are_cut_at_their_base)
+{
+	epp_timeline_options window = { .struct_size = sizeof window, .from_ns = 1000, .to_ns = INT64_MAX };
+	epp_export_options options = { .struct_size = sizeof options, .timeline = &window, .unix_times = 1 };
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+
+	builder_complete(builder, stream, BUILDER_START + 900, 50, EPP_KERNEL, builder_name(builder, "gone"), 0, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 960, 90, EPP_KERNEL, builder_name(builder, "cut"), 0, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 1070, 7, EPP_KERNEL, builder_name(builder, "in"), 0, NULL, 0);
+	write_and_read(&options);
+	ck_assert_uint_eq(events_count, 2);
+	ck_assert_int_eq(find("cut")->offset_ps, 0);
+	ck_assert_int_eq(find("cut")->duration_ps, 50000);
+	ck_assert_int_eq(find("in")->offset_ps, 70000);
+	ck_assert_int_eq(find("in")->duration_ps, 7000);
+	for (size_t i = 0; i < events_count; i++)
+		ck_assert_int_eq(events[i].line_unix_ns, epp_trace_get_info(trace)->epoch_unix_ns + 1000);
+	ck_assert_str_eq(text.receipts, "1 times moved: before the trace's time 0, or beyond 106 days\n");
+}
+END_TEST
+
+START_TEST(a_device_that_has_a_plane_s_name_keeps_it)
+{
+	uint32_t one = builder_device(builder, "s", "/device:CUSTOM:A:0", 0, 1, EPF_TRACK_CLOCK_HOST);
+	uint32_t other = builder_device(builder, "s", "/device:XPU:0", 0, 1, EPF_TRACK_CLOCK_HOST);
+
+	builder_complete(builder, one, BUILDER_START, 3, EPP_KERNEL, builder_name(builder, "a"), 0, NULL, 0);
+	builder_complete(builder, other, BUILDER_START, 3, EPP_KERNEL, builder_name(builder, "b"), 0, NULL, 0);
+	write_and_read(NULL);
+	ck_assert_str_eq(find("a")->plane, "/device:CUSTOM:A:0");
+	ck_assert_str_eq(find("b")->plane, "/device:CUSTOM:/device:XPU:0"); /* which viewers would leave out */
+}
+END_TEST
+
 static Suite *xplane_suite(void)
 {
 	Suite *suite = suite_create("xplane");
@@ -286,6 +324,8 @@ static Suite *xplane_suite(void)
 	tcase_add_test(tests, what_goes_through_the_file_keeps_its_order);
 	tcase_add_test(tests, a_full_disk_is_an_error);
 	tcase_add_test(tests, times_beyond_picoseconds_are_told);
+	tcase_add_test(tests, unix_times_are_cut_at_their_base);
+	tcase_add_test(tests, a_device_that_has_a_plane_s_name_keeps_it);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

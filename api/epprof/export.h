@@ -34,6 +34,9 @@ typedef struct epp_export_options {
 	const char *name; /* patterns as the shell's, of the event's name, of its track's, of its process: the number, */
 	const char *track; /* the program or the device; NULL: all */
 	const char *process;
+	uint32_t unix_times; /* xspace: 1: lines carry UNIX time, as those that TensorFlow collects; their base is
+	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */
+	uint32_t reserved;
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */

@@ -1,6 +1,7 @@
 /* XSpace, for XProf and TensorBoard: a plane for the host, one for each device, a line for each thread and stream.
  *
- * Times are relative: an absolute one overflows the readers' picoseconds.  A host event and the device events that it caused
+ * Times are relative: an absolute one overflows the readers' picoseconds; only TensorFlow, while it collects, takes its
+ * session's start off, and wants them absolute.  A host event and the device events that it caused
  * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Events wait by line
  * until the end (xplane_line.c). */
 #include <search.h>
@@ -174,6 +175,19 @@ static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
 }
 
+/* What began before the lines' base is cut there; without one they begin at the trace's time 0. */
+static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
+{
+	int64_t offset_ns, duration_ns = event->duration_ns;
+
+	if (__builtin_sub_overflow(event->start_ns, xplanes->base_ns, &offset_ns))
+		offset_ns = event->start_ns < 0 ? -INT64_MAX : INT64_MAX;
+	if (xplanes->base_ns && offset_ns < 0)
+		duration_ns = duration_ns > -offset_ns ? duration_ns + offset_ns : 0;
+	at = protobuf_i64(at, XEVENT_OFFSET_PS, picoseconds(xplanes, offset_ns));
+	return protobuf_i64(at, XEVENT_DURATION_PS, picoseconds(xplanes, duration_ns));
+}
+
 static epp_status *put_event(struct export_run *run, const epp_event *event, char **end)
 {
 	struct xplanes *xplanes = run->state;
@@ -183,8 +197,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE, has_details = false;
 	char *begun = protobuf_begin(xplanes->message.bytes, XLINE_EVENTS);
 	char *at = protobuf_u64(begun, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
-	at = protobuf_i64(at, XEVENT_OFFSET_PS, picoseconds(xplanes, event->start_ns));
-	at = protobuf_i64(at, XEVENT_DURATION_PS, picoseconds(xplanes, event->duration_ns));
+	at = put_times(xplanes, at, event);
 	at = put_known(at, event);
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		uint32_t key = 0;
@@ -240,7 +253,13 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 
 static epp_status *xplane_begin(struct export_run *run)
 {
-	((struct xplanes *)run->state)->rows.number_devices = true;
+	struct xplanes *xplanes = run->state;
+
+	xplanes->rows.number_devices = true;
+	if (run->options->unix_times) {
+		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
+		xplanes->base_unix_ns = (int64_t)((uint64_t)run->info->epoch_unix_ns + (uint64_t)xplanes->base_ns);
+	}
 	return NULL;
 }
 

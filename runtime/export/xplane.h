@@ -88,6 +88,7 @@ struct xplanes {
 		const char *text; /* the trace's own copy */
 		uint32_t number;
 	} recent[XPLANE_CACHE_COUNT];
+	int64_t base_ns, base_unix_ns; /* of all lines */
 	uint64_t counters, flows, asyncs, outside;
 };
 

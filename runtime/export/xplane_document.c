@@ -160,7 +160,7 @@ static void put_line_head(const struct xplanes *xplanes, struct part *part, size
 	char *at = protobuf_u64(part_room(part, 64), XLINE_ID, line_id(xplanes, index));
 
 	rows_lane_text(row->lane, lane);
-	sink_commit(&part->sink, protobuf_u64(at, XLINE_TIMESTAMP_NS, 0));
+	sink_commit(&part->sink, protobuf_i64(at, XLINE_TIMESTAMP_NS, xplanes->base_unix_ns));
 	if (asprintf(&name, "%s%s", row->track->name, lane) < 0) {
 		part->sink.failed = true;
 		return;
@@ -205,15 +205,18 @@ static epp_status *send_plane(struct export_run *run, size_t process, struct par
 	return NULL;
 }
 
-/* "/host:CPU", "/device:CUSTOM:Accelerator 0", "/device:GPU:0". */
+#define CUSTOM "/device:CUSTOM:"
+
+/* "/host:CPU", "/device:CUSTOM:Accelerator 0", "/device:GPU:0"; a device out of an XSpace may be called so already. */
 static char *plane_name(const struct export_run *run, const struct rows_process *process, unsigned number)
 {
 	char *name;
 
 	if (!process->group)
 		return strdup("/host:CPU");
+	const char *prefix = strncmp(process->name, CUSTOM, strlen(CUSTOM)) == 0 ? "" : CUSTOM;
 	if (run->options->gpu_planes ? asprintf(&name, "/device:GPU:%u", number) < 0
-	                             : asprintf(&name, "/device:CUSTOM:%s", process->name) < 0)
+	                             : asprintf(&name, "%s%s", prefix, process->name) < 0)
 		return NULL;
 	return name;
 }

@@ -58,7 +58,8 @@ def _onnxruntime(version):
 ONNXRUNTIME = Framework("ONNX Runtime", "EPPROF_ORT_VERSIONS", ("1.26.0", "1.30.0", "newest"), _onnxruntime)
 TENSORFLOW = Framework("TensorFlow", "EPPROF_TENSORFLOW_VERSIONS", ("2.21.0",), lambda v: [f"tensorflow-cpu=={v}"])
 TORCH = Framework("PyTorch", "EPPROF_TORCH_VERSIONS", ("2.15.0",), environment.torch)
-FRAMEWORKS = {"check_kineto.py": TORCH, "check_tf_plugin.py": TENSORFLOW}  # of tests with another than ONNX Runtime
+FRAMEWORKS = {"check_kineto.py": TORCH, "check_tf_bridge.py": TENSORFLOW,
+              "check_tf_plugin.py": TENSORFLOW}  # of tests with another than ONNX Runtime
 
 
 def _closing(checks, failures, errors):

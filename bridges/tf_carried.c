@@ -1,0 +1,269 @@
+/* A run has a session of its own, in memory, or a share of the one that EPPROF_OUTPUT names.  That one may record already
+ * and go on afterwards, so the profilers join it and are driven from here, and the profile is a window of its time; the
+ * same does for a session of our own.  TensorFlow shows no events, so a plugin that records only what belongs to an event of the
+ * host's, as those for ONNX Runtime may, has nothing to tell here.
+ *
+ * Lines begin at the UNIX time of the run's start: TensorFlow takes its session's start off, which lies before.
+ */
+#include "tf_carried.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "epprof/epprof.h"
+#include "epprof/export.h"
+#include "epprof/plugin.h"
+
+#define PLUGINS_MAX 32u /* a session has no more profilers */
+#define WAIT_NS 20000000000u
+
+#define EPP_TRY(expression) \
+	do { \
+		epp_status *status_ = (expression); \
+		if (status_) \
+			return status_; \
+	} while (0)
+
+struct tf_run {
+	epp_session *session;
+	bool is_shared;
+	int64_t start_unix_ns;
+	size_t count;
+	struct {
+		const char *label;
+		OrtEpProfilerImpl *profiler;
+		epp_member *member;
+	} all[PLUGINS_MAX];
+};
+
+/* In the life of the process; never unloaded, since TensorFlow never says that it is over. */
+static struct {
+	bool is_loaded;
+	size_t count;
+	epp_plugin *all[PLUGINS_MAX];
+} plugins;
+
+void tf_problems_add(struct tf_problems *problems, epp_status *status)
+{
+	size_t room = sizeof(problems->text) - problems->used;
+	if (!status)
+		return;
+	int bytes = snprintf(problems->text + problems->used, room, "%s%s", problems->used ? "; " : "",
+	                     epp_status_message(status));
+	if (bytes > 0)
+		problems->used += (size_t)bytes < room ? (size_t)bytes : room - 1;
+	epp_status_release(status);
+}
+
+/* ---- plugins ---- */
+
+/* It would carry itself. */
+static bool is_this_library(const epp_plugin *plugin)
+{
+	Dl_info own, other;
+	void *entry = epp_plugin_symbol(plugin, "TF_InitProfiler");
+	return entry && dladdr(entry, &other) && dladdr(&plugins, &own) && own.dli_fbase == other.dli_fbase;
+}
+
+static epp_status *load(const char *path)
+{
+	epp_plugin *plugin;
+	if (plugins.count == PLUGINS_MAX)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: more than %u plugins", path, PLUGINS_MAX);
+	EPP_TRY(epp_plugin_load(path, &plugin));
+	if (is_this_library(plugin)) {
+		epp_status_release(epp_plugin_unload(plugin));
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: is this library itself", path);
+	}
+	plugins.all[plugins.count++] = plugin;
+	return NULL;
+}
+
+static void load_all(struct tf_problems *problems)
+{
+	const char *list = secure_getenv("EPPROF_PROFILERS");
+	plugins.is_loaded = true;
+	for (size_t bytes; list && *list; list += bytes) {
+		list += strspn(list, ":");
+		bytes = strcspn(list, ":");
+		char *path = strndup(list, bytes);
+		if (bytes)
+			tf_problems_add(problems, epp_status_prefix(path ? load(path) : epp_status_no_memory(),
+			                                            "EPPROF_PROFILERS"));
+		free(path);
+	}
+	if (!plugins.count)
+		tf_problems_add(problems, epp_status_create(EPP_NOT_FOUND, "EPPROF_PROFILERS names no plugin to carry, "
+		                                                           "nothing is profiled"));
+}
+
+/* ---- a run ---- */
+
+static int64_t unix_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Takes a status of a profiler's. */
+static void note_failure(struct tf_problems *problems, epp_member *member, const char *label, const char *step,
+                         OrtStatus *status)
+{
+	const OrtApi *ort = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION_MIN);
+	if (!status)
+		return;
+	epp_member_count_error(member);
+	tf_problems_add(problems, epp_status_create(EPP_PLUGIN, "%s: %s: %s", label, step, ort->GetErrorMessage(status)));
+	ort->ReleaseStatus(status);
+}
+
+static epp_status *open_session(struct tf_run *run, struct tf_problems *problems)
+{
+	tf_problems_add(problems, epp_session_share_output(&run->session));
+	run->is_shared = run->session != NULL;
+	if (run->session)
+		return NULL;
+	epp_session_options options = { .struct_size = sizeof(options), .label = "TensorFlow" };
+	EPP_TRY(epp_session_create(&options, &run->session));
+	return epp_session_start(run->session);
+}
+
+static epp_status *start_profiler(struct tf_run *run, epp_plugin *plugin, struct tf_problems *problems)
+{
+	OrtEpProfilerImpl *profiler;
+	epp_member *member;
+	const char *label = epp_plugin_name(plugin);
+	EPP_TRY(epp_plugin_profiler_create(plugin, &profiler));
+	epp_status *status = epp_session_join(run->session, profiler, label, &member);
+	if (status) {
+		epp_plugin_profiler_release(profiler);
+		return epp_status_prefix(status, "%s", label);
+	}
+	run->all[run->count].label = label;
+	run->all[run->count].profiler = profiler;
+	run->all[run->count++].member = member;
+	/* One that fails here stays to its end, as in ONNX Runtime. */
+	note_failure(problems, member, label, "StartProfiling", epp_member_start(member, 0));
+	return NULL;
+}
+
+struct tf_run *tf_run_start(struct tf_problems *problems)
+{
+	if (!plugins.is_loaded)
+		load_all(problems);
+	if (!plugins.count)
+		return NULL;
+	struct tf_run *run = calloc(1, sizeof(*run));
+	if (!run) {
+		tf_problems_add(problems, epp_status_no_memory());
+		return NULL;
+	}
+	run->start_unix_ns = unix_ns();
+	epp_status *status = open_session(run, problems);
+	if (status) {
+		tf_problems_add(problems, status);
+		tf_run_release(run);
+		return NULL;
+	}
+	for (size_t i = 0; i < plugins.count; i++)
+		tf_problems_add(problems, start_profiler(run, plugins.all[i], problems));
+	return run;
+}
+
+void tf_run_end(struct tf_run *run, struct tf_problems *problems)
+{
+	for (size_t i = 0; run && i < run->count; i++) {
+		OrtEpProfilerImpl *profiler = run->all[i].profiler;
+		epp_member *member = run->all[i].member;
+		note_failure(problems, member, run->all[i].label, "EndProfiling",
+		             profiler->EndProfiling(profiler, epp_member_container(member)));
+		epp_member_leave(member);
+		epp_plugin_profiler_release(profiler);
+	}
+	if (!run || run->is_shared)
+		return;
+	tf_problems_add(problems, epp_session_end(run->session));
+	tf_problems_add(problems, epp_session_wait(run->session, WAIT_NS));
+}
+
+void tf_run_release(struct tf_run *run)
+{
+	if (run)
+		epp_session_release(run->session);
+	free(run);
+}
+
+/* ---- its profile ---- */
+
+struct growing {
+	struct tf_profile *profile;
+	size_t room;
+};
+
+/* TensorFlow has an int for the size. */
+static size_t grow(const void *bytes, size_t count, void *user)
+{
+	struct growing *to = user;
+	size_t needed = to->profile->count + count;
+	if (needed > INT32_MAX) {
+		errno = EFBIG;
+		return 0;
+	}
+	if (needed > to->room) {
+		size_t room = needed > 2 * to->room ? needed : 2 * to->room;
+		uint8_t *larger = realloc(to->profile->bytes, room);
+		if (!larger)
+			return 0;
+		to->profile->bytes = larger;
+		to->room = room;
+	}
+	memcpy(to->profile->bytes + to->profile->count, bytes, count);
+	to->profile->count = needed;
+	return count;
+}
+
+static epp_status *has_events(epp_trace *trace, const epp_timeline_options *window, bool *has)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+	EPP_TRY(epp_timeline_create(trace, window, &timeline));
+	*has = epp_timeline_next(timeline, &event);
+	epp_status *status = epp_timeline_status(timeline);
+	epp_timeline_release(timeline);
+	return status;
+}
+
+static epp_status *write_profile(epp_trace *trace, int64_t start_unix_ns, struct growing *to)
+{
+	const epp_timeline_options window = {
+		.struct_size = sizeof(window),
+		.from_ns = start_unix_ns - epp_trace_get_info(trace)->epoch_unix_ns,
+		.to_ns = INT64_MAX,
+	};
+	const epp_export_options options = { .struct_size = sizeof(options), .timeline = &window, .unix_times = 1 };
+	bool has = false;
+	EPP_TRY(has_events(trace, &window, &has));
+	return has ? epp_export(trace, "xspace", &options, grow, to, NULL, NULL) : NULL;
+}
+
+void tf_run_profile(struct tf_run *run, struct tf_profile *profile, struct tf_problems *problems)
+{
+	struct growing to = { .profile = profile };
+	epp_trace *trace;
+	*profile = (struct tf_profile){ 0 };
+	epp_status *status = epp_trace_open_session(run->session, &trace);
+	if (!status) {
+		status = write_profile(trace, run->start_unix_ns, &to);
+		epp_trace_close(trace);
+	}
+	if (!status)
+		return;
+	tf_problems_add(problems, epp_status_prefix(status, "the profile"));
+	free(profile->bytes);
+	*profile = (struct tf_profile){ 0 };
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""libepprof_tf.so in TensorFlow itself: loaded as a pluggable device library it carries plugins of every kind into TensorFlow's
+profiler; read back with TensorFlow's own XSpace."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import interop
+
+interop.in_each_environment(interop.TENSORFLOW)
+
+COUNT = 300
+
+# A process of its own for each way in: TensorFlow registers a library once and never forgets it.
+PROFILE = """
+import ctypes, os, sys
+library, logs, way, sessions, count = sys.argv[1:]
+if way == "environment":
+    os.environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] = library
+import tensorflow as tf
+if way != "environment":
+    from tensorflow.python.framework.load_library import load_pluggable_device_library
+    load_pluggable_device_library(library)
+    if way == "twice":
+        load_pluggable_device_library(library)
+plugins = [ctypes.CDLL(path) for path in os.environ.get("SAMPLES", "").split(":") if path]
+for run in range(int(sessions)):
+    tf.profiler.experimental.start(os.path.join(logs, str(run)))
+    for plugin in plugins:
+        assert plugin.epp_sample_work(int(count)) == 0
+    tf.linalg.matmul(tf.ones((8, 8)), tf.ones((8, 8)))
+    tf.profiler.experimental.stop(save=run != 1)  # what is thrown away must not come back
+    for plugin in plugins:
+        assert plugin.epp_sample_work(7) == 0
+"""
+
+
+def run(way, sessions, plugins, samples=None, count=COUNT, **environment):
+    """Returns what TensorFlow wrote for each session, and what it logged."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+    with tempfile.TemporaryDirectory() as logs:
+        given = {**os.environ, "EPPROF_PROFILERS": ":".join(plugins), "SAMPLES": ":".join(samples or plugins), **environment}
+        done = subprocess.run(
+            [sys.executable, "-c", PROFILE, interop.library("libepprof_tf"), logs, way, str(sessions), str(count)],
+            capture_output=True, text=True, errors="replace", check=False, env=given)
+        if done.returncode != 0:
+            raise AssertionError(f"exit status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        spaces = []
+        for index in range(sessions):
+            space = xplane_pb2.XSpace()
+            for file in Path(logs, str(index)).glob("**/*.xplane.pb"):
+                space.ParseFromString(file.read_bytes())
+            spaces.append(space)
+        return spaces, done.stderr
+
+
+def sample(kind):
+    return interop.library(f"libsample_{kind}_ep")
+
+
+def events_of(space, name):
+    """The events of this name on planes of devices."""
+    found = []
+    for plane in space.planes:
+        numbers = {key for key, value in plane.event_metadata.items() if value.name == name}
+        if plane.name.startswith("/device:"):
+            found += [(plane, line, event) for line in plane.lines for event in line.events if event.metadata_id in numbers]
+    return found
+
+
+class Bridge(unittest.TestCase):
+    def look_at(self, space, count=COUNT):
+        events = events_of(space, "relu")
+        self.assertEqual(len(events), count)
+        for plane, _, _ in events:
+            self.assertRegex(plane.name, "^/device:CUSTOM:(sample_pu1_ep device 0|ACCELERATOR:0)$")
+        # Beside TensorFlow's own.
+        hosts = [plane for plane in space.planes if plane.name == "/host:CPU"]
+        self.assertEqual(len(hosts), 1)
+        self.assertTrue(any("MatMul" in value.name for value in hosts[0].event_metadata.values()))
+        for _, line, event in events:
+            # TensorFlow has taken the session's start off: what lay before it would be left as it was.
+            self.assertLess(line.timestamp_ns, 60 * 10**9)
+            self.assertGreaterEqual(line.timestamp_ns, 0)
+            self.assertGreater(event.duration_ps, 0)
+        starts = {line.timestamp_ns * 1000 + event.offset_ps for _, line, event in events}
+        self.assertGreater(len(starts), count // 2)
+
+    def profile(self, kind, way="call"):
+        spaces, log = run(way, 4, [sample(kind)])
+        self.assertNotIn("EPPROF_PROFILERS", log)
+        for index in 0, 2, 3:
+            self.look_at(spaces[index])
+        self.assertEqual(len(spaces[1].planes), 0)
+
+    def test_pu1(self):
+        self.profile("pu1")
+
+    def test_pjrt(self):
+        self.profile("pjrt")
+
+    def test_tf(self):
+        self.profile("tf")
+
+    def test_loaded_by_the_environment(self):
+        self.profile("pu1", "environment")
+
+    def test_registered_twice_counts_once(self):
+        self.profile("pu1", "twice")
+
+    def test_all_together(self):
+        # One for ONNX Runtime records the work of events that it is shown; here there are none.
+        spaces, _ = run("call", 3, [sample(kind) for kind in ("ort", "pu1", "pjrt", "tf")],
+                        [sample(kind) for kind in ("pu1", "pjrt", "tf")])
+        for index in 0, 2:
+            self.look_at(spaces[index], 3 * COUNT)
+
+    def test_one_that_cannot_be_loaded_costs_only_itself(self):
+        spaces, log = run("call", 1, ["/nowhere/libnone.so", interop.library("libepprof_tf"), sample("pu1")],
+                          [sample("pu1")])
+        self.look_at(spaces[0])
+        self.assertIn("/nowhere/libnone.so", log)
+        self.assertIn("is this library itself", log)
+
+    def test_without_plugins_it_says_so_once(self):
+        spaces, log = run("call", 3, [])
+        self.assertEqual(log.count("EPPROF_PROFILERS names no plugin"), 1)
+        self.assertEqual([plane.name for plane in spaces[2].planes if plane.name.startswith("/device:")], [])
+
+    def test_with_an_output_it_is_in_both(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = os.path.join(folder, "run.epp")
+            spaces, _ = run("call", 4, [sample("pu1"), sample("tf")], EPPROF_OUTPUT=output)
+            for index in 0, 2, 3:
+                self.look_at(spaces[index], 2 * COUNT)
+            told = subprocess.run([str(interop.BUILD / "epprof"), "summary", "--by", "kernel", output], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(told.returncode, 0, told.stderr)
+            self.assertIn(f"{4 * 2 * COUNT:,}".replace(",", ""), told.stdout.replace(",", ""))
+
+
+interop.main()
