@@ -147,7 +147,7 @@ static bool needs_care(uint64_t eight)
 
 char *json_escape(char *at, const char *text, size_t bytes)
 {
-	const char *end = text + bytes;
+	const char *start = text, *end = text + bytes;
 
 	while (text < end) {
 		uint64_t eight;
@@ -155,6 +155,12 @@ char *json_escape(char *at, const char *text, size_t bytes)
 			memcpy(at, &eight, 8);
 			at += 8;
 			text += 8;
+		}
+		/* The last eight bytes overlap what went before: what needs no care stands behind one another. */
+		if (end - text < 8 && end - start >= 8 && (memcpy(&eight, end - 8, 8), !needs_care(eight))) {
+			at += end - text;
+			memcpy(at - 8, &eight, 8);
+			return at;
 		}
 		/* The rest, or up to the next eight bytes after what needs care. */
 		for (unsigned i = 0; i < 8 && text < end; i++) {
