@@ -172,6 +172,27 @@ START_TEST(valid_text_stays_and_invalid_is_replaced)
 }
 END_TEST
 
+/* Text is copied by eights, the last of which may overlap others. */
+START_TEST(what_needs_care_may_stand_anywhere)
+{
+	static const char clean[] = "abcdefghijklmnopqrstuvwxyz";
+	char text[sizeof clean], expected[sizeof clean + 2];
+
+	for (size_t bytes = 1; bytes < sizeof clean; bytes++) {
+		escapes_to(clean + sizeof clean - 1 - bytes, bytes, clean + sizeof clean - 1 - bytes);
+		for (size_t at = 0; at < bytes; at++) {
+			memcpy(text, clean, sizeof text);
+			text[at] = '"';
+			text[bytes] = '\0';
+			escapes_to(text, bytes, text);
+			text[at] = (char)0x80;
+			snprintf(expected, sizeof expected, "%.*s%s%s", (int)at, text, UTF8_REPLACEMENT, text + at + 1);
+			escapes_to(text, bytes, expected);
+		}
+	}
+}
+END_TEST
+
 START_TEST(a_zero_byte_is_escaped)
 {
 	struct json *json = escape("a\0b", 3);
@@ -299,6 +320,7 @@ static Suite *json_suite(void)
 	tcase_add_test(tests, doubles_read_back_the_same);
 	tcase_add_test(tests, doubles_have_a_point_in_every_locale);
 	tcase_add_test(tests, valid_text_stays_and_invalid_is_replaced);
+	tcase_add_test(tests, what_needs_care_may_stand_anywhere);
 	tcase_add_test(tests, a_zero_byte_is_escaped);
 	tcase_add_test(tests, random_bytes_give_valid_text);
 	tcase_add_test(tests, a_cut_splits_no_sequence);

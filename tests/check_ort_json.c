@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "export/pending.h"
+#include "export/sink.h"
 #include "tests/check.h"
 #include "tests/export_text.h"
 #include "tests/strict_json.h"
@@ -146,6 +147,31 @@ START_TEST(what_is_no_json_is_a_string)
 }
 END_TEST
 
+/* What a record's texts may hold fits, whatever is escaped; long keys do not. */
+START_TEST(a_record_longer_than_the_buffer_waits_whole)
+{
+	enum { ARGS = 200 };
+	uint32_t thread = builder_thread(builder, "main", 2), name = builder_name(builder, "n");
+	static char key[2001];
+	epp_arg args[ARGS] = { 0 };
+
+	ck_assert_uint_gt(ARGS * sizeof key, SINK_BUFFER_BYTES);
+	memset(key, 'k', sizeof key - 1);
+	for (int i = 0; i < ARGS; i++)
+		args[i] = (epp_arg){ .key = builder_name(builder, key), .type = EPP_ARG_I64, .value.i64 = i };
+	for (int i = 0; i < 5; i++)
+		builder_event(builder, thread, BUILDER_START + 1000 * (uint64_t)i, 900, EPP_NODE, name, args,
+		              i % 2 ? ARGS : 1);
+	write_and_parse();
+	ck_assert_uint_eq(records->count, 6);
+	for (size_t i = 0; i < 5; i++) {
+		const struct json *own = json_get(&records->items[i], "args");
+		ck_assert_uint_eq(own->count, i % 2 ? ARGS : 1);
+		ck_assert_str_eq(own->items[own->count - 1].text, i % 2 ? "199" : "0");
+	}
+}
+END_TEST
+
 START_TEST(times_before_zero_are_rounded_down)
 {
 	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
@@ -252,6 +278,7 @@ static Suite *ort_json_suite(void)
 	tcase_add_test(tests, host_events_come_by_their_end_then_the_provider_s);
 	tcase_add_test(tests, a_provider_s_own_args_are_kept);
 	tcase_add_test(tests, what_is_no_json_is_a_string);
+	tcase_add_test(tests, a_record_longer_than_the_buffer_waits_whole);
 	tcase_add_test(tests, times_before_zero_are_rounded_down);
 	tcase_add_test(tests, what_the_format_lacks_is_told);
 	tcase_add_test(tests, times_of_a_profile_come_back);

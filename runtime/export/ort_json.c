@@ -3,9 +3,11 @@
  * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
  * no event can end before it: what waits is what is open.  Events of execution providers follow, in a second pass over the
  * timeline.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to the
- * digit, and all others their place on the same clock.  An arg that is a JSON array or object stands as it is, every other is a string, numbers too.  The last record,
- * of no duration, is the ledger.  Instants, counters and arrows have no place in this format and are counted. */
+ * digit, and all others their place on the same clock.  An arg that is a JSON array or object stands as it is, every other
+ * is a string, numbers too.  The last record, of no duration, is the ledger.  Instants, counters and arrows have no place in
+ * this format and are counted. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -20,7 +22,7 @@
 struct ort {
 	struct rows rows;
 	struct pending pending;
-	struct sink_memory memory; /* one record, before it waits */
+	struct sink_memory memory; /* one long record, before it waits */
 	struct sink record;
 	struct members members;
 	int64_t last_end_ns;
@@ -35,6 +37,9 @@ struct own_times {
 	int64_t profile_us; /* when that profile began, since the epoch */
 };
 #define OWN_TIMES 3u
+
+/* Room for a record up to its name: a row's text, two numbers, words. */
+#define HEAD_BYTES 256u
 
 static bool of_provider(const epp_event *event)
 {
@@ -92,7 +97,11 @@ static void begin_arg(struct members *members, const char *key, size_t bytes)
 static void arg_i64(struct members *members, const char *key, int64_t value)
 {
 	begin_arg(members, key, strlen(key));
-	sink_format(members->sink, "\"%" PRId64 "\"", value);
+	char *at = sink_reserve(members->sink, 2 + JSON_NUMBER_BYTES);
+	*at++ = '"';
+	at = json_i64(at, value);
+	*at++ = '"';
+	sink_commit(members->sink, at);
 }
 
 static void arg_text(struct members *members, const char *key, const char *text)
@@ -163,6 +172,28 @@ static void write_args(struct export_run *run, struct sink *sink, const epp_even
 
 /* ---- records ---- */
 
+static inline char *put_text(char *at, const char *text)
+{
+	return mempcpy(at, text, strlen(text));
+}
+
+/* Up to the name.  The numbers of a row are the same each time, so their text is kept with it. */
+static void write_head(struct sink *sink, const epp_event *event, struct row *row, int64_t duration_us, int64_t start_us)
+{
+	if (!row->text_bytes)
+		row->text_bytes = (uint8_t)snprintf(row->text, sizeof row->text,
+		                                    "\",\"pid\" :%u,\"tid\" :%u,\"dur\" :", row->pid, row->tid);
+	char *at = sink_reserve(sink, HEAD_BYTES);
+	at = put_text(at, "{\"cat\" : \"");
+	at = put_text(at, export_category(event->category));
+	memcpy(at, row->text, sizeof row->text);
+	at = json_i64(at + row->text_bytes, duration_us);
+	at = put_text(at, ",\"ts\" :");
+	at = json_i64(at, start_us);
+	at = put_text(at, ",\"ph\" : \"X\",\"name\" :\"");
+	sink_commit(sink, at);
+}
+
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event)
 {
 	struct ort *ort = run->state;
@@ -177,12 +208,9 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	}
 	ort->rounded += !own && (event->start_ns % 1000 || event->duration_ns % 1000);
 	EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
-	sink_format(sink, "{\"cat\" : \"%s\",\"pid\" :%u,\"tid\" :%u,\"dur\" :%" PRId64 ",\"ts\" :%" PRId64,
-	            export_category(event->category), row->pid, row->tid,
-	            own ? times.duration_us : microseconds(event->duration_ns),
-	            own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
-	                : timestamp_us(run, event->start_ns));
-	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
+	write_head(sink, event, row, own ? times.duration_us : microseconds(event->duration_ns),
+	           own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
+	               : timestamp_us(run, event->start_ns));
 	sink_json_text(sink, event->name, event->name_bytes);
 	sink_text(sink, "\",\"args\" : {");
 	write_args(run, sink, event, own);
@@ -211,15 +239,26 @@ static void write_ended(struct export_run *run, int64_t before_ns)
 	}
 }
 
+/* A record that fits into its sink's buffer, as nearly all do, is taken from there. */
 static epp_status *host_event(struct export_run *run, const epp_event *event)
 {
 	struct ort *ort = run->state;
+	struct sink *record = &ort->record;
+	uint64_t pushes_count = record->pushes_count;
+	int64_t end_ns = event->start_ns + event->duration_ns;
 
 	write_ended(run, event->start_ns);
+	EPP_TRY(write_record(run, record, event));
+	if (record->pushes_count == pushes_count) {
+		size_t bytes = (size_t)(record->at - record->buffer);
+		sink_commit(record, record->buffer);
+		return pending_push(&ort->pending, end_ns, record->buffer, bytes);
+	}
+	epp_status *status = sink_flush(record);
+	if (!status)
+		status = pending_push(&ort->pending, end_ns, ort->memory.bytes, ort->memory.count);
 	ort->memory.count = 0;
-	EPP_TRY(write_record(run, &ort->record, event));
-	EPP_TRY(sink_flush(&ort->record));
-	return pending_push(&ort->pending, event->start_ns + event->duration_ns, ort->memory.bytes, ort->memory.count);
+	return status;
 }
 
 static epp_status *ort_event(struct export_run *run, const epp_event *event)

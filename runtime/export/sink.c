@@ -46,7 +46,7 @@ void sink_push(struct sink *sink)
 	}
 }
 
-void sink_bytes(struct sink *sink, const void *bytes, size_t count)
+void sink_bytes_in_pieces(struct sink *sink, const void *bytes, size_t count)
 {
 	const char *from = bytes;
 

@@ -47,7 +47,17 @@ static inline void sink_commit(struct sink *sink, char *end)
 	sink->at = end;
 }
 
-void sink_bytes(struct sink *sink, const void *bytes, size_t count);
+/* sink_bytes where the buffer's rest may be too small, or nothing is to be written. */
+void sink_bytes_in_pieces(struct sink *sink, const void *bytes, size_t count);
+static inline void sink_bytes(struct sink *sink, const void *bytes, size_t count)
+{
+	if (!count || (size_t)(sink->limit - sink->at) < count) {
+		sink_bytes_in_pieces(sink, bytes, count);
+		return;
+	}
+	memcpy(sink->at, bytes, count);
+	sink->at += count;
+}
 static inline void sink_text(struct sink *sink, const char *text)
 {
 	sink_bytes(sink, text, strlen(text));

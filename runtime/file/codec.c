@@ -4,8 +4,8 @@
  * is overwritten by the next field.  CODEC_BOUND has room for that.  The args of a region are not trusted (a reader
  * encodes what a killed process left): a text never reaches beyond the record's slots.
  * Decoding: while 64 bytes remain no field can run out, so only the varints' own lengths are checked; the end and the
- * duration, which follow the shape in every record, are taken from one 8-byte word.  Behind that and for args every byte
- * is checked.  Both paths accept the same payloads.
+ * duration, which follow the shape in every record, are taken from one 8-byte word.  Behind that every byte is checked,
+ * and what args hold wherever they stand.  Both paths accept the same payloads.
  * Called by record/ (the helper) and by file/reader*.c.
  */
 #include "file/codec.h"
@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "epprof/session.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "varints are put together in little-endian words");
+#include "file/varint.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
@@ -29,59 +28,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "varints are put toget
 /* The most that a record without args takes: shape, three varints of 10 bytes, one of 5, bits.  Rounded up. */
 #define PLAIN_BYTES_MAX 64
 
-static inline uint64_t zigzag(uint64_t difference)
-{
-	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
-}
-
-static inline uint64_t unzigzag(uint64_t value)
-{
-	return value >> 1 ^ (0 - (value & 1));
-}
-
 /* ---- encoding ---- */
-
-__attribute__((noinline, cold)) static uint8_t *put_long(uint8_t *at, uint64_t value)
-{
-	for (; value >= 128; value >>= 7)
-		*at++ = (uint8_t)(value | 128);
-	*at++ = (uint8_t)value;
-	return at;
-}
-
-/* Two 28-bit values in the halves of a word: their 7-bit groups apart, a byte each. */
-static inline uint64_t spread(uint64_t halves)
-{
-	halves = (halves & 0x00003fff00003fff) | (halves & 0x0fffc0000fffc000) << 2;
-	return (halves & 0x007f007f007f007f) | (halves & 0x3f803f803f803f80) << 1;
-}
-
-/* Stores the groups of a value below 2^28, with bit 7 in all but the last; writes 4 bytes. */
-static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
-{
-	unsigned empty_bits = (unsigned)__builtin_clz(groups | 1);
-
-	groups |= 0x808080u >> (empty_bits & 24);
-	memcpy(at, &groups, 4);
-	return at + (4 - (empty_bits >> 3));
-}
-
-/* A value below 2^14. */
-static inline uint8_t *put_short(uint8_t *at, uint32_t value)
-{
-	uint32_t two = value >= 128;
-	uint16_t groups = (uint16_t)((value & 127) | two << 7 | (value << 1 & 0x7f00));
-
-	memcpy(at, &groups, 2);
-	return at + 1 + two;
-}
-
-static inline uint8_t *put(uint8_t *at, uint64_t value)
-{
-	if (unlikely(value >> 28))
-		return put_long(at, value);
-	return put_groups(at, (uint32_t)spread(value));
-}
 
 /* The args behind a record: at first assumed to fit into 127 bytes, moved up if they do not. */
 static uint8_t *put_args(uint8_t *at, const struct epf_arg *args, uint32_t slots)
@@ -250,114 +197,73 @@ void codec_finish(const struct codec_writer *writer, struct epf_block *block)
 
 /* ---- decoding ---- */
 
-/* Every byte checked.  Returns the position behind the varint, or NULL. */
-__attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, const uint8_t *end, uint64_t *value)
+/* One arg; NULL if it does not parse or has no end before `end`. */
+static inline const uint8_t *get_arg(const uint8_t *at, const uint8_t *end, struct codec_arg *arg)
 {
-	uint64_t result = 0;
-
-	for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
-		uint64_t byte = *at++;
-		if (shift == 63 && byte > 1)
-			return NULL;
-		result |= (byte & 127) << shift;
-		if (byte < 128) {
-			*value = result;
-			return at;
-		}
-	}
-	*value = 0;
-	return NULL;
-}
-
-/* The 7-bit groups of each half of a word, put together within the half. */
-static inline uint64_t gather(uint64_t halves)
-{
-	halves = (halves & 0x007f007f007f007f) | (halves & 0x7f007f007f007f00) >> 1;
-	return (halves & 0x00003fff00003fff) | (halves & 0x3fff00003fff0000) >> 2;
-}
-
-/* With 10 readable bytes at `at`. */
-static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
-{
-	uint64_t first = at[0];
-	if (likely(first < 128)) {
-		*value = first;
-		return at + 1;
-	}
-	uint64_t second = at[1];
-	if (likely(second < 128)) {
-		*value = (first & 127) | second << 7;
-		return at + 2;
-	}
-	uint64_t checked; /* so that `value` need not live in memory */
-	at = get_checked(at, at + 10, &checked);
-	*value = checked;
-	return at;
-}
-
-uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t position, struct codec_arg *arg)
-{
-	const uint8_t *at = payload + position, *end = payload + payload_bytes;
 	uint64_t value;
 
-	*arg = (struct codec_arg){ 0 };
-	if (position >= payload_bytes)
-		return 0;
-	at = get_checked(at, end, &value);
+	at = get_bounded(at, end, &value);
 	if (!at || value > UINT32_MAX || at == end)
-		return 0;
+		return NULL;
 	arg->key = (uint32_t)value;
 	arg->type = *at++;
 	switch (arg->type) {
 	case EPP_ARG_I64:
 	case EPP_ARG_U64:
-		at = get_checked(at, end, &value);
+		at = get_bounded(at, end, &value);
 		if (!at)
-			return 0;
+			return NULL;
 		arg->value = arg->type == EPP_ARG_I64 ? unzigzag(value) : value;
-		break;
+		return at;
 	case EPP_ARG_F64:
 		if (end - at < 8)
-			return 0;
+			return NULL;
 		memcpy(&arg->value, at, 8);
-		at += 8;
-		break;
+		return at + 8;
 	case EPP_ARG_TEXT:
-		at = get_checked(at, end, &value);
+		at = get_bounded(at, end, &value);
 		if (!at || value > (uint64_t)(end - at))
-			return 0;
+			return NULL;
 		arg->text = at;
 		arg->text_bytes = (uint32_t)value;
-		at += value;
-		break;
+		return at + value;
 	default:
-		return 0;
+		return NULL;
 	}
-	return (uint32_t)(at - payload);
 }
 
+uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t position, struct codec_arg *arg)
+{
+	*arg = (struct codec_arg){ 0 };
+	if (position >= payload_bytes)
+		return 0;
+	const uint8_t *at = get_arg(payload + position, payload + payload_bytes, arg);
+	return at ? (uint32_t)(at - payload) : 0;
+}
+
+/* An arg may be read up to the payload's end, but must have its own before the last one's. */
 __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
                                                          struct codec_record *record)
 {
 	uint64_t count, bytes;
 	struct codec_arg arg;
 
-	at = get_checked(at, end, &count);
+	at = get_bounded(at, end, &count);
 	if (!at || count > EPF_ARG_SLOTS_MAX)
 		return NULL;
-	at = get_checked(at, end, &bytes);
+	at = get_bounded(at, end, &bytes);
 	if (!at || bytes > (uint64_t)(end - at))
 		return NULL;
 
-	uint32_t position = (uint32_t)(at - payload), last = position + (uint32_t)bytes;
+	const uint8_t *last = at + bytes;
 	record->args_count = (uint16_t)count;
-	record->args_offset = count ? position : 0;
+	record->args_offset = count ? (uint32_t)(at - payload) : 0;
 	for (uint64_t i = 0; i < count; i++) {
-		position = codec_arg(payload, last, position, &arg);
-		if (!position)
+		at = at < last ? get_arg(at, end, &arg) : NULL;
+		if (!at)
 			return NULL;
 	}
-	return position == last ? payload + last : NULL;
+	return at == last ? last : NULL;
 }
 
 bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
@@ -396,9 +302,9 @@ bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_
 			at += ((unsigned)__builtin_ctzll(second) + 1) / 8;
 		} else {
 			uint64_t checked[2];
-			at = get_checked(at, end, &checked[0]);
+			at = get_long(at, &checked[0]);
 			if (at)
-				at = get_checked(at, end, &checked[1]);
+				at = get_long(at, &checked[1]);
 			if (!at)
 				goto out;
 			end_step = checked[0];

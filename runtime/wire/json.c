@@ -25,22 +25,41 @@ static inline uint64_t eight_digits(uint32_t value)
 #define EIGHT_DIGITS 100000000u
 
 /* Digits are stored by eights, the byte order being little-endian on every processor that this runs on. */
-char *json_u64(char *at, uint64_t value)
+static inline char *put_eight(char *at, uint32_t value)
 {
-	uint64_t digits;
+	uint64_t digits = eight_digits(value) | ASCII_ZEROS;
 
-	if (value >= EIGHT_DIGITS) {
-		at = json_u64(at, value / EIGHT_DIGITS);
-		digits = eight_digits((uint32_t)(value % EIGHT_DIGITS)) | ASCII_ZEROS;
-		memcpy(at, &digits, 8);
-		return at + 8;
-	}
-	digits = eight_digits((uint32_t)value);
-	/* Bytes of zero in front; a zero keeps its last digit. */
+	memcpy(at, &digits, 8);
+	return at + 8;
+}
+
+/* The same without zeros in front; a zero keeps its last digit. */
+static inline char *put_first(char *at, uint32_t value)
+{
+	uint64_t digits = eight_digits(value);
 	unsigned unused = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
+
 	digits = (digits | ASCII_ZEROS) >> (8 * unused);
 	memcpy(at, &digits, 8);
 	return at + 8 - unused;
+}
+
+char *json_u64(char *at, uint64_t value)
+{
+	if (value < 10) {
+		*at = (char)('0' + value);
+		return at + 1;
+	}
+	if (value < EIGHT_DIGITS)
+		return put_first(at, (uint32_t)value);
+	uint64_t high = value / EIGHT_DIGITS;
+	if (high < EIGHT_DIGITS) {
+		at = put_first(at, (uint32_t)high);
+	} else {
+		at = put_first(at, (uint32_t)(high / EIGHT_DIGITS));
+		at = put_eight(at, (uint32_t)(high % EIGHT_DIGITS));
+	}
+	return put_eight(at, (uint32_t)(value % EIGHT_DIGITS));
 }
 
 /* The absolute value, right for INT64_MIN too. */
@@ -147,7 +166,7 @@ static bool needs_care(uint64_t eight)
 
 char *json_escape(char *at, const char *text, size_t bytes)
 {
-	const char *end = text + bytes;
+	const char *start = text, *end = text + bytes;
 
 	while (text < end) {
 		uint64_t eight;
@@ -155,6 +174,12 @@ char *json_escape(char *at, const char *text, size_t bytes)
 			memcpy(at, &eight, 8);
 			at += 8;
 			text += 8;
+		}
+		/* The last eight bytes overlap what went before: what needs no care stands behind one another. */
+		if (end - text < 8 && end - start >= 8 && (memcpy(&eight, end - 8, 8), !needs_care(eight))) {
+			at += end - text;
+			memcpy(at - 8, &eight, 8);
+			return at;
 		}
 		/* The rest, or up to the next eight bytes after what needs care. */
 		for (unsigned i = 0; i < 8 && text < end; i++) {
