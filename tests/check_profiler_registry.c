@@ -29,7 +29,9 @@ static void set_up(void)
 
 static void count(void *user, const EpprofBatch *pushed)
 {
-	ck_assert_uint_eq(pushed->struct_size, sizeof(EpprofBatch));
+	/* No assert of Check's: it takes a lock, which a child that is forked meanwhile would find taken for ever. */
+	if (pushed->struct_size != sizeof(EpprofBatch))
+		abort();
 	atomic_fetch_add((atomic_int *)user, 1);
 }
 
