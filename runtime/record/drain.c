@@ -422,7 +422,10 @@ static void finish_run(struct session *session)
 	drain_own_losses(session);
 	if (LOAD_ACQUIRE(&session->profilers_count)) {
 		size_t bytes = session->profilers_count * sizeof(struct epf_producer);
-		memcpy(payload, session->window.producers, bytes);
+		/* Pushes that come after the run's end still count there. */
+		const uint64_t *words = (const uint64_t *)(const void *)session->window.producers;
+		for (size_t i = 0; i < bytes / sizeof(*words); i++)
+			((uint64_t *)(void *)payload)[i] = LOAD_RELAXED(&words[i]);
 		session->accounts_due |= append_plain(session, EPF_BLOCK_PRODUCERS, bytes) != 0;
 	}
 	struct epf_run run = { .run = live->run, .first_id = live->run_first_id, .start = live->run_start };
