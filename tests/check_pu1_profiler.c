@@ -288,7 +288,7 @@ static _Atomic uint64_t odd_ns;
 
 static uint64_t backwards_ns(void)
 {
-	return odd_ns -= 1000;
+	return atomic_fetch_sub(&odd_ns, 1000) - 1000;
 }
 
 START_TEST(a_clock_that_goes_backwards_costs_no_more_than_its_own_events)

@@ -120,7 +120,7 @@ START_TEST(nodes_are_handed_out_in_ns)
 	check_ok(read_of(run.at, run.count));
 	ck_assert_str_eq(told, BEFORE "Relu '' 1700000000000000001: op 0 to 0 of 999, thread 0, scheduled 0, 0 bytes\n");
 	ck_assert_uint_eq(account.nodes_count, 2);
-	check_ok(run_metadata_read(run.at, run.count, &(struct step_stats_reader){ NULL }, &account));
+	check_ok(run_metadata_read(run.at, run.count, &(struct step_stats_reader){ 0 }, &account));
 	check_ok(read_of("", 0));
 	ck_assert_str_eq(told, "");
 }
@@ -148,7 +148,7 @@ START_TEST(any_bytes_are_survived)
 			changed.at[(size_t)lrand48() % run.count] = (char)lrand48();
 		void *copy = malloc(run.count);
 		memcpy(copy, changed.at, run.count);
-		epp_status_release(run_metadata_read(copy, run.count, &(struct step_stats_reader){ NULL }, &account));
+		epp_status_release(run_metadata_read(copy, run.count, &(struct step_stats_reader){ 0 }, &account));
 		free(copy);
 	}
 	/* A time that cannot be told in ns is none. */

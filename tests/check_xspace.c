@@ -205,7 +205,7 @@ START_TEST(all_that_it_holds_is_handed_out)
 	ck_assert_uint_eq(account.nameless_count, 1);
 	ck_assert_uint_eq(account.stats_lost_count, 0);
 	/* Nobody has to listen. */
-	check_ok(xspace_read(space.at, space.count, &(struct xspace_reader){ NULL }, &account));
+	check_ok(xspace_read(space.at, space.count, &(struct xspace_reader){ 0 }, &account));
 	ck_assert_uint_eq(account.events_count, 4);
 	check_ok(read_of("", 0));
 	ck_assert_str_eq(told, "");
@@ -276,7 +276,7 @@ START_TEST(stats_beyond_the_limit_are_counted)
 	add_event(&line, &(struct xspace_event){ .metadata_id = 1, .stats = stats, .stats_count = 300 });
 	add(&plane, XPLANE_LINES, &line);
 	add(&space, XSPACE_PLANES, &plane);
-	check_ok(xspace_read(space.at, space.count, &(struct xspace_reader){ NULL }, &account));
+	check_ok(xspace_read(space.at, space.count, &(struct xspace_reader){ 0 }, &account));
 	ck_assert_uint_eq(account.stats_lost_count, 300 - XSPACE_STATS_MAX);
 }
 END_TEST
@@ -293,7 +293,7 @@ START_TEST(any_bytes_are_survived)
 		void *copy = malloc(space.count);
 		memcpy(copy, changed.at, space.count);
 		struct xspace_account any;
-		epp_status_release(xspace_read(copy, space.count, &(struct xspace_reader){ NULL }, &any));
+		epp_status_release(xspace_read(copy, space.count, &(struct xspace_reader){ 0 }, &any));
 		free(copy);
 	}
 }

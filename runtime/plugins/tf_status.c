@@ -19,7 +19,7 @@ struct tf_status_functions tf_status_functions_find(void *library)
 	*(void **)&found.code = find(library, "TF_GetCode");
 	*(void **)&found.message = find(library, "TF_Message");
 	if (!found.create || !found.destroy || !found.set || !found.code || !found.message)
-		return (struct tf_status_functions){ NULL };
+		return (struct tf_status_functions){ 0 };
 	return found;
 }
 
