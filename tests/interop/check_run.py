@@ -160,11 +160,17 @@ class Models(unittest.TestCase):
     def test_broken_models(self):
         broken = interop.scratch() / "broken.onnx"
         broken.write_bytes(Path(DIGITS).read_bytes()[:500])
-        done = run(broken)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        self.assertIn("broken.onnx", done.stderr)
-        self.assertFalse((interop.scratch() / "run.epp").exists())
+        trace = interop.scratch() / "run.epp"
+        # What --force was to replace stays as it is; where nothing was, nothing is left.
+        for before in (None, b"an older trace"):
+            trace.unlink(missing_ok=True)
+            if before:
+                trace.write_bytes(before)
+            done = run(broken)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn("broken.onnx", done.stderr)
+            self.assertEqual(trace.read_bytes() if trace.exists() else None, before)
 
 
 class Libraries(unittest.TestCase):
