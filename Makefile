@@ -239,7 +239,8 @@ $(BENCH): $(call objects,$(BENCHES) $(STATELESS)) $(LIBTRACE) $(LIBEPPROF) $(LIB
 
 # ---- running ----
 
-check: tests
+# With T, only what that needs is built.
+check: all $(TEST_LIBRARIES) $(if $(T),$(filter $(T:%=$(BUILD)/tests/%),$(TEST_PROGRAMS)),$(TEST_PROGRAMS))
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' ORT_HEADERS='$(ORT_HEADERS)' \
 		tests/run $(if $(T),$(T),$(notdir $(TESTS:.c=) $(SCRIPTS)))
 
