@@ -88,7 +88,7 @@ FLAGS_tests/fake_ort := -D_GNU_SOURCE -Iapi
 flags = $(FLAGS_$(patsubst runtime/%,runtime,$(patsubst %/,%,$(dir $(1)))))
 
 BASE_LIBS := -lbsd -lpthread -ldl
-TRACE_LIBS := -lyajl -lsqlite3 -lm
+TRACE_LIBS := -lyajl -lsqlite3 -lzstd -lz -lm
 CHECK_CFLAGS = $(shell $(PKG_CONFIG) --cflags check)
 CHECK_LIBS = $(shell $(PKG_CONFIG) --libs check)
 SHARED := -shared $(SANITIZE) $(if $(SAN),,-Wl,-z,defs)
