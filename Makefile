@@ -5,7 +5,8 @@
 #   T=...      with check: only these programs, "check_codec check_ledger"
 #   TORCH=...  with kineto: the folder of the package torch
 #   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
-#   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR BINDIR.
+#   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR
+#   BINDIR MANDIR.
 
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
@@ -14,6 +15,7 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
 INSTALL ?= install
 
 comma := ,
@@ -104,7 +106,7 @@ HOST := digits
 HOSTS := digits onnxruntime
 DEPS := build/deps
 
-.PHONY: all lib kineto kineto-needs-torch tests check check-interop run run-digits run-onnxruntime bench bench-digits
+.PHONY: all lib man kineto kineto-needs-torch tests check check-interop run run-digits run-onnxruntime bench bench-digits
 .PHONY: bench-onnxruntime lint format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -125,6 +127,7 @@ help:
 	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there"
 	@echo "lint, format   checks the sources; formats them"
 	@echo "kineto         libepprof_kineto.so, the bridge into PyTorch; TORCH=.../site-packages/torch, with headers"
+	@echo "man            the manual, with scdoc"
 	@echo "install, uninstall, clean, lib, tests"
 
 $(O)/%.o: %.c
@@ -237,6 +240,17 @@ $(BENCH): $(call objects,$(BENCHES) $(STATELESS)) $(LIBTRACE) $(LIBEPPROF) $(LIB
 	@mkdir -p $(@D)
 	$(Q)$(PROGRAM) $(LIBKIT) -L$(BUILD) -Wl,-rpath,'$$ORIGIN/..' -lepprof-trace -lepprof -lbsd -lm
 
+# The manual: its list of commands is what the command itself says.
+MANUAL := $(BUILD)/man/epprof.1 $(BUILD)/man/epprof.5
+SCDOC := $(shell command -v scdoc)
+
+man: $(MANUAL)
+
+$(MANUAL): $(BUILD)/man/%: docs/man/%.scd docs/man/commands $(BUILD)/epprof
+	$(call say,MAN)
+	@mkdir -p $(@D)
+	$(Q)sh docs/man/commands $(BUILD)/epprof $< | scdoc >$@
+
 # ---- running ----
 
 # With T, only what that needs is built.
@@ -280,6 +294,9 @@ DIRS_bin := '$(DESTDIR)$(BINDIR)'
 DIRS_lib := '$(DESTDIR)$(LIBDIR)'
 DIRS_pc := '$(DESTDIR)$(LIBDIR)/pkgconfig'
 DIRS_api := '$(DESTDIR)$(INCLUDEDIR)/epprof'
+DIRS_man := '$(DESTDIR)$(MANDIR)'
+DIRS_bash := '$(DESTDIR)$(PREFIX)/share/bash-completion/completions'
+DIRS_zsh := '$(DESTDIR)$(PREFIX)/share/zsh/site-functions'
 PACKAGES := epprof epprof-trace epprof-ep
 # The installed command finds the libraries next to it, wherever the two were put together.
 FROM_BIN_TO_LIB = $(shell realpath -ms --relative-to='$(BINDIR)' '$(LIBDIR)')
@@ -311,8 +328,12 @@ $(PC_$(1))
 endef
 $(foreach package,$(PACKAGES),$(eval export PC_TEXT_$(subst -,_,$(package)) = $$(call PC,$(package))))
 
-install: all
-	$(Q)$(INSTALL) -d $(DIRS_bin) $(DIRS_lib) $(DIRS_pc) $(DIRS_api)
+# Without scdoc there is no manual.
+install: all $(if $(SCDOC),$(MANUAL))
+	$(Q)$(INSTALL) -d $(DIRS_bin) $(DIRS_lib) $(DIRS_pc) $(DIRS_api) $(DIRS_bash) $(DIRS_zsh)
+	$(Q)$(INSTALL) -m 644 cli/completion/epprof.bash $(DIRS_bash)/epprof
+	$(Q)$(INSTALL) -m 644 cli/completion/_epprof $(DIRS_zsh)
+	$(if $(SCDOC),$(Q)$(foreach page,$(MANUAL),$(INSTALL) -D -m 644 $(page) $(DIRS_man)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)) &&) :)
 	$(Q)$(INSTALL) -m 644 api/epprof/*.h $(DIRS_api)
 	$(Q)$(INSTALL) -m 644 $(filter %.a,$(LIBRARIES)) $(DIRS_lib)
 	$(Q)$(INSTALL) -m 755 $(TF_SHIM) $(DIRS_lib)
@@ -325,6 +346,7 @@ install: all
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
 
 uninstall:
+	rm -f $(DIRS_bash)/epprof $(DIRS_zsh)/_epprof $(DIRS_man)/man1/epprof.1 $(DIRS_man)/man5/epprof.5
 	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a \
 		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(foreach bridge,$(notdir $(BRIDGES)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
