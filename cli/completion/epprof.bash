@@ -1,0 +1,48 @@
+# Completion of epprof for bash.  What there is to complete is taken from the help texts.
+
+# Prints the commands, or the options of one.
+_epprof_words() {
+	if [[ $1 == commands ]]; then
+		epprof help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'
+		echo help
+	else
+		epprof help "$1" 2>/dev/null | sed -n '/^Options:/,$p' | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
+	fi
+}
+
+# Prints what an option of a command may have as its value: the formats of its help, or the words of its line's enumeration.
+_epprof_values() {
+	local line
+	case $2 in
+	-t | --type)
+		epprof help "$1" 2>/dev/null | sed -n '/^Formats:/,/^$/s/^  \([a-z]*\) .*/\1/p'
+		;;
+	--format | --by | --sort)
+		line=$(epprof help "$1" 2>/dev/null | sed -n "s/^  $2 [A-Z]* *//p")
+		sed 's/([^)]*)//g; s/^.*[:;]//; s/,/ /g; s/ or / /g' <<<"$line"
+		;;
+	esac
+}
+
+_epprof() {
+	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words commands) --help --version" -- "$current")
+		return
+	fi
+	if [[ $command == help ]]; then
+		((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words commands)" -- "$current")
+		return
+	fi
+	local values
+	values=$(_epprof_values "$command" "$previous")
+	if [[ $values ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
+	elif [[ $current == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words "$command")" -- "$current")
+	fi
+	# Nothing of ours: bash offers files.
+}
+
+complete -o default -F _epprof epprof
