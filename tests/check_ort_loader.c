@@ -9,21 +9,10 @@
 #include "base/ort_status.h"
 #include "base/profiler_registry.h"
 #include "epprof/plugin.h"
+#include "mapped.h"
 #include "plugins/official_ep.h"
 
 #define PLUGIN(name) CHECK_BUILD "/tests/plugins/" name ".so"
-
-static bool is_mapped(const char *part)
-{
-	char line[1024];
-	bool found = false;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	ck_assert_ptr_nonnull(maps);
-	while (!found && fgets(line, sizeof(line), maps))
-		found = strstr(line, part) != NULL;
-	fclose(maps);
-	return found;
-}
 
 /* ---- a library that behaves ---- */
 

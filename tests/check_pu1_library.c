@@ -1,20 +1,9 @@
 /* Libraries of the PU1 ABI: which are taken into use, and what is said to those that are not.  Covers
  * runtime/plugins/pu1_loader.c. */
+#include "mapped.h"
 #include "pu1_recording.h"
 
 #include <bsd/string.h>
-
-static bool is_mapped(const char *part)
-{
-	char line[1024];
-	bool found = false;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	ck_assert_ptr_nonnull(maps);
-	while (!found && fgets(line, sizeof(line), maps))
-		found = strstr(line, part) != NULL;
-	fclose(maps);
-	return found;
-}
 
 static void check_refused(const char *path, epp_code code, const char *message)
 {
