@@ -1,5 +1,7 @@
 /* ONNX Runtime's profile format: its shape to the space, its order, and valid JSON where ONNX Runtime's own is not.
- * Also covers pending.c. */
+ * Also covers pending.c and sink_spool.c. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/pending.h"
@@ -95,6 +97,40 @@ START_TEST(host_events_come_by_their_end_then_the_provider_s)
 		ck_assert_str_eq(name_at(i), expected[i]);
 	/* The microsecond of the parent's start. */
 	ck_assert_str_eq(json_text(json_get(&records->items[4], "args"), "ort_correlation_id"), "1700000000000001");
+}
+END_TEST
+
+/* More than fits into a buffer, and nothing of the host in front. */
+START_TEST(a_provider_s_events_alone_make_a_file)
+{
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name name = builder_name(builder, "kernel");
+	unsigned count = 4000;
+
+	for (unsigned i = 0; i < count; i++)
+		builder_complete(builder, stream, BUILDER_START + i * 1000, 100, EPP_KERNEL, name, 0, NULL, 0);
+	write_and_parse();
+	ck_assert_uint_gt(text.count, 2 * SINK_BUFFER_BYTES);
+	ck_assert_uint_eq(records->count, count + 1);
+	for (unsigned i = 0; i < count; i++) {
+		ck_assert_str_eq(name_at(i), "kernel");
+		ck_assert_int_eq(json_thousandths(&records->items[i], "ts"), i * 1000);
+	}
+}
+END_TEST
+
+START_TEST(without_room_for_them_it_fails)
+{
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name name = builder_name(builder, "kernel");
+
+	for (unsigned i = 0; i < 4000; i++)
+		builder_complete(builder, stream, BUILDER_START + i * 1000, 100, EPP_KERNEL, name, 0, NULL, 0);
+	struct sink_memory memory = { 0 };
+	trace = builder_open(builder, EPF_FINISHED);
+	setenv("TMPDIR", check_path("missing"), 1);
+	check_fails(EPP_NOT_FOUND, epp_export(trace, "ort", NULL, sink_memory_write, &memory, NULL, NULL));
+	free(memory.bytes);
 }
 END_TEST
 
@@ -195,40 +231,90 @@ START_TEST(what_the_format_lacks_is_told)
 }
 END_TEST
 
+/* Takes what comes before `before`, each of which is its own time; returns how many. */
+static size_t take_times(struct pending *pending, int64_t before, int64_t *last)
+{
+	const char *text;
+	size_t count = 0, bytes;
+	int64_t time;
+
+	check_ok(pending_select(pending, before));
+	while (pending_next(pending, &text, &bytes)) {
+		memcpy(&time, text, sizeof time);
+		if (bytes != sizeof time || time < *last || time >= before)
+			ck_abort_msg("text %zu is out of order: %" PRId64 " after %" PRId64, count, time, *last);
+		*last = time;
+		count++;
+	}
+	return count;
+}
+
 START_TEST(waiting_texts_come_in_order)
 {
 	struct pending pending = { 0 };
-	struct pending_text taken;
-	int64_t before = INT64_MIN;
-	size_t count = 0;
+	int64_t last = INT64_MIN;
+	size_t taken = 0, pushed = 0;
 
 	srand48(4);
-	for (unsigned i = 0; i < 1000; i++) {
-		int64_t time = lrand48() % 200;
-		check_ok(pending_push(&pending, time, (char *)&time, sizeof time));
+	/* Times far apart, of either sign; what is pushed later ends after what was taken. */
+	for (int64_t now = -1000000; now < 1000000; now += 20000) {
+		for (unsigned i = 0; i < 100; i++, pushed++) {
+			int64_t time = now + (lrand48() % 5 ? lrand48() % 3000 : lrand48() * 1000);
+			check_ok(pending_push(&pending, time, (char *)&time, sizeof time));
+		}
+		taken += take_times(&pending, now, &last);
 	}
-	ck_assert(!pending_pop(&pending, 0, &taken));
-	while (pending_pop(&pending, 150, &taken)) {
-		int64_t time;
-		memcpy(&time, taken.text, sizeof time);
-		if (taken.bytes != sizeof time || time != taken.time_ns || time < before || time >= 150)
-			ck_abort_msg("text %zu is out of order", count);
-		before = time;
-		count++;
-		free(taken.text);
+	ck_assert_uint_gt(taken, pushed / 2);
+	ck_assert_uint_eq(pending.count, pushed - taken);
+	taken += take_times(&pending, INT64_MAX, &last);
+	ck_assert_uint_eq(taken, pushed);
+	ck_assert_uint_eq(take_times(&pending, INT64_MAX, &last), 0);
+	pending_deinit(&pending);
+}
+END_TEST
+
+/* The inner event ended with the outer one. */
+START_TEST(of_equal_times_the_last_comes_first)
+{
+	static const char *const texts[] = { "outer", "inner", "" };
+	struct pending pending = { 0 };
+	const char *text;
+	size_t bytes;
+
+	for (unsigned i = 0; i < 3; i++)
+		check_ok(pending_push(&pending, 7, texts[i], strlen(texts[i])));
+	check_ok(pending_select(&pending, 7));
+	ck_assert(!pending_next(&pending, &text, &bytes));
+	check_ok(pending_select(&pending, 8));
+	for (unsigned i = 3; i-- > 0;) {
+		ck_assert(pending_next(&pending, &text, &bytes));
+		ck_assert_uint_eq(bytes, strlen(texts[i]));
+		ck_assert_mem_eq(text, texts[i], bytes);
 	}
-	ck_assert_uint_gt(count, 500);
-	ck_assert_uint_eq(pending.count, 1000 - count);
-	/* At equal times the last comes first: the inner event ended with the outer one. */
-	check_ok(pending_push(&pending, 0, "outer", 5));
-	check_ok(pending_push(&pending, 0, "inner", 5));
-	check_ok(pending_push(&pending, 0, "", 0));
-	ck_assert(pending_pop(&pending, 1, &taken));
-	ck_assert_uint_eq(taken.bytes, 0);
-	free(taken.text);
-	ck_assert(pending_pop(&pending, 1, &taken));
-	ck_assert_mem_eq(taken.text, "inner", 5);
-	free(taken.text);
+	ck_assert(!pending_next(&pending, &text, &bytes));
+	pending_deinit(&pending);
+}
+END_TEST
+
+/* Long texts are looked through long before there are thousands of them. */
+START_TEST(it_is_due_by_number_and_by_bytes)
+{
+	struct pending pending = { 0 };
+	char text[65536] = "";
+	unsigned pushed = 0;
+
+	for (; !pending_is_due(&pending) && pushed < 10000; pushed++)
+		check_ok(pending_push(&pending, pushed, text, sizeof text));
+	ck_assert_uint_lt(pushed, 100);
+	/* Nothing can go: the next look comes when there is thrice as much. */
+	check_ok(pending_select(&pending, 0));
+	const char *next;
+	size_t bytes;
+	ck_assert(!pending_next(&pending, &next, &bytes));
+	pending_deinit(&pending);
+	for (pushed = 0; !pending_is_due(&pending) && pushed < 10000; pushed++)
+		check_ok(pending_push(&pending, pushed, text, 1));
+	ck_assert_uint_eq(pushed, 4096);
 	pending_deinit(&pending);
 }
 END_TEST
@@ -251,12 +337,17 @@ START_TEST(times_of_a_profile_come_back)
 	/* The epoch of the trace is 1700000000 s; the first profile began 2 ms before, the second 5 ms after. */
 	const int64_t first = 1700000000000000 - 2000, second = first + 7000;
 
+	/* What its times count from is not known yet when this comes. */
+	builder_complete(builder, builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST), BUILDER_START + 500,
+	                 100, EPP_KERNEL, builder_name(builder, "early"), 0, NULL, 0);
 	collected(thread, BUILDER_START + 1000, "one", 2005, 77, first);
 	builder_event(builder, thread, BUILDER_START + 3000, 900, EPP_NODE, builder_name(builder, "plain"), NULL, 0);
 	collected(thread, BUILDER_START + 5000, "two", 12, 3, second);
 	collected(thread, BUILDER_START + 7000, "wild", INT64_MAX, INT64_MIN, INT64_MAX);
 	write_and_parse();
-	ck_assert_uint_eq(records->count, 5);
+	ck_assert_uint_eq(records->count, 6);
+	ck_assert_str_eq(name_at(4), "early");
+	ck_assert_int_eq(json_thousandths(&records->items[4], "ts"), 2000000);
 	ck_assert_int_eq(json_thousandths(&records->items[0], "ts"), 2005000);
 	ck_assert_int_eq(json_thousandths(&records->items[0], "dur"), 77000);
 	ck_assert_int_eq(json_thousandths(&records->items[1], "ts"), 2003000);
@@ -276,6 +367,8 @@ static Suite *ort_json_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, it_has_the_shape_of_onnx_runtime_s);
 	tcase_add_test(tests, host_events_come_by_their_end_then_the_provider_s);
+	tcase_add_test(tests, a_provider_s_events_alone_make_a_file);
+	tcase_add_test(tests, without_room_for_them_it_fails);
 	tcase_add_test(tests, a_provider_s_own_args_are_kept);
 	tcase_add_test(tests, what_is_no_json_is_a_string);
 	tcase_add_test(tests, a_record_longer_than_the_buffer_waits_whole);
@@ -283,6 +376,8 @@ static Suite *ort_json_suite(void)
 	tcase_add_test(tests, what_the_format_lacks_is_told);
 	tcase_add_test(tests, times_of_a_profile_come_back);
 	tcase_add_test(tests, waiting_texts_come_in_order);
+	tcase_add_test(tests, of_equal_times_the_last_comes_first);
+	tcase_add_test(tests, it_is_due_by_number_and_by_bytes);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,8 +1,8 @@
 /* The JSON that ONNX Runtime's own profiler writes, key for key and space for space, but valid: what must be escaped is.
  *
  * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
- * no event can end before it: what waits is what is open.  Events of execution providers follow, in a second pass over the
- * timeline.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to the
+ * no event can end before it: what waits is what is open.  Events of execution providers follow; meanwhile they lie in a
+ * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to the
  * digit, and all others their place on the same clock.  An arg that is a JSON array or object stands as it is, every other
  * is a string, numbers too.  The last record, of no duration, is the ledger.  Instants, counters and arrows have no place in
  * this format and are counted. */
@@ -16,6 +16,7 @@
 #include "export/members.h"
 #include "export/pending.h"
 #include "export/rows.h"
+#include "export/sink_spool.h"
 #include "export/writer.h"
 #include "wire/json.h"
 
@@ -24,11 +25,13 @@ struct ort {
 	struct pending pending;
 	struct sink_memory memory; /* one long record, before it waits */
 	struct sink record;
+	struct sink_spool providers; /* records of execution providers, each with its separator in front */
 	struct members members;
 	int64_t last_end_ns;
 	int64_t origin_us; /* what `ts` counts from, since the epoch, if the first event has times of its own */
 	uint64_t instants, counters, flows, rounded;
-	bool any, settled, has_origin;
+	bool any, any_of_providers, settled, has_origin;
+	bool providers_again; /* one of them came before the origin was settled: all are written in a second pass */
 };
 
 /* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile. */
@@ -227,16 +230,18 @@ static void begin_record(struct export_run *run)
 }
 
 /* Writes the records of events that ended before `before_ns`. */
-static void write_ended(struct export_run *run, int64_t before_ns)
+static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 {
 	struct ort *ort = run->state;
-	struct pending_text text;
+	const char *text;
+	size_t bytes;
 
-	while (pending_pop(&ort->pending, before_ns, &text)) {
+	EPP_TRY(pending_select(&ort->pending, before_ns));
+	while (pending_next(&ort->pending, &text, &bytes)) {
 		begin_record(run);
-		sink_bytes(run->sink, text.text, text.bytes);
-		free(text.text);
+		sink_bytes(run->sink, text, bytes);
 	}
+	return NULL;
 }
 
 /* A record that fits into its sink's buffer, as nearly all do, is taken from there. */
@@ -247,7 +252,10 @@ static epp_status *host_event(struct export_run *run, const epp_event *event)
 	uint64_t pushes_count = record->pushes_count;
 	int64_t end_ns = event->start_ns + event->duration_ns;
 
-	write_ended(run, event->start_ns);
+	if (end_ns == INT64_MAX)
+		end_ns--; /* the end of all is before INT64_MAX */
+	if (pending_is_due(&ort->pending))
+		EPP_TRY(write_ended(run, event->start_ns));
 	EPP_TRY(write_record(run, record, event));
 	if (record->pushes_count == pushes_count) {
 		size_t bytes = (size_t)(record->at - record->buffer);
@@ -278,13 +286,13 @@ static epp_status *ort_event(struct export_run *run, const epp_event *event)
 		ort->last_end_ns = end_ns;
 	if (!of_provider(event))
 		return run->pass ? NULL : host_event(run, event);
-	if (!run->pass) {
-		run->again = true;
+	if (!run->pass && !ort->settled)
+		ort->providers_again = run->again = true;
+	if (!run->pass && ort->providers_again)
 		return NULL;
-	}
-	write_ended(run, INT64_MAX);
-	begin_record(run);
-	return write_record(run, run->sink, event);
+	ort->any_of_providers = true;
+	sink_text(&ort->providers.sink, ",\n");
+	return write_record(run, &ort->providers.sink, event);
 }
 
 /* ---- the document ---- */
@@ -294,7 +302,8 @@ static epp_status *ort_begin(struct export_run *run)
 	struct ort *ort = run->state;
 
 	sink_text(run->sink, "[");
-	return sink_init(&ort->record, sink_memory_write, &ort->memory);
+	EPP_TRY(sink_init(&ort->record, sink_memory_write, &ort->memory));
+	return sink_spool_init(&ort->providers);
 }
 
 static epp_status *write_ledger(struct export_run *run)
@@ -330,7 +339,12 @@ static epp_status *ort_end(struct export_run *run)
 {
 	struct ort *ort = run->state;
 
-	write_ended(run, INT64_MAX);
+	EPP_TRY(write_ended(run, INT64_MAX));
+	if (ort->any_of_providers) {
+		/* The first record of all has no comma. */
+		EPP_TRY(sink_spool_move(&ort->providers, run->sink, !ort->any));
+		ort->any = true;
+	}
 	EPP_TRY(write_ledger(run));
 	sink_text(run->sink, "\n]\n");
 	export_receipt(run, ort->instants, "%s instants left out: the format has none");
@@ -347,6 +361,7 @@ static void ort_deinit(struct export_run *run)
 	rows_deinit(&ort->rows);
 	pending_deinit(&ort->pending);
 	sink_deinit(&ort->record);
+	sink_spool_deinit(&ort->providers);
 	free(ort->memory.bytes);
 }
 

@@ -1,71 +1,155 @@
-/* A binary heap, the earliest at its root. */
+/* What is selected is sorted by radix, 11 bits at a time: the times of some thousand neighbours have few that differ. */
 #include "export/pending.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
+
+#define DIGIT_BITS 11u
+#define DIGITS (1u << DIGIT_BITS)
+
 void pending_deinit(struct pending *pending)
 {
-	for (size_t i = 0; i < pending->count; i++)
-		free(pending->texts[i].text);
 	free(pending->texts);
+	free(pending->selected);
+	free(pending->spare);
+	free(pending->bytes);
 	memset(pending, 0, sizeof *pending);
 }
 
-static bool goes_first(const struct pending_text *a, const struct pending_text *b)
+/* Room for one more text, of so many bytes. */
+static epp_status *make_room(struct pending *pending, size_t bytes)
 {
-	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->number > b->number;
+	if (pending->count == pending->room) {
+		size_t room = pending->room ? pending->room * 2 : 4096;
+		struct pending_text *larger = reallocarray(pending->texts, room, sizeof *larger);
+		if (!larger)
+			return epp_status_no_memory();
+		pending->texts = larger;
+		pending->room = room;
+	}
+	if (pending->bytes_room - pending->bytes_count < bytes) {
+		size_t room = (pending->bytes_count + bytes) * 2;
+		char *larger = realloc(pending->bytes, room);
+		if (!larger)
+			return epp_status_no_memory();
+		pending->bytes = larger;
+		pending->bytes_room = room;
+	}
+	return NULL;
 }
 
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes)
 {
-	struct pending_text new_text = { .time_ns = time_ns, .bytes = bytes };
-	size_t at;
-
-	if (pending->count == pending->room) {
-		size_t room = pending->room ? pending->room * 2 : 64;
-		struct pending_text *larger = reallocarray(pending->texts, room, sizeof *larger);
-		if (!larger)
-			return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-		pending->texts = larger;
-		pending->room = room;
-	}
-	new_text.text = malloc(bytes + !bytes);
-	if (!new_text.text)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-	memcpy(new_text.text, text, bytes);
-	new_text.number = pending->next_number++;
-
-	for (at = pending->count++; at; at = (at - 1) / 2) {
-		struct pending_text *parent = &pending->texts[(at - 1) / 2];
-		if (!goes_first(&new_text, parent))
-			break;
-		pending->texts[at] = *parent;
-	}
-	pending->texts[at] = new_text;
+	EPP_TRY(make_room(pending, bytes));
+	if (bytes)
+		memcpy(pending->bytes + pending->bytes_count, text, bytes);
+	pending->texts[pending->count++] = (struct pending_text){ time_ns, pending->bytes_count, bytes };
+	pending->bytes_count += bytes;
 	return NULL;
 }
 
-bool pending_pop(struct pending *pending, int64_t before_ns, struct pending_text *text)
-{
-	struct pending_text last;
-	size_t at = 0;
+/* ---- selecting ---- */
 
-	if (!pending->count || pending->texts[0].time_ns >= before_ns)
-		return false;
-	*text = pending->texts[0];
-	last = pending->texts[--pending->count];
-	for (;;) {
-		size_t child = at * 2 + 1;
-		if (child >= pending->count)
-			break;
-		if (child + 1 < pending->count && goes_first(&pending->texts[child + 1], &pending->texts[child]))
-			child++;
-		if (!goes_first(&pending->texts[child], &last))
-			break;
-		pending->texts[at] = pending->texts[child];
-		at = child;
+static epp_status *make_room_for_selected(struct pending *pending)
+{
+	if (pending->selected_room >= pending->count)
+		return NULL;
+	pending->selected_room = 0;
+	free(pending->selected);
+	free(pending->spare);
+	pending->selected = reallocarray(NULL, pending->room, sizeof *pending->selected);
+	pending->spare = reallocarray(NULL, pending->room, sizeof *pending->spare);
+	if (!pending->selected || !pending->spare)
+		return epp_status_no_memory();
+	pending->selected_room = pending->room;
+	return NULL;
+}
+
+/* The last to come is first among equals, so they go over backwards; the others close the gaps. */
+static void divide(struct pending *pending, int64_t before_ns)
+{
+	size_t kept = 0, selected = pending->count;
+
+	for (size_t i = 0; i < pending->count; i++) {
+		struct pending_text text = pending->texts[i];
+		bool goes = text.time_ns < before_ns;
+		/* It is put into both places; the wrong one is written over. */
+		pending->selected[selected - 1] = text;
+		pending->texts[kept] = text;
+		selected -= goes;
+		kept += !goes;
 	}
-	pending->texts[at] = last;
+	memmove(pending->selected, pending->selected + selected, (pending->count - selected) * sizeof *pending->selected);
+	pending->selected_count = pending->count - selected;
+	pending->selected_at = 0;
+	pending->count = pending->kept_count = kept;
+}
+
+static void sort(struct pending *pending)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < pending->selected_count; i++) {
+		int64_t time = pending->selected[i].time_ns;
+		first = time < first ? time : first;
+		last = time > last ? time : last;
+	}
+	uint64_t most = pending->selected_count ? (uint64_t)last - (uint64_t)first : 0;
+	for (unsigned shift = 0; shift < 64 && most >> shift; shift += DIGIT_BITS) {
+		uint32_t places[DIGITS] = { 0 }, place = 0;
+		for (size_t i = 0; i < pending->selected_count; i++)
+			places[((uint64_t)pending->selected[i].time_ns - (uint64_t)first) >> shift & (DIGITS - 1)]++;
+		for (size_t digit = 0; digit < DIGITS; digit++) {
+			uint32_t count = places[digit];
+			places[digit] = place;
+			place += count;
+		}
+		for (size_t i = 0; i < pending->selected_count; i++) {
+			size_t digit = ((uint64_t)pending->selected[i].time_ns - (uint64_t)first) >> shift & (DIGITS - 1);
+			pending->spare[places[digit]++] = pending->selected[i];
+		}
+		struct pending_text *sorted = pending->spare;
+		pending->spare = pending->selected;
+		pending->selected = sorted;
+	}
+}
+
+epp_status *pending_select(struct pending *pending, int64_t before_ns)
+{
+	if (!pending->count)
+		return NULL;
+	EPP_TRY(make_room_for_selected(pending));
+	divide(pending, before_ns);
+	sort(pending);
+	return NULL;
+}
+
+/* The bytes of what is kept, without gaps again. */
+static void compact(struct pending *pending)
+{
+	pending->bytes_count = 0;
+	for (size_t i = 0; i < pending->count; i++) {
+		struct pending_text *text = &pending->texts[i];
+		memmove(pending->bytes + pending->bytes_count, pending->bytes + text->offset, text->bytes);
+		text->offset = pending->bytes_count;
+		pending->bytes_count += text->bytes;
+	}
+	pending->selected_count = 0;
+	pending->kept_bytes = pending->bytes_count;
+}
+
+bool pending_next(struct pending *pending, const char **text, size_t *bytes)
+{
+	if (pending->selected_at == pending->selected_count) {
+		if (pending->selected_count)
+			compact(pending);
+		pending->selected_at = 0;
+		return false;
+	}
+	const struct pending_text *next = &pending->selected[pending->selected_at++];
+	*text = pending->bytes + next->offset;
+	*bytes = next->bytes;
 	return true;
 }

@@ -1,4 +1,12 @@
-/* Texts that wait for their turn: a heap by time.  Holds what is open at one instant, so it stays small. */
+/* Texts that wait for their turn, which comes by time.  They are looked through by the thousand, so each costs little:
+ *
+ *   pending_push(&pending, time_ns, text, bytes);
+ *   if (pending_is_due(&pending)) {
+ *           pending_select(&pending, before_ns);
+ *           while (pending_next(&pending, &text)) ...
+ *   }
+ *
+ * Holds some thousand texts, or some MiB, and beyond them twice what cannot go yet. */
 #ifndef EPPROF_EXPORT_PENDING_H
 #define EPPROF_EXPORT_PENDING_H
 
@@ -10,23 +18,36 @@
 
 struct pending_text {
 	int64_t time_ns;
-	uint64_t number; /* as they came */
+	size_t offset; /* in the bytes of all */
 	size_t bytes;
-	char *text;
 };
 
 struct pending {
-	struct pending_text *texts;
+	struct pending_text *texts; /* as they came */
 	size_t count, room;
-	uint64_t next_number;
+	size_t kept_count, kept_bytes; /* when texts were last looked through */
+	struct pending_text *selected, *spare;
+	size_t selected_count, selected_at, selected_room;
+	char *bytes;
+	size_t bytes_count, bytes_room;
 };
 
 void pending_deinit(struct pending *pending);
 
-/* Ownership: the text is copied.  Errors: EPP_OUT_OF_MEMORY. */
+/* Not between select and the end of next.  Ownership: the text is copied.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes) EPP_MUST_CHECK;
-/* Takes the earliest whose time lies before `before_ns`; at equal times the one that came last.
- * Ownership: the caller frees `text->text`. */
-bool pending_pop(struct pending *pending, int64_t before_ns, struct pending_text *text);
+
+/* Whether it pays to look through them. */
+static inline bool pending_is_due(const struct pending *pending)
+{
+	return pending->count >= 4096 + 2 * pending->kept_count ||
+	       pending->bytes_count >= (4u << 20) + 2 * pending->kept_bytes;
+}
+
+/* Takes the texts whose times lie before `before_ns`, to be asked for by next.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *pending_select(struct pending *pending, int64_t before_ns) EPP_MUST_CHECK;
+/* The earliest of them; at equal times the one that came last.  Returns false behind the last.
+ * Ownership: valid until the next call. */
+bool pending_next(struct pending *pending, const char **text, size_t *bytes);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "export/sqlite.h"
-#include "import/spool.h"
+#include "file/spool.h"
 #include "wire/utf8.h"
 
 static epp_status *sqlite_status(struct sqlite_file *file)

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "export/xplane.h"
-#include "import/spool.h"
+#include "file/spool.h"
 
 #define CHUNK_BYTES (64u << 10)
 

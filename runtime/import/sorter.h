@@ -6,7 +6,7 @@
 #ifndef EPPROF_IMPORT_SORTER_H
 #define EPPROF_IMPORT_SORTER_H
 
-#include "import/spool.h"
+#include "file/spool.h"
 
 struct sorter_entry {
 	uint64_t key; /* first in the order */

@@ -2,15 +2,12 @@
  * merge holds of it at a time. */
 #include "timeline/spill.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "file/spool.h"
 
 #define CHUNK_ITEMS 1024u
 #define CHUNK_ARGS_BYTES (256u << 10)
@@ -52,50 +49,10 @@ void spill_deinit(struct spill *spill)
 
 /* ---- the file ---- */
 
-static epp_status *file_open(struct spill *spill)
-{
-	const char *directory = getenv("TMPDIR");
-	char path[PATH_MAX];
-
-	if (!directory || !*directory)
-		directory = "/tmp";
-	int length = snprintf(path, sizeof(path), "%s/epprof-sort.XXXXXX", directory);
-	if (length < 0 || (size_t)length >= sizeof(path))
-		return epp_status_create(EPP_IO, "TMPDIR is too long");
-	spill->file = mkostemp(path, O_CLOEXEC);
-	if (spill->file < 0)
-		return epp_status_errno(errno, "%s", path);
-	unlink(path);
-	return NULL;
-}
-
 static epp_status *file_write(struct spill *spill, const void *data, size_t bytes)
 {
-	for (const uint8_t *at = data; bytes;) {
-		ssize_t written = pwrite(spill->file, at, bytes, (off_t)spill->file_bytes);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return epp_status_errno(written < 0 ? errno : ENOSPC, "temporary file for sorting");
-		at += written;
-		bytes -= (size_t)written;
-		spill->file_bytes += (uint64_t)written;
-	}
-	return NULL;
-}
-
-static epp_status *file_read(const struct spill *spill, uint64_t offset, void *data, size_t bytes)
-{
-	for (uint8_t *at = data; bytes;) {
-		ssize_t got = pread(spill->file, at, bytes, (off_t)offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return epp_status_errno(got < 0 ? errno : EIO, "temporary file for sorting");
-		at += got;
-		bytes -= (size_t)got;
-		offset += (uint64_t)got;
-	}
+	EPP_TRY(spool_write(spill->file, spill->file_bytes, data, bytes));
+	spill->file_bytes += bytes;
 	return NULL;
 }
 
@@ -134,17 +91,17 @@ static epp_status *chunk_of_file(struct spill *spill, struct spill_run *from, st
 {
 	struct chunk_header header;
 
-	EPP_TRY(file_read(spill, from->at, &header, sizeof(header)));
+	EPP_TRY(spool_read(spill->file, from->at, &header, sizeof(header)));
 	if (header.items > CHUNK_ITEMS)
 		return epp_status_create(EPP_IO, "temporary file for sorting: changed by another program");
 	EPP_TRY(run_reserve(run, CHUNK_ITEMS, true));
 	EPP_TRY(run_reserve_bytes(run, header.args_bytes));
 	uint64_t at = from->at + sizeof(header);
-	EPP_TRY(file_read(spill, at, run->items, header.items * sizeof(*run->items)));
+	EPP_TRY(spool_read(spill->file, at, run->items, header.items * sizeof(*run->items)));
 	at += header.items * sizeof(*run->items);
-	EPP_TRY(file_read(spill, at, run->extras, header.items * sizeof(*run->extras)));
+	EPP_TRY(spool_read(spill->file, at, run->extras, header.items * sizeof(*run->extras)));
 	at += header.items * sizeof(*run->extras);
-	EPP_TRY(file_read(spill, at, run->bytes, header.args_bytes));
+	EPP_TRY(spool_read(spill->file, at, run->bytes, header.args_bytes));
 	from->at = at + header.args_bytes;
 	for (uint32_t i = 0; i < header.items; i++)
 		run->payload = run->bytes;
@@ -188,7 +145,7 @@ static epp_status *flush(struct spill *spill)
 	if (!spill->sorted_count)
 		return NULL;
 	if (spill->file < 0)
-		EPP_TRY(file_open(spill));
+		EPP_TRY(spool_open(&spill->file));
 	sort(spill);
 	struct spill_run made = { .first_ns = first_ns(spill), .in_file = true, .at = spill->file_bytes };
 	for (size_t at = 0; at < spill->sorted_count;) {

@@ -1,6 +1,6 @@
 /* A temporary file without a name, in TMPDIR: gone when it is closed, however the process ends. */
-#ifndef EPPROF_IMPORT_SPOOL_H
-#define EPPROF_IMPORT_SPOOL_H
+#ifndef EPPROF_FILE_SPOOL_H
+#define EPPROF_FILE_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

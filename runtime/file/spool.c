@@ -1,5 +1,5 @@
 /* See spool.h.  A piece has its length in front. */
-#include "import/spool.h"
+#include "file/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ epp_status *spool_open(int *fd)
 		return NULL;
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 		return failed(errno);
-	if (asprintf(&path, "%s/epprof-import.XXXXXX", directory) < 0)
+	if (asprintf(&path, "%s/epprof.XXXXXX", directory) < 0)
 		return epp_status_no_memory();
 	*fd = mkostemp(path, O_CLOEXEC);
 	int error = errno;

@@ -1,0 +1,24 @@
+/* A sink whose bytes lie in a temporary file until another sink takes them: for what a format has further down. */
+#ifndef EPPROF_EXPORT_SINK_SPOOL_H
+#define EPPROF_EXPORT_SINK_SPOOL_H
+
+#include "export/sink.h"
+
+struct sink_spool {
+	struct sink sink; /* to write into */
+	int fd;
+	bool is_open; /* the file is there from the first full buffer on */
+	uint64_t file_bytes;
+	epp_status *status; /* why the file did not take something */
+};
+
+/* Errors: EPP_OUT_OF_MEMORY. */
+epp_status *sink_spool_init(struct sink_spool *spool) EPP_MUST_CHECK;
+/* A spool of zeros, or one that init failed on, is fine. */
+void sink_spool_deinit(struct sink_spool *spool);
+
+/* Writes all there is, but for the first `skip` bytes, into another sink, and leaves the spool empty.
+ * Errors: EPP_IO and others of the temporary file. */
+epp_status *sink_spool_move(struct sink_spool *spool, struct sink *into, size_t skip) EPP_MUST_CHECK;
+
+#endif
