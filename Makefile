@@ -49,7 +49,7 @@ ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
 ORT_BRIDGE := $(sort $(wildcard bridges/ort*.c))
-TF_BRIDGE := bridges/tf_bridge.c bridges/tf_carried.c
+TF_BRIDGE := bridges/tf_bridge.c bridges/xspace_carried.c
 BENCHES := $(call sources,bench)
 TESTS := $(sort $(wildcard tests/check_*.c))
 TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))

@@ -1,6 +1,6 @@
 /* libepprof_tf.so in a host of ours that calls it as TensorFlow does: registration with room and without, two calls for a
  * profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c and
- * tf_carried.c; tests/interop has TensorFlow itself. */
+ * xspace_carried.c; tests/interop has TensorFlow itself. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -317,7 +317,7 @@ START_TEST(what_fails_costs_only_itself_and_is_told)
 	ck_assert_uint_eq(seen.relus_count, 20);
 	ck_assert_int_eq(tf.code(status), TF_INTERNAL);
 	ck_assert_ptr_nonnull(strstr(tf.message(status), "/nowhere/\"no\tplugin\".so"));
-	ck_assert_ptr_nonnull(strstr(tf.message(status), "libepprof_tf.so: is this library itself"));
+	ck_assert_ptr_nonnull(strstr(tf.message(status), "libepprof_tf.so: is a bridge itself"));
 	ck_assert_ptr_nonnull(strstr(tf.message(status), "XPU: EndProfiling: stop: code 13"));
 	unsetenv("TF_FAULT");
 	profile(SAMPLE("pu1"), 300);
