@@ -49,7 +49,6 @@ ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
 ORT_BRIDGE := $(sort $(wildcard bridges/ort*.c))
-TF_BRIDGE := bridges/tf_bridge.c bridges/tf_carried.c
 BENCHES := $(call sources,bench)
 TESTS := $(sort $(wildcard tests/check_*.c))
 TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))
@@ -59,7 +58,9 @@ TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(ca
 LIBEPPROF := $(BUILD)/libepprof.so
 LIBTRACE := $(BUILD)/libepprof-trace.so
 LIBKIT := $(BUILD)/libepprof_ep.a
-BRIDGES := $(BUILD)/libepprof_ort.so $(BUILD)/libepprof_tf.so
+XSPACE_BRIDGES := $(BUILD)/libepprof_tf.so $(BUILD)/libepprof_pjrt.so
+BRIDGES := $(BUILD)/libepprof_ort.so $(XSPACE_BRIDGES)
+JAX_PACKAGE := $(BUILD)/python/jax_plugins/epprof/__init__.py
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
 SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
@@ -111,7 +112,7 @@ DEPS := build/deps
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: lib $(BRIDGES) $(PROGRAMS) $(SAMPLE_EPS)
+all: lib $(BRIDGES) $(JAX_PACKAGE) $(PROGRAMS) $(SAMPLE_EPS)
 
 lib: $(LIBRARIES) $(TF_SHIM)
 
@@ -170,10 +171,14 @@ $(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof
 
-$(BUILD)/libepprof_tf.so: $(call objects,$(TF_BRIDGE)) $(LIBTRACE) $(LIBEPPROF)
+$(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o $(O)/bridges/xspace_carried.o $(LIBTRACE) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
 		-lepprof-trace -lepprof
+
+# JAX finds it with $(BUILD)/python in PYTHONPATH; it finds the bridge above itself.
+$(JAX_PACKAGE): $(BUILD)/python/%: bridges/%
+	$(Q)$(INSTALL) -D -m 644 $< $@
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
 # torch's libraries already.
@@ -297,6 +302,7 @@ DIRS_api := '$(DESTDIR)$(INCLUDEDIR)/epprof'
 DIRS_man := '$(DESTDIR)$(MANDIR)'
 DIRS_bash := '$(DESTDIR)$(PREFIX)/share/bash-completion/completions'
 DIRS_zsh := '$(DESTDIR)$(PREFIX)/share/zsh/site-functions'
+DIRS_python := '$(DESTDIR)$(LIBDIR)/epprof'
 PACKAGES := epprof epprof-trace epprof-ep
 # The installed command finds the libraries next to it, wherever the two were put together.
 FROM_BIN_TO_LIB = $(shell realpath -ms --relative-to='$(BINDIR)' '$(LIBDIR)')
@@ -342,6 +348,7 @@ install: all $(if $(SCDOC),$(MANUAL))
 		ln -sf $$lib.so.$(VERSION) $(DIRS_lib)/$$lib.so.$(SOVERSION) && \
 		ln -sf $$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so || exit 1; done
 	$(Q)$(INSTALL) -m 755 $(BRIDGES) $(DIRS_lib)
+	$(Q)$(INSTALL) -D -m 644 $(JAX_PACKAGE) $(DIRS_python)/$(JAX_PACKAGE:$(BUILD)/%=%)
 	$(Q)$(call LINK_COMMAND,$(DIRS_bin)/epprof,$(FROM_BIN_TO_LIB))
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
 
@@ -351,7 +358,7 @@ uninstall:
 		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(foreach bridge,$(notdir $(BRIDGES)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
-	rm -rf $(DIRS_api)
+	rm -rf $(DIRS_api) $(DIRS_python)
 
 clean:
 	rm -rf build build-*

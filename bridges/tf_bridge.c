@@ -4,7 +4,7 @@
  *   tf.profiler.experimental.start(logs), stop()
  *
  * TensorFlow loads it as the library of a pluggable device that has nothing but a profiler.  From start to stop the plugins
- * run (tf_carried.c); collecting gives what they recorded, once.  With EPPROF_OUTPUT it is in that trace too.
+ * run (xspace_carried.c); collecting gives what they recorded, once.  With EPPROF_OUTPUT it is in that trace too.
  *
  * TensorFlow takes a library twice if it is loaded twice, ends the process if registering fails, and calls destroy_* at
  * once and never again.  So registering does next to nothing, all registrations share one state, in which a second start
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "epprof/tf.h"
-#include "tf_carried.h"
+#include "xspace_carried.h"
 
 /* They are TensorFlow's; in another host they may be missing. */
 #pragma weak TF_SetStatus
@@ -24,9 +24,9 @@
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
-	struct tf_run *run;        /* NULL: nothing is profiled, or the profile was made */
-	struct tf_profile profile; /* until it was handed over, or the next start */
-	struct tf_problems problems;
+	struct carried_run *run;        /* NULL: nothing is profiled, or the profile was made */
+	struct carried_profile profile; /* until it was handed over, or the next start */
+	struct carried_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void status_set(TF_Status *status, TF_Code code, const char *message)
@@ -40,17 +40,17 @@ static void status_set(TF_Status *status, TF_Code code, const char *message)
 /* A profile may have been thrown away instead of collected. */
 static void forget(void)
 {
-	tf_run_release(bridge.run);
+	carried_run_release(bridge.run);
 	free(bridge.profile.bytes);
 	bridge.run = NULL;
-	bridge.profile = (struct tf_profile){ 0 };
+	bridge.profile = (struct carried_profile){ 0 };
 }
 
 static void tell_problems(TF_Status *status)
 {
 	if (bridge.problems.used)
 		status_set(status, TF_INTERNAL, bridge.problems.text);
-	bridge.problems = (struct tf_problems){ 0 };
+	bridge.problems = (struct carried_problems){ 0 };
 }
 
 /* The first call asks for the size, and TensorFlow leaves garbage there; the second brings that much room, and its error
@@ -58,8 +58,8 @@ static void tell_problems(TF_Status *status)
 static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
 	if (bridge.run && !bridge.is_on) {
-		tf_run_profile(bridge.run, &bridge.profile, &bridge.problems);
-		tf_run_release(bridge.run);
+		carried_run_profile(bridge.run, &bridge.profile, &bridge.problems);
+		carried_run_release(bridge.run);
 		bridge.run = NULL;
 	}
 	size_t count = bridge.profile.count;
@@ -87,7 +87,7 @@ static void start(const TP_Profiler *profiler, TF_Status *status)
 	if (!bridge.is_on) {
 		forget();
 		bridge.is_on = true;
-		bridge.run = tf_run_start(&bridge.problems);
+		bridge.run = carried_run_start("TensorFlow", &bridge.problems);
 	}
 	pthread_mutex_unlock(&bridge.lock);
 }
@@ -97,7 +97,7 @@ static void stop(const TP_Profiler *profiler, TF_Status *status)
 	(void)profiler, (void)status;
 	pthread_mutex_lock(&bridge.lock);
 	if (bridge.is_on)
-		tf_run_end(bridge.run, &bridge.problems);
+		carried_run_end(bridge.run, &bridge.problems);
 	bridge.is_on = false;
 	pthread_mutex_unlock(&bridge.lock);
 }

@@ -123,11 +123,7 @@ static PJRT_Profiler_Extension extension = {
 	.profiler_api = &profiler_api,
 };
 
-/* Hosts look at entries far behind those that matter here: all of them are NULL. */
-static struct {
-	PJRT_Api api;
-	void *entries[254];
-} api = { .api = { .struct_size = sizeof(api), .extension_start = &extension.base } };
+static EpprofPjrtApi api = { .api = { .struct_size = sizeof(api), .extension_start = &extension.base } };
 
 const PJRT_Api *GetPjrtApi(void)
 {

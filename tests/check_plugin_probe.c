@@ -43,6 +43,22 @@ START_TEST(facts_come_in_order)
 	check_ok(probe(CHECK_BUILD "/libsample_ort_ep.so"));
 	ck_assert_ptr_nonnull(strstr(told, "ort 2 - SampleEP 00 0/0\n"));
 	ck_assert_ptr_nonnull(strstr(told, "ort 5 CreateProfiler - 11 0/0\n"));
+	check_ok(probe(PLUGIN("plain_pu1")));
+	ck_assert_str_eq(told, "pu1 0 - - 00 0/0\n"
+	                       "pu1 1 pu1GetVersion - 11 0/0\n"
+	                       "pu1 1 kineto_register_privateuse1_plugin - 11 0/0\n"
+	                       "pu1 2 - plain_pu1 00 0/0\n"
+	                       "pu1 3 PU1 1.0.0 00 0/0\n"
+	                       "pu1 5 pu1TracingEnable - 11 0/0\n"
+	                       "pu1 5 pu1TracingDisable - 11 0/0\n"
+	                       "pu1 5 pu1TracingSetCallbacks - 11 0/0\n"
+	                       "pu1 5 pu1PushExternalCorrelationId - 11 0/0\n"
+	                       "pu1 5 pu1PopExternalCorrelationId - 11 0/0\n"
+	                       "pu1 5 pu1FlushAll - 11 0/0\n"
+	                       "pu1 5 pu1GetNextRecord - 11 0/0\n"
+	                       "pu1 5 pu1GetNumDroppedRecords - 00 0/0\n"
+	                       "pu1 5 pu1GetTimestamp - 00 0/0\n"
+	                       "pu1 5 pu1GetResultString - 00 0/0\n");
 	/* Nobody has to listen. */
 	check_ok(epp_plugin_probe(CHECK_BUILD "/libsample_ort_ep.so", NULL, NULL));
 }

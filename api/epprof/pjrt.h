@@ -159,6 +159,13 @@ typedef struct PJRT_Profiler_Extension {
 
 #endif
 
+/* For a plugin that is no device of PJRT's and has nothing but a profiler: hosts look at entries far behind those that matter here,
+ * and find NULL. */
+typedef struct EpprofPjrtApi {
+	PJRT_Api api; /* struct_size: that of all of this */
+	void *entries[254];
+} EpprofPjrtApi;
+
 /* The sizes of the table: up to collect_data, and up to serialize. */
 #define EPPROF_PJRT_TABLE_BYTES (offsetof(PLUGIN_Profiler_Api, collect_data) + sizeof(void *))
 #define EPPROF_PJRT_CONSUME_TABLE_BYTES (offsetof(PLUGIN_Profiler_Api, serialize) + sizeof(void *))

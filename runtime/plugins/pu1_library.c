@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "plugins/plugin_probe.h"
 #include "plugins/pu1_pool.h"
 #include "plugins/pu1_reading.h"
 #include "plugins/pu1_tokens.h"
@@ -144,34 +145,37 @@ void pu1_library_each(void (*call)(struct pu1_library *library))
 
 /* ---- taking a library into use ---- */
 
+static const struct {
+	const char *name;
+	size_t at; /* in pu1_calls */
+	bool is_optional;
+} symbols[] = {
+	{ "pu1GetVersion", offsetof(struct pu1_calls, get_version), false },
+	{ "kineto_register_privateuse1_plugin", offsetof(struct pu1_calls, register_plugin), false },
+	{ "pu1TracingEnable", offsetof(struct pu1_calls, enable), false },
+	{ "pu1TracingDisable", offsetof(struct pu1_calls, disable), false },
+	{ "pu1TracingSetCallbacks", offsetof(struct pu1_calls, set_callbacks), false },
+	{ "pu1PushExternalCorrelationId", offsetof(struct pu1_calls, push), false },
+	{ "pu1PopExternalCorrelationId", offsetof(struct pu1_calls, pop), false },
+	{ "pu1FlushAll", offsetof(struct pu1_calls, flush), false },
+	{ "pu1GetNextRecord", offsetof(struct pu1_calls, next_record), false },
+	{ "pu1GetNumDroppedRecords", offsetof(struct pu1_calls, dropped_count), true },
+	{ "pu1GetTimestamp", offsetof(struct pu1_calls, timestamp), true },
+	{ "pu1GetResultString", offsetof(struct pu1_calls, result_text), true },
+};
+#define SYMBOLS_COUNT (sizeof(symbols) / sizeof(symbols[0]))
+#define KIND_SYMBOLS_COUNT 2u /* the first ones, by which a library is known for what it is */
+
 static epp_status *find_symbols(void *handle, struct pu1_calls *calls)
 {
-	const struct {
-		const char *name;
-		void *function;
-		bool optional;
-	} wanted[] = {
-		{ "pu1GetVersion", &calls->get_version, false },
-		{ "kineto_register_privateuse1_plugin", &calls->register_plugin, false },
-		{ "pu1TracingEnable", &calls->enable, false },
-		{ "pu1TracingDisable", &calls->disable, false },
-		{ "pu1TracingSetCallbacks", &calls->set_callbacks, false },
-		{ "pu1PushExternalCorrelationId", &calls->push, false },
-		{ "pu1PopExternalCorrelationId", &calls->pop, false },
-		{ "pu1FlushAll", &calls->flush, false },
-		{ "pu1GetNextRecord", &calls->next_record, false },
-		{ "pu1GetNumDroppedRecords", &calls->dropped_count, true },
-		{ "pu1GetTimestamp", &calls->timestamp, true },
-		{ "pu1GetResultString", &calls->result_text, true },
-	};
 	char missing[512] = "";
 	size_t used = 0;
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *symbol = dlsym(handle, wanted[i].name);
-		memcpy(wanted[i].function, &symbol, sizeof(symbol));
-		if (symbol || wanted[i].optional)
+	for (size_t i = 0; i < SYMBOLS_COUNT; i++) {
+		void *symbol = dlsym(handle, symbols[i].name);
+		memcpy((char *)calls + symbols[i].at, &symbol, sizeof(symbol));
+		if (symbol || symbols[i].is_optional)
 			continue;
-		int bytes = snprintf(missing + used, sizeof(missing) - used, "%s'%s'", used ? ", " : "", wanted[i].name);
+		int bytes = snprintf(missing + used, sizeof(missing) - used, "%s'%s'", used ? ", " : "", symbols[i].name);
 		if (bytes > 0 && used + (size_t)bytes < sizeof(missing))
 			used += (size_t)bytes;
 	}
@@ -227,6 +231,17 @@ epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library *
 }
 
 /* ---- what the library says ---- */
+
+void pu1_library_describe(const struct pu1_library *library, const struct plugin_probe *probe)
+{
+	uint32_t version = library->calls.get_version();
+	plugin_probe_version(probe, "PU1", "%u.%u.%u", version >> 16, version >> 8 & 255u, version & 255u);
+	for (size_t i = KIND_SYMBOLS_COUNT; i < SYMBOLS_COUNT; i++) {
+		void *symbol;
+		memcpy(&symbol, (const char *)&library->calls + symbols[i].at, sizeof(symbol));
+		plugin_probe_entry(probe, symbols[i].name, symbol != NULL, !symbols[i].is_optional);
+	}
+}
 
 bool pu1_library_now(const struct pu1_library *library, uint64_t *now_ns)
 {

@@ -43,6 +43,7 @@ struct pu1_calls {
 	const char *(*result_text)(pu1Result result);
 };
 
+struct plugin_probe;
 struct pu1_tokens;
 struct pu1_reading;
 struct pu1_profiler;
@@ -81,6 +82,9 @@ struct pu1_library {
  * Errors: EPP_INCOMPATIBLE (symbols are missing, all of them named; another major version), EPP_PLUGIN (it rejects being
  * used), EPP_UNAVAILABLE (PU1_LIBRARIES_MAX are in use). */
 epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library);
+
+/* Tells a probe of its version and entries. */
+void pu1_library_describe(const struct pu1_library *library, const struct plugin_probe *probe);
 
 /* The records' clock now; false: it cannot be read. */
 bool pu1_library_now(const struct pu1_library *library, uint64_t *now_ns);

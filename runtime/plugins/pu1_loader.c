@@ -30,9 +30,15 @@ static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profi
 	return pu1_profiler_create(plugin->state, profiler);
 }
 
+static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
+{
+	pu1_library_describe(plugin->state, probe);
+}
+
 const struct plugin_adapter plugin_adapter_pu1 = {
 	.open = open_plugin,
 	.profiler_step = "making a profiler",
 	.profiler_create = create_profiler,
 	.close = close_plugin,
+	.describe = describe,
 };

@@ -123,7 +123,7 @@ class Bridge(unittest.TestCase):
                           [sample("pu1")])
         self.look_at(spaces[0])
         self.assertIn("/nowhere/libnone.so", log)
-        self.assertIn("is this library itself", log)
+        self.assertIn("is a bridge itself", log)
 
     def test_without_plugins_it_says_so_once(self):
         spaces, log = run("call", 3, [])

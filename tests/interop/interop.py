@@ -7,6 +7,7 @@ version of the framework, prints the sum of all as Check does, and exits; there 
 EPPROF_ORT_VERSIONS         the versions, instead of all: "1.30.0 newest"
 EPPROF_TENSORFLOW_VERSIONS  likewise, of TensorFlow
 EPPROF_TORCH_VERSIONS       likewise, of PyTorch
+EPPROF_JAX_VERSIONS         likewise, of JAX
 CI                          set: what could not run is an error, not a skip
 BUILD                       the build tree, "build"
 """
@@ -58,7 +59,9 @@ def _onnxruntime(version):
 ONNXRUNTIME = Framework("ONNX Runtime", "EPPROF_ORT_VERSIONS", ("1.26.0", "1.30.0", "newest"), _onnxruntime)
 TENSORFLOW = Framework("TensorFlow", "EPPROF_TENSORFLOW_VERSIONS", ("2.21.0",), lambda v: [f"tensorflow-cpu=={v}"])
 TORCH = Framework("PyTorch", "EPPROF_TORCH_VERSIONS", ("2.15.0",), environment.torch)
-FRAMEWORKS = {"check_kineto.py": TORCH, "check_tf_bridge.py": TENSORFLOW,
+JAX = Framework("JAX", "EPPROF_JAX_VERSIONS", ("newest",),
+                lambda version: ["jax" if version == "newest" else f"jax=={version}", "numpy"])
+FRAMEWORKS = {"check_kineto.py": TORCH, "check_pjrt.py": JAX, "check_tf_bridge.py": TENSORFLOW,
               "check_tf_plugin.py": TENSORFLOW}  # of tests with another than ONNX Runtime
 
 

@@ -1,13 +1,12 @@
 /* A run has a session of its own, in memory, or a share of the one that EPPROF_OUTPUT names.  That one may record already
  * and go on afterwards, so the profilers join it and are driven from here, and the profile is a window of its time; the
- * same does for a session of our own.  TensorFlow shows no events, so a plugin that records only what belongs to an event of the
- * host's, as those for ONNX Runtime may, has nothing to tell here.
+ * same does for a session of our own.  These frameworks show no events, so a plugin that records only what belongs to an event of
+ * the host's, as those for ONNX Runtime may, has nothing to tell here.
  *
- * Lines begin at the UNIX time of the run's start: TensorFlow takes its session's start off, which lies before.
+ * Lines begin at the UNIX time of the run's start: the framework takes its session's start off, which lies before.
  */
-#include "tf_carried.h"
+#include "xspace_carried.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@
 			return status_; \
 	} while (0)
 
-struct tf_run {
+struct carried_run {
 	epp_session *session;
 	bool is_shared;
 	int64_t start_unix_ns;
@@ -40,14 +39,14 @@ struct tf_run {
 	} all[PLUGINS_MAX];
 };
 
-/* In the life of the process; never unloaded, since TensorFlow never says that it is over. */
+/* In the life of the process; never unloaded, since no framework says that it is over. */
 static struct {
 	bool is_loaded;
 	size_t count;
 	epp_plugin *all[PLUGINS_MAX];
 } plugins;
 
-void tf_problems_add(struct tf_problems *problems, epp_status *status)
+void carried_problems_add(struct carried_problems *problems, epp_status *status)
 {
 	size_t room = sizeof(problems->text) - problems->used;
 	if (!status)
@@ -61,13 +60,10 @@ void tf_problems_add(struct tf_problems *problems, epp_status *status)
 
 /* ---- plugins ---- */
 
-/* It would carry itself. */
-static bool is_this_library(const epp_plugin *plugin)
-{
-	Dl_info own, other;
-	void *entry = epp_plugin_symbol(plugin, "TF_InitProfiler");
-	return entry && dladdr(entry, &other) && dladdr(&plugins, &own) && own.dli_fbase == other.dli_fbase;
-}
+/* Exported by each library that this is part of.  One bridge carried by another would carry what EPPROF_PROFILERS names, hence
+ * itself. */
+extern const char epprof_carries[];
+__attribute__((visibility("default"))) const char epprof_carries[] = "EPPROF_PROFILERS";
 
 static epp_status *load(const char *path)
 {
@@ -75,15 +71,15 @@ static epp_status *load(const char *path)
 	if (plugins.count == PLUGINS_MAX)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: more than %u plugins", path, PLUGINS_MAX);
 	EPP_TRY(epp_plugin_load(path, &plugin));
-	if (is_this_library(plugin)) {
+	if (epp_plugin_symbol(plugin, "epprof_carries")) {
 		epp_status_release(epp_plugin_unload(plugin));
-		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: is this library itself", path);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: is a bridge itself", path);
 	}
 	plugins.all[plugins.count++] = plugin;
 	return NULL;
 }
 
-static void load_all(struct tf_problems *problems)
+static void load_all(struct carried_problems *problems)
 {
 	const char *list = secure_getenv("EPPROF_PROFILERS");
 	plugins.is_loaded = true;
@@ -92,13 +88,13 @@ static void load_all(struct tf_problems *problems)
 		bytes = strcspn(list, ":");
 		char *path = strndup(list, bytes);
 		if (bytes)
-			tf_problems_add(problems, epp_status_prefix(path ? load(path) : epp_status_no_memory(),
-			                                            "EPPROF_PROFILERS"));
+			carried_problems_add(problems, epp_status_prefix(path ? load(path) : epp_status_no_memory(),
+			                                                 "EPPROF_PROFILERS"));
 		free(path);
 	}
 	if (!plugins.count)
-		tf_problems_add(problems, epp_status_create(EPP_NOT_FOUND, "EPPROF_PROFILERS names no plugin to carry, "
-		                                                           "nothing is profiled"));
+		carried_problems_add(problems, epp_status_create(EPP_NOT_FOUND, "EPPROF_PROFILERS names no plugin to carry, "
+		                                                                "nothing is profiled"));
 }
 
 /* ---- a run ---- */
@@ -111,29 +107,30 @@ static int64_t unix_ns(void)
 }
 
 /* Takes a status of a profiler's. */
-static void note_failure(struct tf_problems *problems, epp_member *member, const char *label, const char *step,
+static void note_failure(struct carried_problems *problems, epp_member *member, const char *label, const char *step,
                          OrtStatus *status)
 {
 	const OrtApi *ort = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION_MIN);
 	if (!status)
 		return;
 	epp_member_count_error(member);
-	tf_problems_add(problems, epp_status_create(EPP_PLUGIN, "%s: %s: %s", label, step, ort->GetErrorMessage(status)));
+	carried_problems_add(problems,
+	                     epp_status_create(EPP_PLUGIN, "%s: %s: %s", label, step, ort->GetErrorMessage(status)));
 	ort->ReleaseStatus(status);
 }
 
-static epp_status *open_session(struct tf_run *run, struct tf_problems *problems)
+static epp_status *open_session(struct carried_run *run, const char *framework, struct carried_problems *problems)
 {
-	tf_problems_add(problems, epp_session_share_output(&run->session));
+	carried_problems_add(problems, epp_session_share_output(&run->session));
 	run->is_shared = run->session != NULL;
 	if (run->session)
 		return NULL;
-	epp_session_options options = { .struct_size = sizeof(options), .label = "TensorFlow" };
+	epp_session_options options = { .struct_size = sizeof(options), .label = framework };
 	EPP_TRY(epp_session_create(&options, &run->session));
 	return epp_session_start(run->session);
 }
 
-static epp_status *start_profiler(struct tf_run *run, epp_plugin *plugin, struct tf_problems *problems)
+static epp_status *start_profiler(struct carried_run *run, epp_plugin *plugin, struct carried_problems *problems)
 {
 	OrtEpProfilerImpl *profiler;
 	epp_member *member;
@@ -152,30 +149,30 @@ static epp_status *start_profiler(struct tf_run *run, epp_plugin *plugin, struct
 	return NULL;
 }
 
-struct tf_run *tf_run_start(struct tf_problems *problems)
+struct carried_run *carried_run_start(const char *framework, struct carried_problems *problems)
 {
 	if (!plugins.is_loaded)
 		load_all(problems);
 	if (!plugins.count)
 		return NULL;
-	struct tf_run *run = calloc(1, sizeof(*run));
+	struct carried_run *run = calloc(1, sizeof(*run));
 	if (!run) {
-		tf_problems_add(problems, epp_status_no_memory());
+		carried_problems_add(problems, epp_status_no_memory());
 		return NULL;
 	}
 	run->start_unix_ns = unix_ns();
-	epp_status *status = open_session(run, problems);
+	epp_status *status = open_session(run, framework, problems);
 	if (status) {
-		tf_problems_add(problems, status);
-		tf_run_release(run);
+		carried_problems_add(problems, status);
+		carried_run_release(run);
 		return NULL;
 	}
 	for (size_t i = 0; i < plugins.count; i++)
-		tf_problems_add(problems, start_profiler(run, plugins.all[i], problems));
+		carried_problems_add(problems, start_profiler(run, plugins.all[i], problems));
 	return run;
 }
 
-void tf_run_end(struct tf_run *run, struct tf_problems *problems)
+void carried_run_end(struct carried_run *run, struct carried_problems *problems)
 {
 	for (size_t i = 0; run && i < run->count; i++) {
 		OrtEpProfilerImpl *profiler = run->all[i].profiler;
@@ -187,11 +184,11 @@ void tf_run_end(struct tf_run *run, struct tf_problems *problems)
 	}
 	if (!run || run->is_shared)
 		return;
-	tf_problems_add(problems, epp_session_end(run->session));
-	tf_problems_add(problems, epp_session_wait(run->session, WAIT_NS));
+	carried_problems_add(problems, epp_session_end(run->session));
+	carried_problems_add(problems, epp_session_wait(run->session, WAIT_NS));
 }
 
-void tf_run_release(struct tf_run *run)
+void carried_run_release(struct carried_run *run)
 {
 	if (run)
 		epp_session_release(run->session);
@@ -201,11 +198,11 @@ void tf_run_release(struct tf_run *run)
 /* ---- its profile ---- */
 
 struct growing {
-	struct tf_profile *profile;
+	struct carried_profile *profile;
 	size_t room;
 };
 
-/* TensorFlow has an int for the size. */
+/* Frameworks have an int for the size. */
 static size_t grow(const void *bytes, size_t count, void *user)
 {
 	struct growing *to = user;
@@ -251,11 +248,11 @@ static epp_status *write_profile(epp_trace *trace, int64_t start_unix_ns, struct
 	return has ? epp_export(trace, "xspace", &options, grow, to, NULL, NULL) : NULL;
 }
 
-void tf_run_profile(struct tf_run *run, struct tf_profile *profile, struct tf_problems *problems)
+void carried_run_profile(struct carried_run *run, struct carried_profile *profile, struct carried_problems *problems)
 {
 	struct growing to = { .profile = profile };
 	epp_trace *trace;
-	*profile = (struct tf_profile){ 0 };
+	*profile = (struct carried_profile){ 0 };
 	epp_status *status = epp_trace_open_session(run->session, &trace);
 	if (!status) {
 		status = write_profile(trace, run->start_unix_ns, &to);
@@ -263,7 +260,7 @@ void tf_run_profile(struct tf_run *run, struct tf_profile *profile, struct tf_pr
 	}
 	if (!status)
 		return;
-	tf_problems_add(problems, epp_status_prefix(status, "the profile"));
+	carried_problems_add(problems, epp_status_prefix(status, "the profile"));
 	free(profile->bytes);
-	*profile = (struct tf_profile){ 0 };
+	*profile = (struct carried_profile){ 0 };
 }

@@ -1,0 +1,40 @@
+"""epprof in JAX: with the folder above `jax_plugins` in PYTHONPATH, JAX calls initialize(), which adds libepprof_pjrt.so to its
+profilers.  User code does not change.
+
+The library is what EPPROF_PJRT_LIBRARY names, or lies beside this file or up to four folders above it, as it does where
+`make` and `make install` put the two.  Without it, or in a JAX that has no such profilers, nothing is added, and the log says why.
+"""
+import logging
+import os
+from pathlib import Path
+
+LIBRARY = "libepprof_pjrt.so"
+FOLDERS_MAX = 5
+
+_log = logging.getLogger(__name__)
+_was_called = False  # a library that is registered twice is there twice
+
+
+def _find():
+    named = os.environ.get("EPPROF_PJRT_LIBRARY")
+    if named:
+        return Path(named).resolve()
+    for folder in list(Path(__file__).absolute().parents)[:FOLDERS_MAX]:
+        if (folder / LIBRARY).is_file():
+            return (folder / LIBRARY).resolve()  # what it needs lies beside the file, not beside a link to it
+    raise FileNotFoundError(f"no {LIBRARY} beside {Path(__file__).parent} or above; EPPROF_PJRT_LIBRARY can name it")
+
+
+def initialize():
+    """Called by JAX when it looks for devices.  Not by way of its register_plugin, which would make a device of the library."""
+    global _was_called
+    if _was_called:
+        return
+    _was_called = True
+    try:
+        from jax._src.lib import _profiler, xla_client  # pylint: disable=import-outside-toplevel
+        library = _find()
+        _profiler.register_plugin_profiler(xla_client.load_pjrt_plugin_dynamically("epprof", str(library)))
+        _log.debug("registered %s", library)
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        _log.warning("JAX goes on without epprof: %s", error)

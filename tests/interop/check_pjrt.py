@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""libepprof_pjrt.so in JAX itself, which finds it by the package jax_plugins: it carries plugins of every kind into JAX's
+profiler, and what goes wrong costs no profile; read back with JAX's own reader.  The sample plugin for JAX, too."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import interop
+
+interop.in_each_environment(interop.JAX)
+
+COUNT = 300
+
+# A process of its own for each way in: JAX looks for plugins once.
+PROFILE = """
+import ctypes, os, sys, time
+way, logs, sessions, count = sys.argv[1:]
+import jax
+import jax.numpy as jnp
+if way != "package":
+    from jax._src.lib import _profiler, xla_client
+    jax.devices()
+    for index, library in enumerate(way.split(":")):
+        _profiler.register_plugin_profiler(xla_client.load_pjrt_plugin_dynamically(f"plugin_{index}", library))
+plugins = [ctypes.CDLL(path) for path in os.environ.get("SAMPLES", "").split(":") if path]
+print("JAX is", jax.__version__)
+for run in range(int(sessions)):
+    with jax.profiler.trace(os.path.join(logs, str(run))):
+        for plugin in plugins:
+            assert plugin.epp_sample_work(int(count)) == 0
+        with jax.profiler.TraceAnnotation("a_host_event"):
+            jnp.dot(jnp.ones((8, 8)), jnp.ones((8, 8))).block_until_ready()
+    for plugin in plugins:
+        assert plugin.epp_sample_work(7) == 0
+"""
+
+
+def sample(kind):
+    return interop.library(f"libsample_{kind}_ep")
+
+
+BRIDGE = interop.library("libepprof_pjrt")
+
+
+def run(sessions, plugins, samples=None, way="package", count=COUNT, **environment):
+    """Returns what JAX wrote for each session, and what it logged."""
+    from jax.profiler import ProfileData
+    with tempfile.TemporaryDirectory() as logs:
+        given = {**os.environ, "EPPROF_PROFILERS": ":".join(plugins), "SAMPLES": ":".join(plugins if samples is None else samples),
+                 "PYTHONPATH": str(interop.BUILD / "python"), **environment}
+        done = subprocess.run([sys.executable, "-c", PROFILE, way, logs, str(sessions), str(count)], capture_output=True,
+                              text=True, errors="replace", check=False, env=given)
+        if done.returncode != 0 or "JAX is" not in done.stdout:
+            raise AssertionError(f"exit status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        files = [list(Path(logs, str(index)).glob("**/*.xplane.pb")) for index in range(sessions)]
+        return [ProfileData.from_serialized_xspace(file.read_bytes()) for (file,) in files], done.stderr
+
+
+def events_of(profile, name):
+    """The events of this name on planes of devices."""
+    return [(plane, line, event) for plane in profile.planes if plane.name.startswith("/device:") for line in plane.lines
+            for event in line.events if event.name == name]
+
+
+class Jax(unittest.TestCase):
+    def look_at(self, profile, count=COUNT, plane_pattern="^/device:CUSTOM:(sample_pu1_ep device 0|ACCELERATOR:0)$"):
+        events = events_of(profile, "relu")
+        self.assertEqual(len(events), count)
+        for plane, line, event in events:
+            self.assertRegex(plane.name, plane_pattern)
+            self.assertRegex(line.name, "[sS]tream [01]|^queue")
+            self.assertGreater(event.duration_ns, 0)
+        # Beside JAX's own, and in its time: all of it lies in the session.
+        (host,) = [event for plane in profile.planes if plane.name == "/host:CPU" for line in plane.lines
+                   for event in line.events if event.name == "a_host_event"]
+        for _, _, event in events:
+            self.assertGreaterEqual(event.start_ns, 0)
+            self.assertLess(event.start_ns, host.start_ns)
+        self.assertGreater(len({event.start_ns for _, _, event in events}), count // 2)
+
+    def carried(self, kind):
+        profiles, log = run(3, [sample(kind)])
+        self.assertNotIn("epprof", log.lower())
+        for profile in profiles:
+            self.look_at(profile)
+
+    def test_pu1(self):
+        self.carried("pu1")
+
+    def test_pjrt(self):
+        self.carried("pjrt")
+
+    def test_tf(self):
+        self.carried("tf")
+
+    def test_tf_first(self):
+        self.carried("tf_first")
+
+    def test_all_together(self):
+        # One for ONNX Runtime records the work of events that it is shown; here there are none.
+        profiles, _ = run(2, [sample(kind) for kind in ("ort", "pu1", "pjrt", "tf")],
+                          [sample(kind) for kind in ("pu1", "pjrt", "tf")])
+        for profile in profiles:
+            self.look_at(profile, 3 * COUNT)
+
+    def test_where_the_library_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            named = Path(folder, "bridge.so")
+            named.symlink_to(BRIDGE)
+            profiles, _ = run(1, [sample("pu1")], EPPROF_PJRT_LIBRARY=str(named))
+            self.look_at(profiles[0])
+
+    def test_registered_twice_counts_once(self):
+        profiles, log = run(2, [sample("pu1")], way=BRIDGE)
+        for profile in profiles:
+            self.look_at(profile)
+        self.assertEqual(log.count("another profile of this process is on and has all events"), 2)
+
+    def test_without_plugins_it_says_so_once(self):
+        profiles, log = run(3, [])
+        self.assertEqual(log.count("EPPROF_PROFILERS names no plugin to carry"), 1)
+        self.assertEqual([plane.name for plane in profiles[2].planes if plane.name.startswith("/device:")], [])
+
+    def test_without_the_library_jax_goes_on(self):
+        profiles, log = run(1, [sample("pu1")], EPPROF_PJRT_LIBRARY="/nowhere/lib.so")
+        self.assertIn("JAX goes on without epprof", log)
+        self.assertEqual(events_of(profiles[0], "relu"), [])
+
+    def test_what_cannot_be_carried_costs_only_itself(self):
+        fault = str(interop.BUILD / "tests" / "plugins" / "pjrt_fault.so")
+        for step in "create", "start", "stop", "collect":
+            profiles, log = run(2, ["/nowhere/libnone.so", BRIDGE, fault, sample("pu1")], [sample("pu1")], PJRT_FAULT=step)
+            for profile in profiles:
+                self.look_at(profile)
+            self.assertEqual(log.count("/nowhere/libnone.so"), 1)
+            self.assertEqual(log.count("is a bridge itself"), 1)
+            self.assertEqual(log.count('code 13: no "device"'), 2, log)
+
+    def test_with_an_output_it_is_in_both(self):
+        with tempfile.TemporaryDirectory() as folder:
+            output = os.path.join(folder, "run.epp")
+            profiles, _ = run(3, [sample("pu1"), sample("tf")], EPPROF_OUTPUT=output)
+            for profile in profiles:
+                self.look_at(profile, 2 * COUNT)
+            told = subprocess.run([str(interop.BUILD / "epprof"), "summary", "--by", "kernel", "--format", "csv", output],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(told.returncode, 0, told.stderr)
+            (row,) = [line for line in told.stdout.splitlines() if "relu" in line]
+            self.assertIn(str(3 * 2 * COUNT), row)
+
+    def test_an_output_that_cannot_be_written_costs_no_profile(self):
+        profiles, log = run(1, [sample("pu1")], EPPROF_OUTPUT="/nowhere/run.epp")
+        self.look_at(profiles[0])
+        self.assertIn("/nowhere/run.epp", log)
+
+    def test_the_sample_itself(self):
+        profiles, _ = run(3, [], [sample("pjrt")], way=sample("pjrt"))
+        for profile in profiles:
+            self.look_at(profile, plane_pattern="^/device:CUSTOM:ACCELERATOR:0$")
+
+
+interop.main()

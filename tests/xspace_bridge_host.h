@@ -1,0 +1,233 @@
+/* What the tests of the bridges that hand out an XSpace share: looking at one, and the tests that do not depend on who asks for
+ * it.  A program defines the four functions of its host below, and adds the tests with shared_tests_add. */
+#ifndef EPPROF_TESTS_XSPACE_BRIDGE_HOST_H
+#define EPPROF_TESTS_XSPACE_BRIDGE_HOST_H
+
+#include <dlfcn.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "wire/xspace.h"
+
+#define BRIDGE(kind) CHECK_BUILD "/libepprof_" kind ".so"
+#define SAMPLE(kind) CHECK_BUILD "/libsample_" kind "_ep.so"
+#define FAULT CHECK_BUILD "/tests/plugins/pjrt_fault.so"
+#define GARBAGE_SIZE ((size_t)0xDEADBEEFDEADBEEF)
+
+/* ---- the host; all assert ---- */
+
+/* Loads the bridge with these plugins, and takes it into use. */
+static void host_load(const char *plugins);
+static void host_start(void);
+static void host_stop(void);
+
+/* Ends what started: returns the profile's size, of which `seen` tells, and leaves in `told` what the bridge told. */
+static size_t host_collect(void);
+
+static char told[4096];
+
+static void find(void *library, const char *name, void *function)
+{
+	*(void **)function = dlsym(library, name);
+	ck_assert_msg(*(void **)function != NULL, "%s", name);
+}
+
+static void work(const char *library, int count)
+{
+	int (*sample_work)(int);
+	find(dlopen(library, RTLD_NOW), "epp_sample_work", &sample_work);
+	ck_assert_int_eq(sample_work(count), 0);
+}
+
+/* ---- what comes back ---- */
+
+static struct {
+	unsigned relus_count;
+	int64_t first_ns, last_ns; /* of relus, UNIX time */
+	int64_t line_ns;
+	bool is_device;
+} seen;
+
+static void see_plane(void *user, const struct xspace_plane *plane)
+{
+	(void)user;
+	seen.is_device = plane->name.bytes > 15 && memcmp(plane->name.text, "/device:CUSTOM:", 15) == 0;
+}
+
+static void see_line(void *user, const struct xspace_line *line)
+{
+	(void)user;
+	seen.line_ns = line->timestamp_ns;
+}
+
+static void see_event(void *user, const struct xspace_event *event)
+{
+	(void)user;
+	if (event->name.bytes != 4 || memcmp(event->name.text, "relu", 4) != 0 || !seen.is_device)
+		return;
+	int64_t start_ns = seen.line_ns + event->offset_ps / 1000, end_ns = start_ns + event->duration_ps / 1000;
+	if (!seen.relus_count++ || start_ns < seen.first_ns)
+		seen.first_ns = start_ns;
+	seen.last_ns = seen.last_ns > end_ns ? seen.last_ns : end_ns;
+}
+
+/* Reads a profile; behind it lies nothing. */
+static void see(const uint8_t *bytes, size_t count)
+{
+	struct xspace_account account = { 0 };
+	struct xspace_reader reader = { .plane = see_plane, .line = see_line, .event = see_event };
+	uint8_t *copy = malloc(count ? count : 1);
+	ck_assert_uint_le(count, INT32_MAX);
+	memset(&seen, 0, sizeof(seen));
+	memcpy(copy, bytes, count);
+	check_ok(xspace_read(copy, count, &reader, &account));
+	ck_assert_uint_eq(account.nameless_count, 0);
+	free(copy);
+}
+
+static int64_t unix_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void profile(const char *library, unsigned count)
+{
+	int64_t before_ns = unix_ns();
+	host_start();
+	work(library, (int)count);
+	host_stop();
+	work(library, 7);
+	ck_assert_uint_gt(host_collect(), 0);
+	ck_assert_str_eq(told, "");
+	ck_assert_uint_eq(seen.relus_count, count);
+	/* The device's clock is known to within a bound; the sample's is far below this. */
+	ck_assert_int_ge(seen.first_ns, before_ns);
+	ck_assert_int_le(seen.last_ns, unix_ns() + 1000000000);
+}
+
+/* ---- tests ---- */
+
+static const char *const samples[] = { SAMPLE("pu1"), SAMPLE("pjrt"), SAMPLE("tf"), SAMPLE("tf_first") };
+
+START_TEST(each_run_has_its_events_and_no_others)
+{
+	host_load(samples[_i]);
+	for (unsigned run = 0; run < 4; run++)
+		profile(samples[_i], 300);
+}
+END_TEST
+
+/* One for ONNX Runtime records the work of events that it is shown; here there are none. */
+START_TEST(plugins_of_all_kinds_run_together)
+{
+	host_load(SAMPLE("ort") ":" SAMPLE("pu1") ":" SAMPLE("pjrt") ":" SAMPLE("tf"));
+	for (unsigned run = 0; run < 2; run++) {
+		host_start();
+		for (unsigned i = 0; i < 3; i++)
+			work(samples[i], 300);
+		host_stop();
+		host_collect();
+		ck_assert_str_eq(told, "");
+		ck_assert_uint_eq(seen.relus_count, 900);
+	}
+}
+END_TEST
+
+START_TEST(a_shared_session_gives_the_run_s_window)
+{
+	setenv("EPPROF_OUTPUT", check_path("run.epp"), 1);
+	host_load(SAMPLE("pu1") ":" SAMPLE("tf"));
+	for (unsigned run = 0; run < 3; run++)
+		profile(run & 1 ? SAMPLE("tf") : SAMPLE("pu1"), 300);
+	ck_assert_int_eq(access(check_path("run.epp"), F_OK), 0);
+}
+END_TEST
+
+START_TEST(an_output_that_cannot_be_written_costs_no_profile)
+{
+	setenv("EPPROF_OUTPUT", "/nowhere/run.epp", 1);
+	host_load(SAMPLE("pu1"));
+	host_start();
+	work(SAMPLE("pu1"), 5);
+	host_stop();
+	host_collect();
+	ck_assert_uint_eq(seen.relus_count, 5);
+	ck_assert_ptr_nonnull(strstr(told, "/nowhere/run.epp"));
+}
+END_TEST
+
+START_TEST(without_plugins_nothing_happens_and_is_said_once)
+{
+	host_load("::");
+	for (unsigned run = 0; run < 3; run++) {
+		host_start();
+		host_stop();
+		ck_assert_uint_eq(host_collect(), 0);
+		ck_assert_str_eq(told, run ? "" : "EPPROF_PROFILERS names no plugin to carry, nothing is profiled");
+	}
+}
+END_TEST
+
+START_TEST(a_run_without_work_is_empty)
+{
+	host_load(SAMPLE("pu1"));
+	for (unsigned run = 0; run < 2; run++) {
+		host_start();
+		host_stop();
+		ck_assert_uint_eq(host_collect(), 0);
+		ck_assert_str_eq(told, "");
+	}
+	profile(SAMPLE("pu1"), 300);
+}
+END_TEST
+
+START_TEST(what_fails_costs_only_itself_and_is_told)
+{
+	setenv("PJRT_FAULT", "stop", 1);
+	host_load("/nowhere/\"no\tplugin\".so:" BRIDGE("tf") ":" BRIDGE("pjrt") ":" FAULT ":" SAMPLE("pu1"));
+	host_start();
+	work(SAMPLE("pu1"), 20);
+	host_stop();
+	host_collect();
+	ck_assert_uint_eq(seen.relus_count, 20);
+	ck_assert_ptr_nonnull(strstr(told, "/nowhere/\"no\tplugin\".so"));
+	ck_assert_ptr_nonnull(strstr(told, "libepprof_tf.so: is a bridge itself"));
+	ck_assert_ptr_nonnull(strstr(told, "libepprof_pjrt.so: is a bridge itself"));
+	ck_assert_ptr_nonnull(strstr(told, "pjrt_fault.so: EndProfiling: stop: code 13: no \"device\""));
+	unsetenv("PJRT_FAULT");
+	profile(SAMPLE("pu1"), 300);
+}
+END_TEST
+
+START_TEST(more_than_can_be_told_is_cut)
+{
+	char list[8192] = "";
+	for (unsigned i = 0; i < 100; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "/nowhere/a-library-with-a-long-name-%u.so:", i);
+	snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s", SAMPLE("pu1"));
+	host_load(list);
+	host_start();
+	work(SAMPLE("pu1"), 3);
+	host_stop();
+	host_collect();
+	ck_assert_uint_eq(seen.relus_count, 3);
+	ck_assert_uint_lt(strlen(told), 2048);
+}
+END_TEST
+
+static void shared_tests_add(TCase *tests)
+{
+	tcase_add_loop_test(tests, each_run_has_its_events_and_no_others, 0, sizeof(samples) / sizeof(samples[0]));
+	tcase_add_test(tests, plugins_of_all_kinds_run_together);
+	tcase_add_test(tests, a_shared_session_gives_the_run_s_window);
+	tcase_add_test(tests, an_output_that_cannot_be_written_costs_no_profile);
+	tcase_add_test(tests, without_plugins_nothing_happens_and_is_said_once);
+	tcase_add_test(tests, a_run_without_work_is_empty);
+	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
+	tcase_add_test(tests, more_than_can_be_told_is_cut);
+}
+
+#endif
