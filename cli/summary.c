@@ -28,7 +28,7 @@ static const char help[] = "usage: epprof summary [OPTION]... TRACE\n"
 
 enum sort { SORT_TOTAL, SORT_SELF, SORT_COUNT, SORT_MEAN, SORT_P50, SORT_P99, SORT_MAX, SORT_NAME };
 
-static int64_t sort_value(const struct tally_line *line, enum sort sort)
+static int64_t sort_value(const epp_summary_line *line, enum sort sort)
 {
 	switch (sort) {
 	case SORT_SELF:
@@ -38,11 +38,11 @@ static int64_t sort_value(const struct tally_line *line, enum sort sort)
 	case SORT_MEAN:
 		return line->count ? line->total_ns / (int64_t)line->count : 0;
 	case SORT_P50:
-		return histogram_quantile(&line->durations, 0.5);
+		return epp_spread_quantile(line->durations, 0.5);
 	case SORT_P99:
-		return histogram_quantile(&line->durations, 0.99);
+		return epp_spread_quantile(line->durations, 0.99);
 	case SORT_MAX:
-		return line->durations.largest;
+		return line->max_ns;
 	default:
 		return line->total_ns;
 	}
@@ -50,7 +50,8 @@ static int64_t sort_value(const struct tally_line *line, enum sort sort)
 
 static int compare_lines(const void *a, const void *b, void *context)
 {
-	const struct tally_line *left = *(struct tally_line *const *)a, *right = *(struct tally_line *const *)b;
+	const epp_summary_line *left = *(const epp_summary_line *const *)a;
+	const epp_summary_line *right = *(const epp_summary_line *const *)b;
 	enum sort sort = *(enum sort *)context;
 
 	if (sort != SORT_NAME) {
@@ -63,31 +64,49 @@ static int compare_lines(const void *a, const void *b, void *context)
 
 /* ---- of one trace ---- */
 
+static bool take_lines(struct summary *summary, unsigned kind, int sort)
+{
+	size_t count = epp_summary_lines_count(summary->all, kind);
+	const epp_summary_line **lines = calloc(count + 1, sizeof(const epp_summary_line *));
+
+	if (!lines)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		lines[i] = epp_summary_line_at(summary->all, kind, i);
+	qsort_r(lines, count, sizeof(const epp_summary_line *), compare_lines, &(enum sort){ (enum sort)sort });
+	summary->tables[kind].lines = lines;
+	summary->tables[kind].count = count;
+	return true;
+}
+
 int summary_open(struct summary *summary, const char *path, int sort)
 {
 	memset(summary, 0, sizeof *summary);
 	if (!cli_open(path, &summary->trace))
 		return CLI_UNREADABLE;
-	epp_status *status = tally_trace(&summary->tally, summary->trace);
+	epp_status *status = epp_summary_create(summary->trace, NULL, &summary->all);
 	if (!status)
 		status = accounts_add_up(&summary->accounts, summary->trace);
 	if (status) {
 		summary_close(summary);
 		return cli_unreadable(epp_status_prefix(status, "%s", path));
 	}
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
-		struct tally_table *table = &summary->tally.tables[kind];
-		if (table->lines_count)
-			qsort_r(table->lines, table->lines_count, sizeof *table->lines, compare_lines,
-			        &(enum sort){ (enum sort)sort });
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
+		if (!take_lines(summary, kind, sort)) {
+			summary_close(summary);
+			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		}
 	}
+	summary->totals = epp_summary_get_totals(summary->all);
 	summary->path = path;
 	return CLI_OK;
 }
 
 void summary_close(struct summary *summary)
 {
-	tally_deinit(&summary->tally);
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
+		free(summary->tables[kind].lines);
+	epp_summary_release(summary->all);
 	epp_trace_close(summary->trace);
 }
 
@@ -126,7 +145,7 @@ static int run(int argc, char **argv)
 	int code = summary_open(&summary, path, sort);
 	if (code != CLI_OK)
 		return code;
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++)
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
 		summary.shown[kind] = by < 0 || by == (int)kind;
 	summary.top = top > 0 ? (size_t)top : top < 0 && format == 0 ? 20 : SIZE_MAX;
 	if (format == 0)

@@ -3,14 +3,19 @@
 #define EPPROF_CLI_SUMMARY_H
 
 #include "accounts.h"
-#include "tally.h"
+#include "epprof/summary.h"
 
 struct summary {
 	const char *path;
 	epp_trace *trace;
-	struct tally tally; /* its tables are sorted */
+	epp_summary *all;
+	const epp_summary_totals *totals;
+	struct {
+		const epp_summary_line **lines; /* sorted */
+		size_t count;
+	} tables[EPP_BY_COUNT];
 	struct accounts accounts;
-	bool shown[TALLY_KINDS];
+	bool shown[EPP_BY_COUNT];
 	size_t top; /* lines a table */
 };
 

@@ -1,5 +1,5 @@
-/* epprof summary: that its numbers are right, in all formats.  Covers summary.c, summary_text.c, summary_data.c, tally.c,
- * histogram.c and map.c. */
+/* epprof summary: that its numbers are right, in all formats.  Covers the command's summary*.c and the library's
+ * summary.c, tally.c, spread.c and map.c. */
 #include <string.h>
 
 #include "tests/check.h"

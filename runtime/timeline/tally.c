@@ -1,10 +1,12 @@
-/* The pass over the timeline.  Events come in order of their start, so for each lane the lines of the events that enclose
+/* Events come in order of their start, so for each lane the lines of the events that enclose
  * the present one are kept by depth: a duration that is added to an event's own time is taken from the one around it. */
-#include "tally.h"
+#include "timeline/tally.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/status.h"
 
 #define DEPTH_MAX 128u
 
@@ -21,15 +23,16 @@ static void line_destroy(struct tally_line *line)
 {
 	if (!line)
 		return;
-	histogram_deinit(&line->durations);
-	histogram_deinit(&line->latencies);
+	spread_deinit(&line->durations);
+	spread_deinit(&line->launches);
 	free(line->name);
 	free(line);
 }
 
 static int by_text(const void *a, const void *b)
 {
-	const struct tally_line *left = a, *right = b;
+	const epp_summary_line *left = &((const struct tally_line *)a)->line;
+	const epp_summary_line *right = &((const struct tally_line *)b)->line;
 	size_t shorter = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
 	int order = memcmp(left->name, right->name, shorter);
 
@@ -57,7 +60,9 @@ static struct tally_line *add_line(struct tally_table *table, uint64_t key, cons
 		goto fail;
 	memcpy(line->name, name, name_bytes);
 	line->name[name_bytes] = '\0';
-	line->name_bytes = name_bytes;
+	line->line = (epp_summary_line){
+		.name = line->name, .name_bytes = name_bytes, .durations = &line->durations, .launches = &line->launches
+	};
 	line->busy_until_ns = INT64_MIN;
 	if (map_add(&table->index, key, line) < 0)
 		goto fail;
@@ -72,10 +77,9 @@ fail:
 static struct tally_line *new_line_by_name(struct tally_table *table, const epp_event *event, uint64_t key)
 {
 	static const char others[] = "(other names)";
-	/* Only for comparing. */
-	const struct tally_line text = { .name = (char *)(uintptr_t)event->name,
-		                         .name_bytes = event->name_bytes,
-		                         .category = event->category };
+	const struct tally_line text = {
+		.line = { .name = event->name, .name_bytes = event->name_bytes, .category = event->category }
+	};
 	struct tally_line *const *found = tfind(&text, &table->by_text, by_text);
 	struct tally_line *line;
 
@@ -87,7 +91,7 @@ static struct tally_line *new_line_by_name(struct tally_table *table, const epp_
 	}
 	line = add_line(table, key, event->name, event->name_bytes);
 	if (line)
-		line->category = event->category;
+		line->line.category = event->category;
 	return line && tsearch(line, &table->by_text, by_text) ? line : NULL;
 }
 
@@ -106,7 +110,7 @@ static struct tally_line *line_by_track(struct tally_table *table, const epp_tra
 	if (!line) {
 		line = add_line(table, track->track, track->name, strlen(track->name));
 		if (line)
-			line->group = track->group;
+			line->line.group = track->group;
 	}
 	return line;
 }
@@ -128,10 +132,12 @@ static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
 
 static bool add_to(struct tally_line *line, const epp_event *event)
 {
-	line->count++;
-	line->total_ns += event->duration_ns;
-	line->self_ns += event->duration_ns;
-	return histogram_add(&line->durations, event->duration_ns);
+	line->line.count++;
+	line->line.total_ns += event->duration_ns;
+	line->line.self_ns += event->duration_ns;
+	if (event->duration_ns > line->line.max_ns)
+		line->line.max_ns = event->duration_ns;
+	return spread_add(&line->durations, event->duration_ns);
 }
 
 static void add_busy(struct tally_line *line, const epp_event *event)
@@ -140,65 +146,50 @@ static void add_busy(struct tally_line *line, const epp_event *event)
 
 	if (end_ns <= line->busy_until_ns)
 		return;
-	line->busy_ns += end_ns - (event->start_ns > line->busy_until_ns ? event->start_ns : line->busy_until_ns);
+	line->line.busy_ns += end_ns - (event->start_ns > line->busy_until_ns ? event->start_ns : line->busy_until_ns);
 	line->busy_until_ns = end_ns;
 }
 
 static epp_status *add_slice(struct tally *tally, const epp_event *event)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
-	struct tally_line *named = line_by_name(&tally->tables[device ? TALLY_KERNEL : TALLY_OP], event);
-	struct tally_line *tracked = line_by_track(&tally->tables[device ? TALLY_STREAM : TALLY_THREAD], event->track);
+	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event);
+	struct tally_line *tracked = line_by_track(&tally->tables[device ? EPP_BY_STREAM : EPP_BY_THREAD], event->track);
 	struct tally_stack *stack = stack_of(tally, event);
+	epp_summary_totals *totals = &tally->totals;
+	bool first = !totals->host_events && !totals->device_events;
 
 	if (!named || !tracked || !stack || !add_to(named, event) || !add_to(tracked, event))
 		return no_memory();
 	if (event->kind == EPP_EVENT_SLICE && event->depth < DEPTH_MAX) {
 		stack->by_name[event->depth] = named;
 		if (event->depth && stack->by_name[event->depth - 1]) {
-			stack->by_name[event->depth - 1]->self_ns -= event->duration_ns;
-			tracked->self_ns -= event->duration_ns;
+			stack->by_name[event->depth - 1]->line.self_ns -= event->duration_ns;
+			tracked->line.self_ns -= event->duration_ns;
 		}
 	}
 	if (event->kind == EPP_EVENT_SLICE)
 		add_busy(tracked, event);
 	if (device && event->parent_start_ns != INT64_MIN &&
-	    !histogram_add(&named->latencies, event->start_ns - event->parent_start_ns))
+	    !spread_add(&named->launches, event->start_ns - event->parent_start_ns))
 		return no_memory();
 
-	*(device ? &tally->device_events : &tally->host_events) += 1;
-	tally->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
-	if (event->start_ns < tally->first_ns)
-		tally->first_ns = event->start_ns;
-	if (event->start_ns + event->duration_ns > tally->last_ns)
-		tally->last_ns = event->start_ns + event->duration_ns;
+	*(device ? &totals->device_events : &totals->host_events) += 1;
+	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
+	if (first || event->start_ns < totals->first_ns)
+		totals->first_ns = event->start_ns;
+	if (first || event->start_ns + event->duration_ns > totals->last_ns)
+		totals->last_ns = event->start_ns + event->duration_ns;
 	return NULL;
 }
 
-epp_status *tally_trace(struct tally *tally, epp_trace *trace)
+epp_status *tally_event(struct tally *tally, const epp_event *event)
 {
-	epp_timeline *timeline;
-	const epp_event *event;
-
-	memset(tally, 0, sizeof *tally);
-	tally->first_ns = INT64_MAX;
-	tally->last_ns = INT64_MIN;
-	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
-	if (status)
-		return status;
-	while (!status && epp_timeline_next(timeline, &event)) {
-		if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-			status = add_slice(tally, event);
-		tally->instants += event->kind == EPP_EVENT_INSTANT;
-		tally->counters += event->kind == EPP_EVENT_COUNTER;
-	}
-	if (!status)
-		status = epp_timeline_status(timeline);
-	tally->counts = *epp_timeline_get_counts(timeline);
-	if (tally->first_ns > tally->last_ns)
-		tally->first_ns = tally->last_ns = 0;
-	epp_timeline_release(timeline);
-	return status;
+	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+		return add_slice(tally, event);
+	tally->totals.instants += event->kind == EPP_EVENT_INSTANT;
+	tally->totals.counters += event->kind == EPP_EVENT_COUNTER;
+	return NULL;
 }
 
 /* Lines are destroyed by their array. */
@@ -209,7 +200,7 @@ static void keep(void *line)
 
 void tally_deinit(struct tally *tally)
 {
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		struct tally_table *table = &tally->tables[kind];
 		tdestroy(table->by_text, keep);
 		for (size_t i = 0; i < table->lines_count; i++)

@@ -1,0 +1,80 @@
+/* epprof: where the time went: the events of a trace added up by op, kernel, stream and thread, in one pass.
+ *
+ *   epp_summary *summary;
+ *   epp_summary_create(trace, NULL, &summary);
+ *   for (size_t i = 0; i < epp_summary_lines_count(summary, EPP_BY_KERNEL); i++)
+ *       ... epp_summary_line_at(summary, EPP_BY_KERNEL, i)->total_ns ...
+ *   epp_summary_release(summary);
+ *
+ * Memory grows with the number of names and tracks, not with the number of events.
+ */
+#ifndef EPPROF_SUMMARY_H
+#define EPPROF_SUMMARY_H
+
+#include "epprof/timeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_summary epp_summary;
+
+typedef enum epp_summary_by {
+	EPP_BY_OP = 0,     /* events of the host program, by name and category */
+	EPP_BY_KERNEL = 1, /* events of devices, by name */
+	EPP_BY_STREAM = 2,
+	EPP_BY_THREAD = 3,
+	EPP_BY_COUNT
+} epp_summary_by;
+
+/* How values are spread: buckets whose width is at most 1/64 of their values. */
+typedef struct epp_spread epp_spread;
+
+EPP_EXPORT uint64_t epp_spread_count(const epp_spread *spread);
+/* The value below which `part` (0 to 1) of all values lie, within 0.8 %; 0 if there are none. */
+EPP_EXPORT int64_t epp_spread_quantile(const epp_spread *spread, double part);
+
+typedef struct epp_summary_line {
+	const char *name; /* NUL-terminated; names beyond the first 65,536 are added up under "(other names)" */
+	size_t name_bytes;
+	const char *group; /* of a stream its device, of a thread its process; else NULL */
+	uint32_t category; /* of an op: epp_category */
+	uint32_t reserved;
+	uint64_t count;
+	int64_t total_ns; /* events within events count again */
+	int64_t self_ns;  /* without the events inside, on the same lane */
+	int64_t busy_ns;  /* streams and threads: the time that any event covers */
+	int64_t max_ns;
+	const epp_spread *durations;
+	const epp_spread *launches; /* kernels: from the start of the host event to their own */
+} epp_summary_line;
+
+typedef struct epp_summary_totals {
+	int64_t first_ns; /* the first start and the last end; 0 and 0 without events */
+	int64_t last_ns;
+	uint64_t host_events; /* slices and asynchronous ones */
+	uint64_t device_events;
+	uint64_t instants;
+	uint64_t counters; /* values */
+	uint64_t unended;  /* events that were closed from outside, or are open */
+	epp_timeline_counts counts;
+} epp_summary_totals;
+
+/* Reads the events and adds them up.  `options` may be NULL.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY.
+ * Thread: one at a time for one trace.  Ownership: the caller releases it, before the trace is closed. */
+EPP_EXPORT epp_status *epp_summary_create(epp_trace *trace, const epp_timeline_options *options, epp_summary **summary)
+    EPP_MUST_CHECK;
+
+/* Ownership, here and below: valid until the summary is released. */
+EPP_EXPORT const epp_summary_totals *epp_summary_get_totals(const epp_summary *summary);
+EPP_EXPORT size_t epp_summary_lines_count(const epp_summary *summary, epp_summary_by by);
+/* In the order in which they were met; NULL beyond the last. */
+EPP_EXPORT const epp_summary_line *epp_summary_line_at(const epp_summary *summary, epp_summary_by by, size_t index);
+
+/* Releases a summary; NULL does nothing. */
+EPP_EXPORT void epp_summary_release(epp_summary *summary);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

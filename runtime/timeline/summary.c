@@ -1,0 +1,62 @@
+/* A tally of a whole timeline, for callers of the library. */
+#include "epprof/summary.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "timeline/tally.h"
+
+struct epp_summary {
+	struct tally tally;
+};
+
+static epp_status *add_up(struct tally *tally, epp_timeline *timeline)
+{
+	const epp_event *event;
+
+	while (epp_timeline_next(timeline, &event))
+		EPP_TRY(tally_event(tally, event));
+	tally->totals.counts = *epp_timeline_get_counts(timeline);
+	return epp_timeline_status(timeline);
+}
+
+epp_status *epp_summary_create(epp_trace *trace, const epp_timeline_options *options, epp_summary **summary)
+{
+	epp_timeline *timeline = NULL;
+
+	*summary = calloc(1, sizeof **summary);
+	if (!*summary)
+		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	epp_status *status = epp_timeline_create(trace, options, &timeline);
+	if (!status)
+		status = add_up(&(*summary)->tally, timeline);
+	epp_timeline_release(timeline);
+	if (status) {
+		epp_summary_release(*summary);
+		*summary = NULL;
+	}
+	return status;
+}
+
+const epp_summary_totals *epp_summary_get_totals(const epp_summary *summary)
+{
+	return &summary->tally.totals;
+}
+
+size_t epp_summary_lines_count(const epp_summary *summary, epp_summary_by by)
+{
+	return by < EPP_BY_COUNT ? summary->tally.tables[by].lines_count : 0;
+}
+
+const epp_summary_line *epp_summary_line_at(const epp_summary *summary, epp_summary_by by, size_t index)
+{
+	return index < epp_summary_lines_count(summary, by) ? &summary->tally.tables[by].lines[index]->line : NULL;
+}
+
+void epp_summary_release(epp_summary *summary)
+{
+	if (!summary)
+		return;
+	tally_deinit(&summary->tally);
+	free(summary);
+}
