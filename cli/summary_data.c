@@ -5,7 +5,7 @@
 
 #include "summary.h"
 
-static const char *const kind_names[EPP_BY_COUNT] = { "op", "kernel", "stream", "thread" };
+static const char *const kind_names[EPP_BY_COUNT] = { "op", "kernel", "stream", "thread", "phase" };
 
 static size_t shown_count(const struct summary *summary, unsigned kind)
 {
@@ -37,12 +37,19 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 	printf(",");
 	if (epp_spread_count(line->launches))
 		printf("%" PRId64, epp_spread_quantile(line->launches, 0.5));
+	printf(",%" PRIu64 ",%" PRId64, line->warmup_count, line->warmup_ns);
+	for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++) {
+		printf(",");
+		if (kind == EPP_BY_STREAM)
+			printf("%" PRId64, line->idle_ns[cause]);
+	}
 	printf("\n");
 }
 
 void summary_print_csv(const struct summary *summary)
 {
-	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns\n");
+	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
+	       "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns\n");
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
 			print_csv_line(kind, summary->tables[kind].lines[i]);
@@ -58,6 +65,16 @@ static void print_json_text(const char *key, const char *text)
 	printf(", ");
 }
 
+static void print_json_idle(const epp_summary_line *line)
+{
+	printf(", \"idle_unlaunched_ns\": %" PRId64 ", \"idle_copy_ns\": %" PRId64 ", \"idle_late_ns\": %" PRId64
+	       ", \"idle_unknown_ns\": %" PRId64 ", \"gaps\": %" PRIu64 ", \"gap_p50_ns\": %" PRId64
+	       ", \"gap_p99_ns\": %" PRId64,
+	       line->idle_ns[EPP_IDLE_UNLAUNCHED], line->idle_ns[EPP_IDLE_COPY], line->idle_ns[EPP_IDLE_LATE],
+	       line->idle_ns[EPP_IDLE_UNKNOWN], epp_spread_count(line->gaps), epp_spread_quantile(line->gaps, 0.5),
+	       epp_spread_quantile(line->gaps, 0.99));
+}
+
 static void print_json_line(unsigned kind, const epp_summary_line *line)
 {
 	printf("    {\"name\": ");
@@ -65,7 +82,7 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 	printf(", ");
 	if (kind == EPP_BY_OP)
 		print_json_text("category", cli_category(line->category));
-	else if (kind != EPP_BY_KERNEL)
+	else if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		print_json_text(kind == EPP_BY_STREAM ? "device" : "process", line->group);
 	printf("\"count\": %" PRIu64 ", \"total_ns\": %" PRId64 ", \"self_ns\": %" PRId64 ", \"mean_ns\": %" PRId64
 	       ", \"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64,
@@ -74,7 +91,12 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 	if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		printf(", \"busy_ns\": %" PRId64, line->busy_ns);
 	if (epp_spread_count(line->launches))
-		printf(", \"launch_p50_ns\": %" PRId64, epp_spread_quantile(line->launches, 0.5));
+		printf(", \"launch_p50_ns\": %" PRId64 ", \"launch_p99_ns\": %" PRId64,
+		       epp_spread_quantile(line->launches, 0.5), epp_spread_quantile(line->launches, 0.99));
+	if (line->warmup_count)
+		printf(", \"warmup_count\": %" PRIu64 ", \"warmup_ns\": %" PRId64, line->warmup_count, line->warmup_ns);
+	if (kind == EPP_BY_STREAM)
+		print_json_idle(line);
 	printf("}");
 }
 

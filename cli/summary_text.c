@@ -118,7 +118,7 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 		cli_table_cell(table, epp_spread_count(line->launches)
 		                          ? cli_duration((double)epp_spread_quantile(line->launches, 0.5), text)
 		                          : "-");
-	} else {
+	} else if (kind != EPP_BY_PHASE) {
 		cli_table_duration(table, (double)line->busy_ns);
 		snprintf(text, sizeof text, "%.1f %%", wall_ns > 0 ? 100 * (double)line->busy_ns / wall_ns : 0);
 		cli_table_cell(table, text);
@@ -127,40 +127,82 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 	cli_table_cell(table, line->name);
 }
 
+/* The mean of the first ones, told apart. */
+static void add_warmup(struct cli_table *table, const epp_summary_line *line)
+{
+	if (line->warmup_count)
+		cli_table_duration(table, (double)line->warmup_ns / (double)line->warmup_count);
+	else
+		cli_table_cell(table, "-");
+}
+
 static void print_table(const struct summary *summary, epp_summary_by kind)
 {
 	static const struct {
-		const char *title, *columns;
+		const char *title, *warmup, *columns;
 	} tables[EPP_BY_COUNT] = {
-		{ "By op, on the host", "count|total|self|mean|p50|p99|max|<category|<op" },
-		{ "By kernel, on devices", "count|total|self|mean|p50|p99|max|launch|<kernel" },
-		{ "By stream", "count|total|self|mean|p50|p99|max|busy|of wall|<device|<stream" },
-		{ "By thread", "count|total|self|mean|p50|p99|max|busy|of wall|<process|<thread" },
+		{ "By op, on the host", "warm-up|", "count|total|self|mean|p50|p99|max|<category|<op" },
+		{ "By kernel, on devices", "warm-up|", "count|total|self|mean|p50|p99|max|launch|<kernel" },
+		{ "By stream", "", "count|total|self|mean|p50|p99|max|busy|of wall|<device|<stream" },
+		{ "By thread", "", "count|total|self|mean|p50|p99|max|busy|of wall|<process|<thread" },
+		{ "By phase of the devices' work", "", "count|total|self|mean|p50|p99|max|<phase" },
 	};
-	size_t count = summary->tables[kind].count;
 	double wall_ns = (double)summary->totals->last_ns - (double)summary->totals->first_ns;
-	size_t shown = count < summary->top ? count : summary->top;
-	struct cli_table *table;
+	size_t count = summary->tables[kind].count, shown = count < summary->top ? count : summary->top;
+	bool warmup = summary->warmup_count && *tables[kind].warmup;
+	char columns[128];
 
 	if (!count)
 		return;
 	printf("\n%s\n", tables[kind].title);
-	table = cli_table_create(tables[kind].columns);
+	snprintf(columns, sizeof columns, "%s%s", warmup ? tables[kind].warmup : "", tables[kind].columns);
+	struct cli_table *table = cli_table_create(columns);
 	for (size_t i = 0; i < shown; i++) {
-		cli_table_count(table, summary->tables[kind].lines[i]->count);
-		add_times(table, summary->tables[kind].lines[i]);
-		add_names(table, kind, summary->tables[kind].lines[i], wall_ns);
+		const epp_summary_line *line = summary->tables[kind].lines[i];
+		if (warmup)
+			add_warmup(table, line);
+		cli_table_count(table, line->count);
+		add_times(table, line);
+		add_names(table, kind, line, wall_ns);
 	}
 	cli_table_print(table);
 	if (shown < count)
 		printf("  ... and %zu more (--top 0 shows all)\n", count - shown);
 }
 
+static void print_idle(const struct summary *summary)
+{
+	size_t count = summary->tables[EPP_BY_STREAM].count, shown = count < summary->top ? count : summary->top;
+
+	if (!count)
+		return;
+	printf("\nIdle streams, by cause\n");
+	struct cli_table *table = cli_table_create("idle|unlaunched|copy|late|unknown|gaps|p50|p99|<device|<stream");
+	for (size_t i = 0; i < shown; i++) {
+		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];
+		int64_t idle_ns = 0;
+		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
+			idle_ns += line->idle_ns[cause];
+		cli_table_duration(table, (double)idle_ns);
+		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
+			cli_table_duration(table, (double)line->idle_ns[cause]);
+		cli_table_count(table, epp_spread_count(line->gaps));
+		cli_table_duration(table, (double)epp_spread_quantile(line->gaps, 0.5));
+		cli_table_duration(table, (double)epp_spread_quantile(line->gaps, 0.99));
+		cli_table_cell(table, line->group);
+		cli_table_cell(table, line->name);
+	}
+	cli_table_print(table);
+}
+
 void summary_print_text(const struct summary *summary)
 {
 	print_head(summary);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
-		if (summary->shown[kind])
-			print_table(summary, kind);
+		if (!summary->shown[kind])
+			continue;
+		print_table(summary, kind);
+		if (kind == EPP_BY_STREAM)
+			print_idle(summary);
 	}
 }

@@ -25,6 +25,9 @@ static void line_destroy(struct tally_line *line)
 		return;
 	spread_deinit(&line->durations);
 	spread_deinit(&line->launches);
+	if (line->gaps)
+		spread_deinit(line->gaps);
+	free(line->gaps);
 	free(line->name);
 	free(line);
 }
@@ -103,16 +106,51 @@ static struct tally_line *line_by_name(struct tally_table *table, const epp_even
 	return line ? line : new_line_by_name(table, event, key);
 }
 
-static struct tally_line *line_by_track(struct tally_table *table, const epp_trace_track *track)
+static struct tally_device *device_of(struct tally *tally, const epp_trace_track *track)
 {
+	struct tally_device *device;
+
+	for (device = tally->devices; device; device = device->next) {
+		if (device->track->source == track->source && device->track->producer == track->producer &&
+		    strcmp(device->track->group, track->group) == 0)
+			return device;
+	}
+	device = calloc(1, sizeof *device);
+	if (device) {
+		device->track = track;
+		device->next = tally->devices;
+		tally->devices = device;
+	}
+	return device;
+}
+
+static struct tally_line *line_by_track(struct tally *tally, const epp_trace_track *track)
+{
+	bool is_device = track->kind == EPP_TRACK_DEVICE;
+	struct tally_table *table = &tally->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
 	struct tally_line *line = map_find(&table->index, track->track);
 
-	if (!line) {
-		line = add_line(table, track->track, track->name, strlen(track->name));
-		if (line)
-			line->line.group = track->group;
+	if (line)
+		return line;
+	line = add_line(table, track->track, track->name, strlen(track->name));
+	if (!line)
+		return NULL;
+	line->line.group = track->group;
+	if (is_device) {
+		line->device = device_of(tally, track);
+		line->gaps = calloc(1, sizeof *line->gaps);
+		line->line.gaps = line->gaps;
+		line->busy_until_ns = tally->totals.first_ns;
 	}
-	return line;
+	return !is_device || (line->device && line->gaps) ? line : NULL;
+}
+
+static struct tally_line *line_of_phase(struct tally *tally, enum phase phase)
+{
+	if (!tally->phases[phase])
+		tally->phases[phase] = add_line(&tally->tables[EPP_BY_PHASE], phase, phase_names[phase],
+		                                strlen(phase_names[phase]));
+	return tally->phases[phase];
 }
 
 static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
@@ -130,56 +168,110 @@ static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
 	return stack;
 }
 
-static bool add_to(struct tally_line *line, const epp_event *event)
+static bool add_duration(struct tally_line *line, int64_t duration_ns)
 {
 	line->line.count++;
-	line->line.total_ns += event->duration_ns;
-	line->line.self_ns += event->duration_ns;
-	if (event->duration_ns > line->line.max_ns)
-		line->line.max_ns = event->duration_ns;
-	return spread_add(&line->durations, event->duration_ns);
+	line->line.total_ns += duration_ns;
+	line->line.self_ns += duration_ns;
+	if (duration_ns > line->line.max_ns)
+		line->line.max_ns = duration_ns;
+	return spread_add(&line->durations, duration_ns);
 }
 
-static void add_busy(struct tally_line *line, const epp_event *event)
+/* An op or kernel. */
+static bool add_named(const struct tally *tally, struct tally_line *line, const epp_event *event)
+{
+	if (line->line.warmup_count >= tally->warmup_count)
+		return add_duration(line, event->duration_ns);
+	line->line.warmup_count++;
+	line->line.warmup_ns += event->duration_ns;
+	return true;
+}
+
+/* Takes an event's time from what it lies in. */
+static void nest(struct tally_stack *stack, const epp_event *event, struct tally_line *named, struct tally_line *tracked)
+{
+	if (event->kind != EPP_EVENT_SLICE || event->depth >= DEPTH_MAX)
+		return;
+	stack->by_name[event->depth] = named->line.count ? named : NULL;
+	if (!event->depth)
+		return;
+	tracked->line.self_ns -= event->duration_ns;
+	if (stack->by_name[event->depth - 1])
+		stack->by_name[event->depth - 1]->line.self_ns -= event->duration_ns;
+}
+
+static bool add_busy(struct tally_line *line, const epp_event *event)
+{
+	int64_t end_ns = event->start_ns + event->duration_ns, until_ns = line->busy_until_ns;
+
+	if (event->kind != EPP_EVENT_SLICE || end_ns <= until_ns)
+		return true;
+	line->line.busy_ns += end_ns - (event->start_ns > until_ns ? event->start_ns : until_ns);
+	line->busy_until_ns = end_ns;
+	if (!line->device || event->start_ns <= until_ns)
+		return true;
+	idle_gap(line->line.idle_ns, &line->device->copies, until_ns, event);
+	return spread_add(line->gaps, event->start_ns - until_ns);
+}
+
+static bool add_phase(struct tally *tally, enum phase phase, int64_t duration_ns)
+{
+	struct tally_line *line = line_of_phase(tally, phase);
+
+	return line && add_duration(line, duration_ns);
+}
+
+static bool add_device_event(struct tally *tally, const epp_event *event, struct tally_line *named,
+                             struct tally_line *tracked)
+{
+	int64_t waited_ns = event->start_ns - event->parent_start_ns;
+
+	if (!named->line.count && !named->line.warmup_count)
+		named->phase = phase_of_name(event->name, event->name_bytes);
+	if (named->phase != PHASE_COMPUTE)
+		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
+	if (!add_phase(tally, named->phase, event->duration_ns))
+		return false;
+	if (event->parent_start_ns == INT64_MIN)
+		return true;
+	return spread_add(&named->launches, waited_ns) && spread_add(&tracked->launches, waited_ns) &&
+	       add_phase(tally, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
+}
+
+static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
 {
 	int64_t end_ns = event->start_ns + event->duration_ns;
 
-	if (end_ns <= line->busy_until_ns)
-		return;
-	line->line.busy_ns += end_ns - (event->start_ns > line->busy_until_ns ? event->start_ns : line->busy_until_ns);
-	line->busy_until_ns = end_ns;
+	if (!totals->host_events && !totals->device_events) {
+		totals->first_ns = event->start_ns;
+		totals->last_ns = end_ns;
+	}
+	if (end_ns > totals->last_ns)
+		totals->last_ns = end_ns;
+	*(device ? &totals->device_events : &totals->host_events) += 1;
+	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
 }
 
 static epp_status *add_slice(struct tally *tally, const epp_event *event)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
+
+	add_total(&tally->totals, event, device);
 	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event);
-	struct tally_line *tracked = line_by_track(&tally->tables[device ? EPP_BY_STREAM : EPP_BY_THREAD], event->track);
+	struct tally_line *tracked = line_by_track(tally, event->track);
 	struct tally_stack *stack = stack_of(tally, event);
-	epp_summary_totals *totals = &tally->totals;
-	bool first = !totals->host_events && !totals->device_events;
 
-	if (!named || !tracked || !stack || !add_to(named, event) || !add_to(tracked, event))
+	if (!named || !tracked || !stack)
 		return no_memory();
-	if (event->kind == EPP_EVENT_SLICE && event->depth < DEPTH_MAX) {
-		stack->by_name[event->depth] = named;
-		if (event->depth && stack->by_name[event->depth - 1]) {
-			stack->by_name[event->depth - 1]->line.self_ns -= event->duration_ns;
-			tracked->line.self_ns -= event->duration_ns;
-		}
-	}
-	if (event->kind == EPP_EVENT_SLICE)
-		add_busy(tracked, event);
-	if (device && event->parent_start_ns != INT64_MIN &&
-	    !spread_add(&named->launches, event->start_ns - event->parent_start_ns))
+	if (device && !add_device_event(tally, event, named, tracked))
 		return no_memory();
-
-	*(device ? &totals->device_events : &totals->host_events) += 1;
-	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
-	if (first || event->start_ns < totals->first_ns)
-		totals->first_ns = event->start_ns;
-	if (first || event->start_ns + event->duration_ns > totals->last_ns)
-		totals->last_ns = event->start_ns + event->duration_ns;
+	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
+	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))
+		return no_memory();
+	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
+		return no_memory();
+	nest(stack, event, named, tracked);
 	return NULL;
 }
 
@@ -190,6 +282,17 @@ epp_status *tally_event(struct tally *tally, const epp_event *event)
 	tally->totals.instants += event->kind == EPP_EVENT_INSTANT;
 	tally->totals.counters += event->kind == EPP_EVENT_COUNTER;
 	return NULL;
+}
+
+void tally_end(struct tally *tally)
+{
+	struct tally_table *streams = &tally->tables[EPP_BY_STREAM];
+
+	for (size_t i = 0; i < streams->lines_count; i++) {
+		struct tally_line *line = streams->lines[i];
+		line->line.idle_ns[EPP_IDLE_UNLAUNCHED] += tally->totals.last_ns - line->busy_until_ns;
+		line->busy_until_ns = tally->totals.last_ns;
+	}
 }
 
 /* Lines are destroyed by their array. */
@@ -207,6 +310,10 @@ void tally_deinit(struct tally *tally)
 			line_destroy(table->lines[i]);
 		free(table->lines);
 		map_deinit(&table->index);
+	}
+	for (struct tally_device *device = tally->devices, *next; device; device = next) {
+		next = device->next;
+		free(device);
 	}
 	for (size_t i = 0; i < tally->stacks.room; i++)
 		free(tally->stacks.values[i]);
