@@ -76,11 +76,11 @@ int run_report(const struct run_options *options, const struct ort *ort, const s
 	add_latencies(table, "runs", &results->runs);
 	cli_table_print(table);
 	printf("\n");
-	int code = summary_open(&summary, options->output, 0);
+	int code = summary_open(&summary, options->output, 0, 0);
 	if (code != CLI_OK)
 		return code;
 	summary.top = LINES_MAX;
-	summary.shown[TALLY_OP] = summary.shown[TALLY_KERNEL] = true;
+	summary.shown[EPP_BY_OP] = summary.shown[EPP_BY_KERNEL] = true;
 	summary_print_text(&summary);
 	summary_close(&summary);
 	return CLI_OK;

@@ -1,32 +1,56 @@
 /* Ids are counted up by each thread within blocks of its own, so neighbours are near in time and pages fill up. */
 #include "seen.h"
 
+#include <search.h>
 #include <stdlib.h>
 
 #define PAGE_IDS 4096u
 
+struct page {
+	uint64_t number; /* id / PAGE_IDS */
+	uint64_t bits[PAGE_IDS / 64];
+};
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t left = ((const struct page *)a)->number, right = ((const struct page *)b)->number;
+
+	return (left > right) - (left < right);
+}
+
+static struct page *page_of(struct seen *seen, uint64_t number)
+{
+	struct page *const *found = tfind(&number, &seen->pages, by_number);
+	struct page *page;
+
+	if (found)
+		return *found;
+	page = calloc(1, sizeof *page);
+	if (!page)
+		return NULL;
+	page->number = number;
+	if (!tsearch(page, &seen->pages, by_number)) {
+		free(page);
+		page = NULL;
+	}
+	return page;
+}
+
 bool seen_before(struct seen *seen, uint64_t id)
 {
-	uint64_t *page = map_find(&seen->pages, id / PAGE_IDS);
-	unsigned bit = (unsigned)(id % PAGE_IDS);
+	struct page *page = page_of(seen, id / PAGE_IDS);
+	uint64_t bit = UINT64_C(1) << id % 64, *word;
 
-	if (!page) {
-		page = calloc(PAGE_IDS / 64, sizeof *page);
-		if (page && map_add(&seen->pages, id / PAGE_IDS, page) < 0) {
-			free(page);
-			page = NULL;
-		}
-		if (!page)
-			return false;
-	}
-	bool before = page[bit / 64] >> (bit % 64) & 1;
-	page[bit / 64] |= UINT64_C(1) << (bit % 64);
+	if (!page)
+		return false;
+	word = &page->bits[id % PAGE_IDS / 64];
+	bool before = *word & bit;
+	*word |= bit;
 	return before;
 }
 
 void seen_deinit(struct seen *seen)
 {
-	for (size_t i = 0; i < seen->pages.room; i++)
-		free(seen->pages.values[i]);
-	map_deinit(&seen->pages);
+	tdestroy(seen->pages, free);
+	seen->pages = NULL;
 }

@@ -3,11 +3,10 @@
 #define EPPROF_CLI_SEEN_H
 
 #include <stdbool.h>
-
-#include "map.h"
+#include <stdint.h>
 
 struct seen {
-	struct map pages;
+	void *pages; /* tsearch tree */
 };
 
 /* Whether it was seen before; from now on it is.  Without memory it was not. */

@@ -5,30 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] = "usage: epprof summary [OPTION]... TRACE\n"
-			   "\n"
-			   "Adds up the events of a trace: by op (events of the host program, by name and category), by kernel\n"
-			   "(events of devices, by name), by stream and by thread.\n"
-			   "\n"
-			   "  total    the sum of the durations\n"
-			   "  self     the same without the time of events inside, on the same thread or stream\n"
-			   "  busy     streams and threads: the time that any event covers\n"
-			   "  launch   kernels: half of them started at most this long after the start of their host event\n"
-			   "\n"
-			   "p50 and p99 are within 1 % of the true value; all else is exact.  Events that were never ended count\n"
-			   "up to where they were cut off.\n"
-			   "\n"
-			   "Options:\n"
-			   "  --by WHAT        only one table: op, kernel, stream or thread\n"
-			   "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
-			   "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
-			   "  --format FORMAT  text, csv (times in ns) or json (times in ns)\n"
-			   "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
-			   "  --help           this text\n";
+static const char
+    help[] = "usage: epprof summary [OPTION]... TRACE\n"
+	     "\n"
+	     "Adds up the events of a trace: by op (events of the host program, by name and category), by kernel\n"
+	     "(events of devices, by name), by stream, by thread and by phase: submit (calls that launch), queue (from\n"
+	     "there to the start), copy in, compute, copy out, as names and categories tell.\n"
+	     "\n"
+	     "  total    the sum of the durations\n"
+	     "  self     the same without the time of events inside, on the same thread or stream\n"
+	     "  busy     streams and threads: the time that any event covers\n"
+	     "  launch   kernels: half of them started at most this long after the start of their host event\n"
+	     "  idle     streams: until something was launched for it (unlaunched), then as long as a copy ran on the\n"
+	     "           device (copy), then until it started (late); unknown: what ended the gap has no host event\n"
+	     "\n"
+	     "p50 and p99 are within 1 % of the true value; all else is exact.  Events that were never ended count\n"
+	     "up to where they were cut off.\n"
+	     "\n"
+	     "Options:\n"
+	     "  --by WHAT        only one table: op, kernel, stream, thread or phase\n"
+	     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
+	     "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
+	     "  --format FORMAT  text, csv (times in ns) or json (times in ns)\n"
+	     "  --warmup N       the first N events of each op and kernel are warm-up, told in a column of their own\n"
+	     "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
+	     "  --help           this text\n";
 
 enum sort { SORT_TOTAL, SORT_SELF, SORT_COUNT, SORT_MEAN, SORT_P50, SORT_P99, SORT_MAX, SORT_NAME };
 
-static int64_t sort_value(const struct tally_line *line, enum sort sort)
+static int64_t sort_value(const epp_summary_line *line, enum sort sort)
 {
 	switch (sort) {
 	case SORT_SELF:
@@ -38,11 +43,11 @@ static int64_t sort_value(const struct tally_line *line, enum sort sort)
 	case SORT_MEAN:
 		return line->count ? line->total_ns / (int64_t)line->count : 0;
 	case SORT_P50:
-		return histogram_quantile(&line->durations, 0.5);
+		return epp_spread_quantile(line->durations, 0.5);
 	case SORT_P99:
-		return histogram_quantile(&line->durations, 0.99);
+		return epp_spread_quantile(line->durations, 0.99);
 	case SORT_MAX:
-		return line->durations.largest;
+		return line->max_ns;
 	default:
 		return line->total_ns;
 	}
@@ -50,7 +55,8 @@ static int64_t sort_value(const struct tally_line *line, enum sort sort)
 
 static int compare_lines(const void *a, const void *b, void *context)
 {
-	const struct tally_line *left = *(struct tally_line *const *)a, *right = *(struct tally_line *const *)b;
+	const epp_summary_line *left = *(const epp_summary_line *const *)a;
+	const epp_summary_line *right = *(const epp_summary_line *const *)b;
 	enum sort sort = *(enum sort *)context;
 
 	if (sort != SORT_NAME) {
@@ -63,49 +69,71 @@ static int compare_lines(const void *a, const void *b, void *context)
 
 /* ---- of one trace ---- */
 
-int summary_open(struct summary *summary, const char *path, int sort)
+static bool take_lines(struct summary *summary, unsigned kind, int sort)
+{
+	size_t count = epp_summary_lines_count(summary->all, kind);
+	const epp_summary_line **lines = calloc(count + 1, sizeof(const epp_summary_line *));
+
+	if (!lines)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		lines[i] = epp_summary_line_at(summary->all, kind, i);
+	qsort_r(lines, count, sizeof(const epp_summary_line *), compare_lines, &(enum sort){ (enum sort)sort });
+	summary->tables[kind].lines = lines;
+	summary->tables[kind].count = count;
+	return true;
+}
+
+int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count)
 {
 	memset(summary, 0, sizeof *summary);
 	if (!cli_open(path, &summary->trace))
 		return CLI_UNREADABLE;
-	epp_status *status = tally_trace(&summary->tally, summary->trace);
+	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = warmup_count };
+	epp_status *status = epp_summary_create(summary->trace, &options, &summary->all);
 	if (!status)
 		status = accounts_add_up(&summary->accounts, summary->trace);
 	if (status) {
 		summary_close(summary);
 		return cli_unreadable(epp_status_prefix(status, "%s", path));
 	}
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
-		struct tally_table *table = &summary->tally.tables[kind];
-		if (table->lines_count)
-			qsort_r(table->lines, table->lines_count, sizeof *table->lines, compare_lines,
-			        &(enum sort){ (enum sort)sort });
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
+		if (!take_lines(summary, kind, sort)) {
+			summary_close(summary);
+			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		}
 	}
+	summary->totals = epp_summary_get_totals(summary->all);
 	summary->path = path;
+	summary->warmup_count = warmup_count;
 	return CLI_OK;
 }
 
 void summary_close(struct summary *summary)
 {
-	tally_deinit(&summary->tally);
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
+		free(summary->tables[kind].lines);
+	epp_summary_release(summary->all);
 	epp_trace_close(summary->trace);
 }
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "by", required_argument, NULL, 'b' },  { "sort", required_argument, NULL, 's' },
-		{ "top", required_argument, NULL, 'n' }, { "format", required_argument, NULL, 'f' },
-		{ "strict", no_argument, NULL, 'S' },    { 0 }
-	};
-	static const char *const bys[] = { "op", "kernel", "stream", "thread", NULL };
+	static const struct option longs[] = { { "by", required_argument, NULL, 'b' },
+		                               { "sort", required_argument, NULL, 's' },
+		                               { "top", required_argument, NULL, 'n' },
+		                               { "format", required_argument, NULL, 'f' },
+		                               { "warmup", required_argument, NULL, 'w' },
+		                               { "strict", no_argument, NULL, 'S' },
+		                               { 0 } };
+	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
 	static const char *const formats[] = { "text", "csv", "json", NULL };
 	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };
 	int option, by = -1, format = 0, sort = 0;
 	struct summary summary;
 	bool strict = false;
-	long long top = -1;
+	long long top = -1, warmup_count = 0;
 
 	while ((option = cli_options_next(&options)) != CLI_END) {
 		if (option == CLI_STOP)
@@ -118,15 +146,17 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'n' && !cli_number(&cli_summary, "--top", 0, INT64_MAX, &top))
 			return CLI_USAGE;
+		if (option == 'w' && !cli_number(&cli_summary, "--warmup", 0, INT64_MAX, &warmup_count))
+			return CLI_USAGE;
 		strict = strict || option == 'S';
 	}
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
-	int code = summary_open(&summary, path, sort);
+	int code = summary_open(&summary, path, sort, (uint64_t)warmup_count);
 	if (code != CLI_OK)
 		return code;
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++)
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
 		summary.shown[kind] = by < 0 || by == (int)kind;
 	summary.top = top > 0 ? (size_t)top : top < 0 && format == 0 ? 20 : SIZE_MAX;
 	if (format == 0)
@@ -141,6 +171,7 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct cli_command cli_summary = {
-	.name = "summary", .summary = "where the time went, by op, kernel, stream and thread", .help = help, .run = run
-};
+const struct cli_command cli_summary = { .name = "summary",
+	                                 .summary = "where the time went, by op, kernel, stream, thread and phase",
+	                                 .help = help,
+	                                 .run = run };

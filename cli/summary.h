@@ -3,20 +3,26 @@
 #define EPPROF_CLI_SUMMARY_H
 
 #include "accounts.h"
-#include "tally.h"
+#include "epprof/summary.h"
 
 struct summary {
 	const char *path;
 	epp_trace *trace;
-	struct tally tally; /* its tables are sorted */
+	epp_summary *all;
+	const epp_summary_totals *totals;
+	struct {
+		const epp_summary_line **lines; /* sorted */
+		size_t count;
+	} tables[EPP_BY_COUNT];
 	struct accounts accounts;
-	bool shown[TALLY_KINDS];
+	bool shown[EPP_BY_COUNT];
 	size_t top; /* lines a table */
+	uint64_t warmup_count;
 };
 
-/* Adds up a trace, or explains why not; `sort` is the number of a column in the list of --sort, 0 for total.  Nothing is
- * shown yet.  Returns an enum cli_exit. */
-int summary_open(struct summary *summary, const char *path, int sort);
+/* Adds up a trace, or explains why not; `sort` is the number of a column in the list of --sort, 0 for total; of each op and
+ * kernel the first `warmup_count` are told apart.  Nothing is shown yet.  Returns an enum cli_exit. */
+int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count);
 void summary_close(struct summary *summary);
 
 void summary_print_text(const struct summary *summary);

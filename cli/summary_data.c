@@ -5,47 +5,54 @@
 
 #include "summary.h"
 
-static const char *const kind_names[TALLY_KINDS] = { "op", "kernel", "stream", "thread" };
+static const char *const kind_names[EPP_BY_COUNT] = { "op", "kernel", "stream", "thread", "phase" };
 
 static size_t shown_count(const struct summary *summary, unsigned kind)
 {
-	size_t count = summary->tally.tables[kind].lines_count;
+	size_t count = summary->tables[kind].count;
 
 	return !summary->shown[kind] ? 0 : count < summary->top ? count : summary->top;
 }
 
-static int64_t mean_ns(const struct tally_line *line)
+static int64_t mean_ns(const epp_summary_line *line)
 {
 	return line->count ? line->total_ns / (int64_t)line->count : 0;
 }
 
 /* ---- CSV ---- */
 
-static void print_csv_line(unsigned kind, const struct tally_line *line)
+static void print_csv_line(unsigned kind, const epp_summary_line *line)
 {
-	const char *where = kind == TALLY_OP ? cli_category(line->category) : line->group ? line->group : "";
+	const char *where = kind == EPP_BY_OP ? cli_category(line->category) : line->group ? line->group : "";
 
 	printf("%s,", kind_names[kind]);
 	cli_csv_string(line->name, line->name_bytes);
 	printf(",");
 	cli_csv_string(where, strlen(where));
 	printf(",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", line->count,
-	       line->total_ns, line->self_ns, mean_ns(line), histogram_quantile(&line->durations, 0.5),
-	       histogram_quantile(&line->durations, 0.99), line->durations.largest);
-	if (kind == TALLY_STREAM || kind == TALLY_THREAD)
+	       line->total_ns, line->self_ns, mean_ns(line), epp_spread_quantile(line->durations, 0.5),
+	       epp_spread_quantile(line->durations, 0.99), line->max_ns);
+	if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		printf("%" PRId64, line->busy_ns);
 	printf(",");
-	if (line->latencies.count)
-		printf("%" PRId64, histogram_quantile(&line->latencies, 0.5));
+	if (epp_spread_count(line->launches))
+		printf("%" PRId64, epp_spread_quantile(line->launches, 0.5));
+	printf(",%" PRIu64 ",%" PRId64, line->warmup_count, line->warmup_ns);
+	for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++) {
+		printf(",");
+		if (kind == EPP_BY_STREAM)
+			printf("%" PRId64, line->idle_ns[cause]);
+	}
 	printf("\n");
 }
 
 void summary_print_csv(const struct summary *summary)
 {
-	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns\n");
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
+	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
+	       "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns\n");
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
-			print_csv_line(kind, summary->tally.tables[kind].lines[i]);
+			print_csv_line(kind, summary->tables[kind].lines[i]);
 	}
 }
 
@@ -58,30 +65,45 @@ static void print_json_text(const char *key, const char *text)
 	printf(", ");
 }
 
-static void print_json_line(unsigned kind, const struct tally_line *line)
+static void print_json_idle(const epp_summary_line *line)
+{
+	printf(", \"idle_unlaunched_ns\": %" PRId64 ", \"idle_copy_ns\": %" PRId64 ", \"idle_late_ns\": %" PRId64
+	       ", \"idle_unknown_ns\": %" PRId64 ", \"gaps\": %" PRIu64 ", \"gap_p50_ns\": %" PRId64
+	       ", \"gap_p99_ns\": %" PRId64,
+	       line->idle_ns[EPP_IDLE_UNLAUNCHED], line->idle_ns[EPP_IDLE_COPY], line->idle_ns[EPP_IDLE_LATE],
+	       line->idle_ns[EPP_IDLE_UNKNOWN], epp_spread_count(line->gaps), epp_spread_quantile(line->gaps, 0.5),
+	       epp_spread_quantile(line->gaps, 0.99));
+}
+
+static void print_json_line(unsigned kind, const epp_summary_line *line)
 {
 	printf("    {\"name\": ");
 	cli_json_string(line->name, line->name_bytes);
 	printf(", ");
-	if (kind == TALLY_OP)
+	if (kind == EPP_BY_OP)
 		print_json_text("category", cli_category(line->category));
-	else if (kind != TALLY_KERNEL)
-		print_json_text(kind == TALLY_STREAM ? "device" : "process", line->group);
+	else if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
+		print_json_text(kind == EPP_BY_STREAM ? "device" : "process", line->group);
 	printf("\"count\": %" PRIu64 ", \"total_ns\": %" PRId64 ", \"self_ns\": %" PRId64 ", \"mean_ns\": %" PRId64
 	       ", \"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64,
-	       line->count, line->total_ns, line->self_ns, mean_ns(line), histogram_quantile(&line->durations, 0.5),
-	       histogram_quantile(&line->durations, 0.99), line->durations.largest);
-	if (kind == TALLY_STREAM || kind == TALLY_THREAD)
+	       line->count, line->total_ns, line->self_ns, mean_ns(line), epp_spread_quantile(line->durations, 0.5),
+	       epp_spread_quantile(line->durations, 0.99), line->max_ns);
+	if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		printf(", \"busy_ns\": %" PRId64, line->busy_ns);
-	if (line->latencies.count)
-		printf(", \"launch_p50_ns\": %" PRId64, histogram_quantile(&line->latencies, 0.5));
+	if (epp_spread_count(line->launches))
+		printf(", \"launch_p50_ns\": %" PRId64 ", \"launch_p99_ns\": %" PRId64,
+		       epp_spread_quantile(line->launches, 0.5), epp_spread_quantile(line->launches, 0.99));
+	if (line->warmup_count)
+		printf(", \"warmup_count\": %" PRIu64 ", \"warmup_ns\": %" PRId64, line->warmup_count, line->warmup_ns);
+	if (kind == EPP_BY_STREAM)
+		print_json_idle(line);
 	printf("}");
 }
 
 void summary_print_json(const struct summary *summary)
 {
 	const epp_trace_info *info = epp_trace_get_info(summary->trace);
-	const struct tally *tally = &summary->tally;
+	const epp_summary_totals *totals = summary->totals;
 
 	printf("{\n  ");
 	print_json_text("trace", summary->path);
@@ -90,21 +112,21 @@ void summary_print_json(const struct summary *summary)
 	print_json_text("state", cli_state(info->state));
 	printf("\"pid\": %u,\n  \"wall_ns\": %" PRId64 ", \"host_events\": %" PRIu64 ", \"device_events\": %" PRIu64
 	       ", \"instants\": %" PRIu64 ", \"counters\": %" PRIu64 ", \"unended\": %" PRIu64 ",\n",
-	       info->pid, tally->last_ns - tally->first_ns, tally->host_events, tally->device_events, tally->instants,
-	       tally->counters, tally->unended);
+	       info->pid, totals->last_ns - totals->first_ns, totals->host_events, totals->device_events,
+	       totals->instants, totals->counters, totals->unended);
 	printf("  \"correlated\": %" PRIu64 ", \"inferred\": %" PRIu64 ", \"uncorrelated\": %" PRIu64
 	       ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
-	       tally->counts.correlated, tally->counts.inferred, tally->counts.uncorrelated,
-	       tally->counts.outside_parent, tally->counts.largest_error_ns);
+	       totals->counts.correlated, totals->counts.inferred, totals->counts.uncorrelated,
+	       totals->counts.outside_parent, totals->counts.largest_error_ns);
 	printf("  \"lost\": %" PRIu64 ", \"balanced\": %s", summary->accounts.lost_total,
 	       summary->accounts.balanced ? "true" : "false");
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		if (!summary->shown[kind])
 			continue;
 		printf(",\n  \"%ss\": [", kind_names[kind]);
 		for (size_t i = 0; i < shown_count(summary, kind); i++) {
 			printf(i ? ",\n" : "\n");
-			print_json_line(kind, summary->tally.tables[kind].lines[i]);
+			print_json_line(kind, summary->tables[kind].lines[i]);
 		}
 		printf("\n  ]");
 	}

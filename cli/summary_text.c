@@ -5,7 +5,7 @@
 
 #include "summary.h"
 
-static int64_t mean_ns(const struct tally_line *line)
+static int64_t mean_ns(const epp_summary_line *line)
 {
 	return line->count ? line->total_ns / (int64_t)line->count : 0;
 }
@@ -18,49 +18,49 @@ static void print_number(uint64_t count, const char *one, const char *many)
 	printf("%s %s", cli_count(count, number), count == 1 ? one : many);
 }
 
-static int64_t busy_of(const struct tally_table *table)
+static int64_t busy_of(const struct summary *summary, unsigned kind)
 {
 	int64_t busy_ns = 0;
 
-	for (size_t i = 0; i < table->lines_count; i++)
-		busy_ns += table->lines[i]->busy_ns;
+	for (size_t i = 0; i < summary->tables[kind].count; i++)
+		busy_ns += summary->tables[kind].lines[i]->busy_ns;
 	return busy_ns;
 }
 
 static void print_device(const struct summary *summary, double wall_ns)
 {
-	const struct tally *tally = &summary->tally;
-	const struct tally_table *streams = &tally->tables[TALLY_STREAM];
+	const epp_summary_totals *totals = summary->totals;
+	size_t streams_count = summary->tables[EPP_BY_STREAM].count;
 	char number[CLI_NUMBER_BYTES];
 
-	if (!streams->lines_count)
+	if (!streams_count)
 		return;
 	printf("  device  ");
-	print_number(streams->lines_count, "stream", "streams");
+	print_number(streams_count, "stream", "streams");
 	printf(", ");
-	print_number(tally->device_events, "event", "events");
-	printf(", busy %s", cli_duration((double)busy_of(streams), number));
+	print_number(totals->device_events, "event", "events");
+	printf(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_STREAM), number));
 	if (wall_ns > 0)
 		printf(" (%.1f %% of wall time a stream)",
-		       100 * (double)busy_of(streams) / wall_ns / (double)streams->lines_count);
+		       100 * (double)busy_of(summary, EPP_BY_STREAM) / wall_ns / (double)streams_count);
 	printf("\n  joined  %s device events to the host event that caused them",
-	       cli_count(tally->counts.correlated + tally->counts.inferred, number));
-	if (tally->counts.inferred)
-		printf(" (%s by containment)", cli_count(tally->counts.inferred, number));
-	if (tally->counts.uncorrelated)
-		printf("; %s without one", cli_count(tally->counts.uncorrelated, number));
-	if (tally->counts.outside_parent)
-		printf("; %s lie outside of it", cli_count(tally->counts.outside_parent, number));
+	       cli_count(totals->counts.correlated + totals->counts.inferred, number));
+	if (totals->counts.inferred)
+		printf(" (%s by containment)", cli_count(totals->counts.inferred, number));
+	if (totals->counts.uncorrelated)
+		printf("; %s without one", cli_count(totals->counts.uncorrelated, number));
+	if (totals->counts.outside_parent)
+		printf("; %s lie outside of it", cli_count(totals->counts.outside_parent, number));
 	printf("\n  clocks  device times are within %s of the host's clock\n",
-	       cli_duration((double)tally->counts.largest_error_ns, number));
+	       cli_duration((double)totals->counts.largest_error_ns, number));
 }
 
 static void print_head(const struct summary *summary)
 {
 	const epp_trace_info *info = epp_trace_get_info(summary->trace);
-	const struct tally *tally = &summary->tally;
-	const struct tally_table *threads = &tally->tables[TALLY_THREAD];
-	double wall_ns = (double)tally->last_ns - (double)tally->first_ns;
+	const epp_summary_totals *totals = summary->totals;
+	size_t threads_count = summary->tables[EPP_BY_THREAD].count;
+	double wall_ns = (double)totals->last_ns - (double)totals->first_ns;
 	char number[CLI_NUMBER_BYTES], reasons[256];
 	char *program = cli_clean(info->program ? info->program : "", info->program ? strlen(info->program) : 0);
 	char *hostname = cli_clean(info->hostname ? info->hostname : "", info->hostname ? strlen(info->hostname) : 0);
@@ -70,19 +70,19 @@ static void print_head(const struct summary *summary)
 	free(program);
 	free(hostname);
 	printf("  wall    %s\n  host    ", cli_duration(wall_ns, number));
-	print_number(threads->lines_count, "thread", "threads");
+	print_number(threads_count, "thread", "threads");
 	printf(", ");
-	print_number(tally->host_events, "event", "events");
-	printf(", busy %s", cli_duration((double)busy_of(threads), number));
-	if (tally->unended)
-		printf("; %s never ended", cli_count(tally->unended, number));
-	if (tally->instants) {
+	print_number(totals->host_events, "event", "events");
+	printf(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_THREAD), number));
+	if (totals->unended)
+		printf("; %s never ended", cli_count(totals->unended, number));
+	if (totals->instants) {
 		printf("; ");
-		print_number(tally->instants, "instant", "instants");
+		print_number(totals->instants, "instant", "instants");
 	}
-	if (tally->counters) {
+	if (totals->counters) {
 		printf("; ");
-		print_number(tally->counters, "counter value", "counter values");
+		print_number(totals->counters, "counter value", "counter values");
 	}
 	printf("\n");
 	print_device(summary, wall_ns);
@@ -98,27 +98,27 @@ static void print_head(const struct summary *summary)
 		printf("  WARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n");
 }
 
-static void add_times(struct cli_table *table, const struct tally_line *line)
+static void add_times(struct cli_table *table, const epp_summary_line *line)
 {
 	cli_table_duration(table, (double)line->total_ns);
 	cli_table_duration(table, (double)line->self_ns);
 	cli_table_duration(table, (double)mean_ns(line));
-	cli_table_duration(table, (double)histogram_quantile(&line->durations, 0.5));
-	cli_table_duration(table, (double)histogram_quantile(&line->durations, 0.99));
-	cli_table_duration(table, (double)line->durations.largest);
+	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.5));
+	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.99));
+	cli_table_duration(table, (double)line->max_ns);
 }
 
-static void add_names(struct cli_table *table, enum tally_kind kind, const struct tally_line *line, double wall_ns)
+static void add_names(struct cli_table *table, epp_summary_by kind, const epp_summary_line *line, double wall_ns)
 {
 	char text[CLI_NUMBER_BYTES];
 
-	if (kind == TALLY_OP) {
+	if (kind == EPP_BY_OP) {
 		cli_table_cell(table, cli_category(line->category));
-	} else if (kind == TALLY_KERNEL) {
-		cli_table_cell(table, line->latencies.count
-		                          ? cli_duration((double)histogram_quantile(&line->latencies, 0.5), text)
+	} else if (kind == EPP_BY_KERNEL) {
+		cli_table_cell(table, epp_spread_count(line->launches)
+		                          ? cli_duration((double)epp_spread_quantile(line->launches, 0.5), text)
 		                          : "-");
-	} else {
+	} else if (kind != EPP_BY_PHASE) {
 		cli_table_duration(table, (double)line->busy_ns);
 		snprintf(text, sizeof text, "%.1f %%", wall_ns > 0 ? 100 * (double)line->busy_ns / wall_ns : 0);
 		cli_table_cell(table, text);
@@ -127,40 +127,82 @@ static void add_names(struct cli_table *table, enum tally_kind kind, const struc
 	cli_table_cell(table, line->name);
 }
 
-static void print_table(const struct summary *summary, enum tally_kind kind)
+/* The mean of the first ones, told apart. */
+static void add_warmup(struct cli_table *table, const epp_summary_line *line)
+{
+	if (line->warmup_count)
+		cli_table_duration(table, (double)line->warmup_ns / (double)line->warmup_count);
+	else
+		cli_table_cell(table, "-");
+}
+
+static void print_table(const struct summary *summary, epp_summary_by kind)
 {
 	static const struct {
-		const char *title, *columns;
-	} tables[TALLY_KINDS] = {
-		{ "By op, on the host", "count|total|self|mean|p50|p99|max|<category|<op" },
-		{ "By kernel, on devices", "count|total|self|mean|p50|p99|max|launch|<kernel" },
-		{ "By stream", "count|total|self|mean|p50|p99|max|busy|of wall|<device|<stream" },
-		{ "By thread", "count|total|self|mean|p50|p99|max|busy|of wall|<process|<thread" },
+		const char *title, *warmup, *columns;
+	} tables[EPP_BY_COUNT] = {
+		{ "By op, on the host", "warm-up|", "count|total|self|mean|p50|p99|max|<category|<op" },
+		{ "By kernel, on devices", "warm-up|", "count|total|self|mean|p50|p99|max|launch|<kernel" },
+		{ "By stream", "", "count|total|self|mean|p50|p99|max|busy|of wall|<device|<stream" },
+		{ "By thread", "", "count|total|self|mean|p50|p99|max|busy|of wall|<process|<thread" },
+		{ "By phase of the devices' work", "", "count|total|self|mean|p50|p99|max|<phase" },
 	};
-	const struct tally_table *lines = &summary->tally.tables[kind];
-	double wall_ns = (double)summary->tally.last_ns - (double)summary->tally.first_ns;
-	size_t shown = lines->lines_count < summary->top ? lines->lines_count : summary->top;
-	struct cli_table *table;
+	double wall_ns = (double)summary->totals->last_ns - (double)summary->totals->first_ns;
+	size_t count = summary->tables[kind].count, shown = count < summary->top ? count : summary->top;
+	bool warmup = summary->warmup_count && *tables[kind].warmup;
+	char columns[128];
 
-	if (!lines->lines_count)
+	if (!count)
 		return;
 	printf("\n%s\n", tables[kind].title);
-	table = cli_table_create(tables[kind].columns);
+	snprintf(columns, sizeof columns, "%s%s", warmup ? tables[kind].warmup : "", tables[kind].columns);
+	struct cli_table *table = cli_table_create(columns);
 	for (size_t i = 0; i < shown; i++) {
-		cli_table_count(table, lines->lines[i]->count);
-		add_times(table, lines->lines[i]);
-		add_names(table, kind, lines->lines[i], wall_ns);
+		const epp_summary_line *line = summary->tables[kind].lines[i];
+		if (warmup)
+			add_warmup(table, line);
+		cli_table_count(table, line->count);
+		add_times(table, line);
+		add_names(table, kind, line, wall_ns);
 	}
 	cli_table_print(table);
-	if (shown < lines->lines_count)
-		printf("  ... and %zu more (--top 0 shows all)\n", lines->lines_count - shown);
+	if (shown < count)
+		printf("  ... and %zu more (--top 0 shows all)\n", count - shown);
+}
+
+static void print_idle(const struct summary *summary)
+{
+	size_t count = summary->tables[EPP_BY_STREAM].count, shown = count < summary->top ? count : summary->top;
+
+	if (!count)
+		return;
+	printf("\nIdle streams, by cause\n");
+	struct cli_table *table = cli_table_create("idle|unlaunched|copy|late|unknown|gaps|p50|p99|<device|<stream");
+	for (size_t i = 0; i < shown; i++) {
+		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];
+		int64_t idle_ns = 0;
+		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
+			idle_ns += line->idle_ns[cause];
+		cli_table_duration(table, (double)idle_ns);
+		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
+			cli_table_duration(table, (double)line->idle_ns[cause]);
+		cli_table_count(table, epp_spread_count(line->gaps));
+		cli_table_duration(table, (double)epp_spread_quantile(line->gaps, 0.5));
+		cli_table_duration(table, (double)epp_spread_quantile(line->gaps, 0.99));
+		cli_table_cell(table, line->group);
+		cli_table_cell(table, line->name);
+	}
+	cli_table_print(table);
 }
 
 void summary_print_text(const struct summary *summary)
 {
 	print_head(summary);
-	for (unsigned kind = 0; kind < TALLY_KINDS; kind++) {
-		if (summary->shown[kind])
-			print_table(summary, kind);
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
+		if (!summary->shown[kind])
+			continue;
+		print_table(summary, kind);
+		if (kind == EPP_BY_STREAM)
+			print_idle(summary);
 	}
 }

@@ -1,5 +1,6 @@
-/* epprof summary: that its numbers are right, in all formats.  Covers summary.c, summary_text.c, summary_data.c, tally.c,
- * histogram.c and map.c. */
+/* epprof summary: that its numbers are right, in all formats.  Covers the command's summary*.c and the library's
+ * summary.c, tally.c, spread.c, map.c,
+ * idle.c and phase.c. */
 #include <string.h>
 
 #include "tests/check.h"
@@ -165,6 +166,95 @@ START_TEST(streams_are_busy_once)
 }
 END_TEST
 
+START_TEST(idle_time_has_its_cause)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream 1", "Accelerator", 0, 1, EPF_TRACK_CLOCK_HOST);
+	uint32_t copies = builder_device(builder, "copies", "Accelerator", 0, 2, EPF_TRACK_CLOCK_HOST);
+	uint32_t other = builder_device(builder, "stream 1", "Another", 1, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name op = builder_name(builder, "op"), kernel = builder_name(builder, "gemm");
+	uint64_t first = builder_event(builder, thread, BUILDER_START, 5000, EPP_NODE, op, NULL, 0);
+	uint64_t second = builder_event(builder, thread, BUILDER_START + 10000, 9000, EPP_NODE, op, NULL, 0);
+
+	/* Idle before 1000: launched at 0, of which a copy takes 100 to 400, twice. */
+	builder_complete(builder, copies, BUILDER_START + 100, 200, EPP_KERNEL, builder_name(builder, "Copy_In"), first,
+	                 NULL, 0);
+	builder_complete(builder, copies, BUILDER_START + 200, 200, EPP_KERNEL, builder_name(builder, "MemcpyHtoD"),
+	                 first, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 1000, 2000, EPP_KERNEL, kernel, first, NULL, 0);
+	/* From 3000 to 12000: launched at 10000; a copy from 9000 to 10500 counts from there on. */
+	builder_complete(builder, copies, BUILDER_START + 9000, 1500, EPP_KERNEL, builder_name(builder, "dtoh"), first,
+	                 NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 12000, 1000, EPP_KERNEL, kernel, second, NULL, 0);
+	/* From 13000 to 15000, by nobody; and until 19000 nothing. */
+	builder_complete(builder, stream, BUILDER_START + 15000, 1000, EPP_KERNEL, kernel, 0, NULL, 0);
+	builder_complete(builder, other, BUILDER_START + 1000, 10, EPP_KERNEL, kernel, first, NULL, 0);
+	summarize();
+	const struct json *line = line_of("streams", "stream 1", "device", "Accelerator");
+	ck_assert_int_eq(number(line, "busy_ns"), 4000);
+	ck_assert_int_eq(number(line, "idle_copy_ns"), 300 + 500);
+	ck_assert_int_eq(number(line, "idle_late_ns"), 700 + 1500);
+	ck_assert_int_eq(number(line, "idle_unlaunched_ns"), 7000 + 3000);
+	ck_assert_int_eq(number(line, "idle_unknown_ns"), 2000);
+	ck_assert_int_eq(number(line, "gaps"), 3);
+	line = line_of("streams", "stream 1", "device", "Another");
+	ck_assert_int_eq(number(line, "idle_copy_ns"), 0);
+	ck_assert_int_eq(number(line, "idle_late_ns"), 1000);
+	ck_assert_int_eq(number(line_of("phases", "copy in", NULL, NULL), "count"), 2);
+	ck_assert_int_eq(number(line_of("phases", "copy out", NULL, NULL), "total_ns"), 1500);
+	ck_assert_int_eq(number(line_of("phases", "compute", NULL, NULL), "count"), 4);
+	ck_assert_int_eq(number(line_of("phases", "queue", NULL, NULL), "max_ns"), 9000);
+}
+END_TEST
+
+/* More copies than are kept: what is older than they are does not count as one. */
+START_TEST(many_copies_take_little_memory)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "Accelerator", 0, 1, EPF_TRACK_CLOCK_HOST);
+	uint32_t copies = builder_device(builder, "copies", "Accelerator", 0, 2, EPF_TRACK_CLOCK_HOST);
+	epp_name copy = builder_name(builder, "copy");
+	uint64_t id = builder_event(builder, thread, BUILDER_START, 1000000, EPP_NODE, copy, NULL, 0);
+
+	for (unsigned i = 0; i < 3000; i++)
+		builder_complete(builder, copies, BUILDER_START + i * 100, 10, EPP_KERNEL, copy, id, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 300000, 10, EPP_KERNEL, builder_name(builder, "k"), id, NULL, 0);
+	summarize();
+	const struct json *line = line_of("streams", "stream", NULL, NULL);
+	ck_assert_int_eq(number(line, "idle_copy_ns"), 10240);
+	ck_assert_int_eq(number(line, "idle_late_ns"), 300000 - 10240);
+}
+END_TEST
+
+START_TEST(warm_up_is_told_apart)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_name op = builder_name(builder, "op"), inner = builder_name(builder, "inner");
+
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t at = BUILDER_START + i * 1000;
+		uint64_t id = builder_begin(builder, thread, at, EPP_NODE, op);
+		builder_event(builder, thread, at + 10, 20, EPP_NODE, inner, NULL, 0);
+		builder_end(builder, thread, id, at + (i < 2 ? 900 : 100), NULL, 0);
+	}
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--format", "json", "--warmup", "2", path, NULL);
+	json = json_expect(run.out, run.out_bytes);
+	const struct json *line = line_of("ops", "op", NULL, NULL);
+	ck_assert_int_eq(number(line, "count"), 3);
+	ck_assert_int_eq(number(line, "total_ns"), 300);
+	ck_assert_int_eq(number(line, "self_ns"), 240);
+	ck_assert_int_eq(number(line, "max_ns"), 100);
+	ck_assert_int_eq(number(line, "warmup_count"), 2);
+	ck_assert_int_eq(number(line, "warmup_ns"), 1800);
+	ck_assert_int_eq(number(line_of("threads", "main", NULL, NULL), "busy_ns"), 2100);
+	struct command text = command_run(NULL, "summary", "--warmup", "2", "--by", "op", path, NULL);
+	ck_assert_ptr_nonnull(strstr(text.out, "  warm-up  count"));
+	ck_assert_ptr_nonnull(strstr(text.out, "   900 ns      3"));
+	command_free(&text);
+}
+END_TEST
+
 static void build_three(void)
 {
 	uint32_t thread = builder_thread(builder, "main", 1);
@@ -180,10 +270,11 @@ START_TEST(csv_has_a_line_for_each)
 {
 	build_three();
 	run = command_run(NULL, "summary", "--format", "csv", "--by", "op", path, NULL);
-	ck_assert_str_eq(run.out, "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns\n"
-	                          "op,\"many\",\"Node\",2,140,140,70,70,70,70,,\n"
-	                          "op,\"long\",\"Node\",1,120,120,120,120,120,120,,\n"
-	                          "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,\n");
+	ck_assert_str_eq(run.out, "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
+	                          "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns\n"
+	                          "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,,,,\n"
+	                          "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,,,,\n"
+	                          "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,,,,\n");
 }
 END_TEST
 
@@ -259,6 +350,9 @@ static Suite *cli_summary_suite(void)
 	tcase_add_test(tests, quantiles_of_any_magnitude_are_near);
 	tcase_add_test(tests, own_time_leaves_out_what_is_inside);
 	tcase_add_test(tests, streams_are_busy_once);
+	tcase_add_test(tests, idle_time_has_its_cause);
+	tcase_add_test(tests, many_copies_take_little_memory);
+	tcase_add_test(tests, warm_up_is_told_apart);
 	tcase_add_test(tests, csv_has_a_line_for_each);
 	tcase_add_test(tests, lines_are_sorted_and_cut);
 	tcase_add_test(tests, columns_are_aligned);

@@ -1,6 +1,6 @@
 /* From 64-bit keys to pointers.  Keeps neither order nor what the pointers lead to. */
-#ifndef EPPROF_CLI_MAP_H
-#define EPPROF_CLI_MAP_H
+#ifndef EPPROF_TIMELINE_MAP_H
+#define EPPROF_TIMELINE_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

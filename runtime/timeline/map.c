@@ -1,5 +1,5 @@
 /* Open addressing, at most half full; the room is a power of two. */
-#include "map.h"
+#include "timeline/map.h"
 
 #include <stdlib.h>
 #include <string.h>

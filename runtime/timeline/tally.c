@@ -1,0 +1,322 @@
+/* Events come in order of their start, so for each lane the lines of the events that enclose
+ * the present one are kept by depth: a duration that is added to an event's own time is taken from the one around it. */
+#include "timeline/tally.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+#define DEPTH_MAX 128u
+
+struct tally_stack {
+	struct tally_line *by_name[DEPTH_MAX];
+};
+
+static epp_status *no_memory(void)
+{
+	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+}
+
+static void line_destroy(struct tally_line *line)
+{
+	if (!line)
+		return;
+	spread_deinit(&line->durations);
+	spread_deinit(&line->launches);
+	if (line->gaps)
+		spread_deinit(line->gaps);
+	free(line->gaps);
+	free(line->name);
+	free(line);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const epp_summary_line *left = &((const struct tally_line *)a)->line;
+	const epp_summary_line *right = &((const struct tally_line *)b)->line;
+	size_t shorter = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
+	int order = memcmp(left->name, right->name, shorter);
+
+	if (!order)
+		order = (left->name_bytes > right->name_bytes) - (left->name_bytes < right->name_bytes);
+	return order ? order : (left->category > right->category) - (left->category < right->category);
+}
+
+static struct tally_line *add_line(struct tally_table *table, uint64_t key, const char *name, size_t name_bytes)
+{
+	struct tally_line *line = calloc(1, sizeof *line);
+
+	if (table->lines_count == table->lines_room) {
+		size_t room = table->lines_room ? table->lines_room * 2 : 64;
+		struct tally_line **larger = reallocarray(table->lines, room, sizeof *larger);
+		if (larger) {
+			table->lines = larger;
+			table->lines_room = room;
+		}
+	}
+	if (!line || table->lines_count == table->lines_room)
+		goto fail;
+	line->name = malloc(name_bytes + 1);
+	if (!line->name)
+		goto fail;
+	memcpy(line->name, name, name_bytes);
+	line->name[name_bytes] = '\0';
+	line->line = (epp_summary_line){
+		.name = line->name, .name_bytes = name_bytes, .durations = &line->durations, .launches = &line->launches
+	};
+	line->busy_until_ns = INT64_MIN;
+	if (map_add(&table->index, key, line) < 0)
+		goto fail;
+	table->lines[table->lines_count++] = line;
+	return line;
+fail:
+	line_destroy(line);
+	return NULL;
+}
+
+/* The line of a name that was not met under this number before. */
+static struct tally_line *new_line_by_name(struct tally_table *table, const epp_event *event, uint64_t key)
+{
+	static const char others[] = "(other names)";
+	const struct tally_line text = {
+		.line = { .name = event->name, .name_bytes = event->name_bytes, .category = event->category }
+	};
+	struct tally_line *const *found = tfind(&text, &table->by_text, by_text);
+	struct tally_line *line;
+
+	if (found)
+		return map_add(&table->index, key, *found) < 0 ? NULL : *found;
+	if (table->lines_count >= TALLY_LINES_MAX) {
+		line = map_find(&table->index, UINT64_MAX);
+		return line ? line : add_line(table, UINT64_MAX, others, sizeof others - 1);
+	}
+	line = add_line(table, key, event->name, event->name_bytes);
+	if (line)
+		line->line.category = event->category;
+	return line && tsearch(line, &table->by_text, by_text) ? line : NULL;
+}
+
+static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event)
+{
+	uint64_t key = (uint64_t)event->name_number << 8 | event->category;
+	struct tally_line *line = map_find(&table->index, key);
+
+	return line ? line : new_line_by_name(table, event, key);
+}
+
+static struct tally_device *device_of(struct tally *tally, const epp_trace_track *track)
+{
+	struct tally_device *device;
+
+	for (device = tally->devices; device; device = device->next) {
+		if (device->track->source == track->source && device->track->producer == track->producer &&
+		    strcmp(device->track->group, track->group) == 0)
+			return device;
+	}
+	device = calloc(1, sizeof *device);
+	if (device) {
+		device->track = track;
+		device->next = tally->devices;
+		tally->devices = device;
+	}
+	return device;
+}
+
+static struct tally_line *line_by_track(struct tally *tally, const epp_trace_track *track)
+{
+	bool is_device = track->kind == EPP_TRACK_DEVICE;
+	struct tally_table *table = &tally->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
+	struct tally_line *line = map_find(&table->index, track->track);
+
+	if (line)
+		return line;
+	line = add_line(table, track->track, track->name, strlen(track->name));
+	if (!line)
+		return NULL;
+	line->line.group = track->group;
+	if (is_device) {
+		line->device = device_of(tally, track);
+		line->gaps = calloc(1, sizeof *line->gaps);
+		line->line.gaps = line->gaps;
+		line->busy_until_ns = tally->totals.first_ns;
+	}
+	return !is_device || (line->device && line->gaps) ? line : NULL;
+}
+
+static struct tally_line *line_of_phase(struct tally *tally, enum phase phase)
+{
+	if (!tally->phases[phase])
+		tally->phases[phase] = add_line(&tally->tables[EPP_BY_PHASE], phase, phase_names[phase],
+		                                strlen(phase_names[phase]));
+	return tally->phases[phase];
+}
+
+static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
+{
+	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
+	struct tally_stack *stack = map_find(&tally->stacks, key);
+
+	if (stack)
+		return stack;
+	stack = calloc(1, sizeof *stack);
+	if (stack && map_add(&tally->stacks, key, stack) < 0) {
+		free(stack);
+		stack = NULL;
+	}
+	return stack;
+}
+
+static bool add_duration(struct tally_line *line, int64_t duration_ns)
+{
+	line->line.count++;
+	line->line.total_ns += duration_ns;
+	line->line.self_ns += duration_ns;
+	if (duration_ns > line->line.max_ns)
+		line->line.max_ns = duration_ns;
+	return spread_add(&line->durations, duration_ns);
+}
+
+/* An op or kernel. */
+static bool add_named(const struct tally *tally, struct tally_line *line, const epp_event *event)
+{
+	if (line->line.warmup_count >= tally->warmup_count)
+		return add_duration(line, event->duration_ns);
+	line->line.warmup_count++;
+	line->line.warmup_ns += event->duration_ns;
+	return true;
+}
+
+/* Takes an event's time from what it lies in. */
+static void nest(struct tally_stack *stack, const epp_event *event, struct tally_line *named, struct tally_line *tracked)
+{
+	if (event->kind != EPP_EVENT_SLICE || event->depth >= DEPTH_MAX)
+		return;
+	stack->by_name[event->depth] = named->line.count ? named : NULL;
+	if (!event->depth)
+		return;
+	tracked->line.self_ns -= event->duration_ns;
+	if (stack->by_name[event->depth - 1])
+		stack->by_name[event->depth - 1]->line.self_ns -= event->duration_ns;
+}
+
+static bool add_busy(struct tally_line *line, const epp_event *event)
+{
+	int64_t end_ns = event->start_ns + event->duration_ns, until_ns = line->busy_until_ns;
+
+	if (event->kind != EPP_EVENT_SLICE || end_ns <= until_ns)
+		return true;
+	line->line.busy_ns += end_ns - (event->start_ns > until_ns ? event->start_ns : until_ns);
+	line->busy_until_ns = end_ns;
+	if (!line->device || event->start_ns <= until_ns)
+		return true;
+	idle_gap(line->line.idle_ns, &line->device->copies, until_ns, event);
+	return spread_add(line->gaps, event->start_ns - until_ns);
+}
+
+static bool add_phase(struct tally *tally, enum phase phase, int64_t duration_ns)
+{
+	struct tally_line *line = line_of_phase(tally, phase);
+
+	return line && add_duration(line, duration_ns);
+}
+
+static bool add_device_event(struct tally *tally, const epp_event *event, struct tally_line *named,
+                             struct tally_line *tracked)
+{
+	int64_t waited_ns = event->start_ns - event->parent_start_ns;
+
+	if (!named->line.count && !named->line.warmup_count)
+		named->phase = phase_of_name(event->name, event->name_bytes);
+	if (named->phase != PHASE_COMPUTE)
+		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
+	if (!add_phase(tally, named->phase, event->duration_ns))
+		return false;
+	if (event->parent_start_ns == INT64_MIN)
+		return true;
+	return spread_add(&named->launches, waited_ns) && spread_add(&tracked->launches, waited_ns) &&
+	       add_phase(tally, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
+}
+
+static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
+{
+	int64_t end_ns = event->start_ns + event->duration_ns;
+
+	if (!totals->host_events && !totals->device_events) {
+		totals->first_ns = event->start_ns;
+		totals->last_ns = end_ns;
+	}
+	if (end_ns > totals->last_ns)
+		totals->last_ns = end_ns;
+	*(device ? &totals->device_events : &totals->host_events) += 1;
+	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
+}
+
+static epp_status *add_slice(struct tally *tally, const epp_event *event)
+{
+	bool device = event->track->kind == EPP_TRACK_DEVICE;
+
+	add_total(&tally->totals, event, device);
+	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event);
+	struct tally_line *tracked = line_by_track(tally, event->track);
+	struct tally_stack *stack = stack_of(tally, event);
+
+	if (!named || !tracked || !stack)
+		return no_memory();
+	if (device && !add_device_event(tally, event, named, tracked))
+		return no_memory();
+	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
+	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))
+		return no_memory();
+	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
+		return no_memory();
+	nest(stack, event, named, tracked);
+	return NULL;
+}
+
+epp_status *tally_event(struct tally *tally, const epp_event *event)
+{
+	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+		return add_slice(tally, event);
+	tally->totals.instants += event->kind == EPP_EVENT_INSTANT;
+	tally->totals.counters += event->kind == EPP_EVENT_COUNTER;
+	return NULL;
+}
+
+void tally_end(struct tally *tally)
+{
+	struct tally_table *streams = &tally->tables[EPP_BY_STREAM];
+
+	for (size_t i = 0; i < streams->lines_count; i++) {
+		struct tally_line *line = streams->lines[i];
+		line->line.idle_ns[EPP_IDLE_UNLAUNCHED] += tally->totals.last_ns - line->busy_until_ns;
+		line->busy_until_ns = tally->totals.last_ns;
+	}
+}
+
+/* Lines are destroyed by their array. */
+static void keep(void *line)
+{
+	(void)line;
+}
+
+void tally_deinit(struct tally *tally)
+{
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
+		struct tally_table *table = &tally->tables[kind];
+		tdestroy(table->by_text, keep);
+		for (size_t i = 0; i < table->lines_count; i++)
+			line_destroy(table->lines[i]);
+		free(table->lines);
+		map_deinit(&table->index);
+	}
+	for (struct tally_device *device = tally->devices, *next; device; device = next) {
+		next = device->next;
+		free(device);
+	}
+	for (size_t i = 0; i < tally->stacks.room; i++)
+		free(tally->stacks.values[i]);
+	map_deinit(&tally->stacks);
+	memset(tally, 0, sizeof *tally);
+}

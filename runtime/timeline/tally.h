@@ -1,0 +1,53 @@
+/* Adds up the events of a timeline by op, kernel, stream, thread and phase, one by one.  Memory grows with the number of names and
+ * tracks, not with the number of events.  Whoever has the events, a summary or an exporter, passes them on. */
+#ifndef EPPROF_TIMELINE_TALLY_H
+#define EPPROF_TIMELINE_TALLY_H
+
+#include "timeline/idle.h"
+#include "timeline/map.h"
+#include "timeline/phase.h"
+#include "timeline/spread.h"
+
+/* Names beyond these are added up under "(other names)". */
+#define TALLY_LINES_MAX 65536u
+
+struct tally_line {
+	epp_summary_line line; /* what is told of it */
+	char *name;
+	int64_t busy_until_ns;
+	enum phase phase;            /* of a kernel */
+	struct tally_device *device; /* of a stream */
+	struct epp_spread durations, launches, *gaps;
+};
+
+/* What the streams of a device share. */
+struct tally_device {
+	struct tally_device *next;
+	const epp_trace_track *track; /* one of its tracks */
+	struct idle_copies copies;
+};
+
+struct tally_table {
+	struct map index; /* by the name's number and the category, or by the track */
+	void *by_text;    /* tsearch tree: a file may have a text under several numbers */
+	struct tally_line **lines;
+	size_t lines_count, lines_room;
+};
+
+/* Zero at first. */
+struct tally {
+	struct tally_table tables[EPP_BY_COUNT];
+	struct map stacks; /* struct tally_stack by track and lane */
+	struct tally_device *devices;
+	struct tally_line *phases[PHASE_COUNT];
+	epp_summary_totals totals;
+	uint64_t warmup_count; /* set at first, as in epp_summary_options */
+};
+
+/* The next event, in order of the start.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *tally_event(struct tally *tally, const epp_event *event) EPP_MUST_CHECK;
+/* After the last one: the time behind each stream's last event. */
+void tally_end(struct tally *tally);
+void tally_deinit(struct tally *tally);
+
+#endif
