@@ -234,13 +234,13 @@ END_TEST
 /* Takes what comes before `before`, each of which is its own time; returns how many. */
 static size_t take_times(struct pending *pending, int64_t before, int64_t *last)
 {
-	const char *text;
+	const char *piece;
 	size_t count = 0, bytes;
 	int64_t time;
 
 	check_ok(pending_select(pending, before));
-	while (pending_next(pending, &text, &bytes)) {
-		memcpy(&time, text, sizeof time);
+	while (pending_next(pending, &piece, &bytes)) {
+		memcpy(&time, piece, sizeof time);
 		if (bytes != sizeof time || time < *last || time >= before)
 			ck_abort_msg("text %zu is out of order: %" PRId64 " after %" PRId64, count, time, *last);
 		*last = time;
@@ -278,20 +278,20 @@ START_TEST(of_equal_times_the_last_comes_first)
 {
 	static const char *const texts[] = { "outer", "inner", "" };
 	struct pending pending = { 0 };
-	const char *text;
+	const char *piece;
 	size_t bytes;
 
 	for (unsigned i = 0; i < 3; i++)
 		check_ok(pending_push(&pending, 7, texts[i], strlen(texts[i])));
 	check_ok(pending_select(&pending, 7));
-	ck_assert(!pending_next(&pending, &text, &bytes));
+	ck_assert(!pending_next(&pending, &piece, &bytes));
 	check_ok(pending_select(&pending, 8));
 	for (unsigned i = 3; i-- > 0;) {
-		ck_assert(pending_next(&pending, &text, &bytes));
+		ck_assert(pending_next(&pending, &piece, &bytes));
 		ck_assert_uint_eq(bytes, strlen(texts[i]));
-		ck_assert_mem_eq(text, texts[i], bytes);
+		ck_assert_mem_eq(piece, texts[i], bytes);
 	}
-	ck_assert(!pending_next(&pending, &text, &bytes));
+	ck_assert(!pending_next(&pending, &piece, &bytes));
 	pending_deinit(&pending);
 }
 END_TEST
@@ -300,11 +300,11 @@ END_TEST
 START_TEST(it_is_due_by_number_and_by_bytes)
 {
 	struct pending pending = { 0 };
-	char text[65536] = "";
+	char piece[65536] = "";
 	unsigned pushed = 0;
 
 	for (; !pending_is_due(&pending) && pushed < 10000; pushed++)
-		check_ok(pending_push(&pending, pushed, text, sizeof text));
+		check_ok(pending_push(&pending, pushed, piece, sizeof piece));
 	ck_assert_uint_lt(pushed, 100);
 	/* Nothing can go: the next look comes when there is thrice as much. */
 	check_ok(pending_select(&pending, 0));
@@ -313,7 +313,7 @@ START_TEST(it_is_due_by_number_and_by_bytes)
 	ck_assert(!pending_next(&pending, &next, &bytes));
 	pending_deinit(&pending);
 	for (pushed = 0; !pending_is_due(&pending) && pushed < 10000; pushed++)
-		check_ok(pending_push(&pending, pushed, text, 1));
+		check_ok(pending_push(&pending, pushed, piece, 1));
 	ck_assert_uint_eq(pushed, 4096);
 	pending_deinit(&pending);
 }
