@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/check.h"
+#include "tests/decimal_comma.h"
 #include "tests/strict_json.h"
 #include "wire/utf8.h"
 #include "wire/xml.h"
@@ -114,20 +115,14 @@ END_TEST
 
 START_TEST(doubles_have_a_point_in_every_locale)
 {
-	static const char *const locales[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "ps_AF.UTF-8" };
 	char text[64];
-	unsigned tried = 0;
 
-	for (unsigned i = 0; i < 3; i++) {
-		if (!setlocale(LC_NUMERIC, locales[i]))
-			continue;
-		tried++;
-		ck_assert_str_eq(ended(text, json_f64(text, 1.5)), "1.5");
-		ck_assert_str_eq(ended(text, json_f64(text, 1e300)), "1e+300");
-	}
+	if (!set_decimal_comma(LC_NUMERIC))
+		return;
+	ck_assert_str_eq(localeconv()->decimal_point, ",");
+	ck_assert_str_eq(ended(text, json_f64(text, 1.5)), "1.5");
+	ck_assert_str_eq(ended(text, json_f64(text, 1e300)), "1e+300");
 	setlocale(LC_NUMERIC, "C");
-	if (!tried)
-		printf("SKIP: no locale with a decimal comma is installed\n");
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 
 #include "export/svg.h"
 #include "tests/check.h"
+#include "tests/decimal_comma.h"
 #include "tests/export_text.h"
 #include "wire/utf8.h"
 
@@ -214,10 +215,8 @@ START_TEST(the_locale_changes_nothing)
 
 	builder_destroy(builder);
 	builder = export_sample();
-	if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
-		printf("SKIP: no locale with a decimal comma is installed\n");
+	if (!set_decimal_comma(LC_ALL))
 		return;
-	}
 	draw(NULL);
 	setlocale(LC_ALL, "C");
 	export_text_make(&plain, trace, "svg", NULL);
