@@ -50,6 +50,8 @@ ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
 ORT_BRIDGE := $(sort $(wildcard bridges/ort*.c))
 BENCHES := $(call sources,bench)
+# A simulation that bench and tests share.
+TRUTH := $(filter bench/clock_%,$(BENCHES))
 TESTS := $(sort $(wildcard tests/check_*.c))
 TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))
 SCRIPTS := $(filter-out %.c %.h,$(sort $(wildcard tests/check_*)))
@@ -154,7 +156,7 @@ $(BUILD)/libepprof.a: $(call objects,$(EPPROF) $(STATELESS))
 $(BUILD)/libepprof-trace.a: $(call objects,$(TRACE))
 $(LIBKIT): $(call objects,$(KIT))
 # Tests see private symbols: everything, once, and what several of them share.
-$(BUILD)/tests/libeverything.a: $(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(KIT) $(ACCELERATOR) $(TEST_SHARED))
+$(BUILD)/tests/libeverything.a: $(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(KIT) $(ACCELERATOR) $(TEST_SHARED) $(TRUTH))
 
 $(LIBEPPROF): $(call objects,$(EPPROF) $(STATELESS)) epprof.map
 	$(call say,LD)
@@ -240,7 +242,7 @@ $(TEST_PROGRAMS): $(BUILD)/tests/%: $(O)/tests/%.o $(BUILD)/tests/libeverything.
 	$(Q)$(PROGRAM) $(BUILD)/tests/libeverything.a $(CHECK_LIBS) $(BASE_LIBS) $(TRACE_LIBS)
 
 # It makes traces to measure reading by, so it has the format's writing half of its own.
-$(BENCH): $(call objects,$(BENCHES) $(STATELESS)) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
+$(BENCH): $(call objects,$(BENCHES) $(STATELESS) ep_sample/accelerator_clock.c) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(PROGRAM) $(LIBKIT) -L$(BUILD) -Wl,-rpath,'$$ORIGIN/..' -lepprof-trace -lepprof -lbsd -lm

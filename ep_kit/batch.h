@@ -155,17 +155,21 @@ static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, c
 		*duration_us = (int64_t)(ns / 1000);
 		return false;
 	}
-	/* A counter that wraps says less than its parent's time does. */
-	int64_t position;
-	if (kit->clock_unused_bits > 0 && context) {
+	struct clock_place start, end;
+	size_t end_hint;
+	/* A counter that wraps, stops or jumps says less than its parent's time does. */
+	if ((kit->clock_unused_bits > 0 || batch->fit.is_doubtful) && context) {
 		uint64_t near_ns = kit->start_ns + (uint64_t)(context->start_us * 1000 - kit->offset_ns);
-		position = clock_fit_position_near(&batch->fit, event->start_ticks, near_ns, &batch->hint);
+		int64_t position = clock_fit_position_near(&batch->fit, event->start_ticks, near_ns, &batch->hint);
+		start = clock_fit_place_caused(&batch->fit, position, near_ns, &batch->hint);
+		end_hint = batch->hint;
+		end = clock_fit_place_caused(&batch->fit, (int64_t)((uint64_t)position + ticks), start.host, &end_hint);
 	} else {
-		position = clock_fit_position(&batch->fit, event->start_ticks, batch->hint);
+		int64_t position = clock_fit_position(&batch->fit, event->start_ticks, batch->hint);
+		start = clock_fit_place(&batch->fit, position, &batch->hint);
+		end_hint = batch->hint;
+		end = clock_fit_place(&batch->fit, (int64_t)((uint64_t)position + ticks), &end_hint);
 	}
-	struct clock_place start = clock_fit_place(&batch->fit, position, &batch->hint);
-	size_t end_hint = batch->hint;
-	struct clock_place end = clock_fit_place(&batch->fit, (int64_t)((uint64_t)position + ticks), &end_hint);
 	*start_us = kit_us_of(kit, start.host);
 	*duration_us = end.host > start.host ? (int64_t)((end.host - start.host) / 1000) : 0;
 	return true;

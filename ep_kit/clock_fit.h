@@ -10,287 +10,33 @@
  *
  * Bound inside an interval: the larger half-width of its two pairs, plus the largest difference in it between
  * extrapolating from the left neighbour and from the right, plus a tick.  An interval whose slope is off the nominal one
- * by more than 1,000 ppm is broken (a jump, a stop): its whole deviation is the bound.  Before the first and after the
- * last pair the uncertainty of the slope grows with the distance, up to 500 ppm; a single pair assumes 500 ppm.
- * A neighbour's slope is measured over at least half the interval's length, so that a short interval's noise is not
- * multiplied; an interval that has no sound neighbour assumes a wander of 1 ppm.
+ * by more than 1,000 ppm is broken (a jump, a stop): its whole deviation is the bound, or its length if that is less.
+ * Before the first and after the last pair the uncertainty of the slope grows with the distance, up to 500 ppm; a single
+ * pair assumes 500 ppm.  A neighbour's slope is measured over at least half the interval's length, so that a short
+ * interval's noise is not multiplied; an interval that has no sound neighbour assumes a wander of 1 ppm.  A tick is as long
+ * as the counter's values say: one that counts nanoseconds but shows only each thousandth has ticks of 1 us.
  *
- * Positions are device ticks since the first pair, unwrapped, signed: a counter may start anywhere, near 2^64 too.  A
- * clock that goes backwards begins a new epoch; positions are looked for in the hint's epoch first.
+ * Positions are device ticks since the first pair, unwrapped, signed: a counter may start anywhere, near 2^64 too.
+ * What a position means may be in doubt, and the bound says so unless the event's cause tells (it does not begin before):
+ *   a clock that stood still    the position means any moment of that time
+ *   one that lost time          it may have jumped back, so that what it showed just before came again just after
+ *   one that went backwards     a new epoch begins there; positions are looked for in the hint's epoch first
  * Logic only: no allocation, no system call, 64-bit modular arithmetic; used by the kit and by the timeline.
  */
 #ifndef EPPROF_CLOCK_FIT_H
 #define EPPROF_CLOCK_FIT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#define CLOCK_FIT_BROKEN_PPM 1000u
-#define CLOCK_FIT_ASSUMED_PPM 500u
-#define CLOCK_FIT_WANDER_PPM 1u
+#include "clock_segments.h"
 
 /* What ONNX Runtime's microseconds add to the error of a start and of an end. */
 #define CLOCK_FIT_MICROSECOND_START_NS 1000u
 #define CLOCK_FIT_MICROSECOND_END_NS 2000u
-
-__extension__ typedef unsigned __int128 clock_fit_u128;
-
-/* At host time `host` +- half_width (host ticks) the device's counter stood at `device`. */
-struct clock_pair {
-	uint64_t device;
-	uint64_t host;
-	uint64_t half_width;
-};
-
-enum clock_fit_kind {
-	CLOCK_FIT_NONE = 0,    /* no pair: no place */
-	CLOCK_FIT_FITTED = 1,  /* between two pairs */
-	CLOCK_FIT_FORMULA = 2, /* one pair: ONNX Runtime's formula */
-	CLOCK_FIT_OUTSIDE = 3, /* before the first or after the last pair */
-	CLOCK_FIT_BROKEN = 4   /* in an interval that holds a jump */
-};
-
-/* From one pair to the next; the last pair's has no length. */
-struct clock_segment {
-	int64_t position;     /* of its left pair */
-	uint64_t length;      /* device ticks; 0: the epoch ends here */
-	uint64_t host;        /* of its left pair */
-	uint64_t slope;       /* host ticks a device tick, `shift` fractional bits */
-	uint64_t bound;       /* host ticks, anywhere inside */
-	uint64_t bend;        /* the part of it that comes from the neighbours */
-	uint64_t half_width;  /* of its left pair */
-	uint32_t epoch_first; /* pairs */
-	uint32_t epoch_last;
-	uint32_t kind; /* enum clock_fit_kind */
-};
-
-struct clock_fit {
-	const struct clock_segment *segments;
-	size_t count; /* pairs */
-	uint64_t device_first;
-	uint64_t device_per_second;
-	uint64_t host_per_second;
-	uint64_t slope; /* the nominal one */
-	uint64_t tick;  /* a device tick in host ticks, at least 1 */
-	uint32_t shift;
-	uint32_t unused_bits; /* 64 - bits */
-};
 
 struct clock_place {
 	uint64_t host;
 	uint64_t bound; /* host ticks; UINT64_MAX for CLOCK_FIT_NONE */
 	enum clock_fit_kind kind;
 };
-
-/* The pair of a bracket: the device's counter was read between two readings of the host's clock. */
-static inline struct clock_pair clock_pair_of_bracket(uint64_t device, uint64_t host_before, uint64_t host_after)
-{
-	uint64_t width = host_after - host_before;
-	return (struct clock_pair){ device, host_before + width / 2, width - width / 2 };
-}
-
-/* a * b / c, saturated. */
-static inline uint64_t clock_fit_scale(uint64_t a, uint64_t b, uint64_t c)
-{
-	clock_fit_u128 result = (clock_fit_u128)a * b / (c ? c : 1);
-	return result >> 64 ? UINT64_MAX : (uint64_t)result;
-}
-
-static inline uint64_t clock_fit_add(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-static inline uint64_t clock_fit_distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/* By host time; at the same time the narrower one first. */
-static inline int clock_pair_before(const struct clock_pair *a, const struct clock_pair *b)
-{
-	return a->host != b->host ? a->host < b->host : a->half_width < b->half_width;
-}
-
-static inline void clock_pair_sift(struct clock_pair *pairs, size_t root, size_t count)
-{
-	for (size_t child; (child = 2 * root + 1) < count; root = child) {
-		if (child + 1 < count && clock_pair_before(&pairs[child], &pairs[child + 1]))
-			child++;
-		if (!clock_pair_before(&pairs[root], &pairs[child]))
-			return;
-		struct clock_pair swap = pairs[root];
-		pairs[root] = pairs[child];
-		pairs[child] = swap;
-	}
-}
-
-/* Sorts pairs by host time and keeps the narrowest of each 100 ms, the first and the last.  Returns how many stay. */
-static inline size_t clock_fit_prepare(struct clock_pair *pairs, size_t count, uint64_t host_per_second)
-{
-	size_t sorted = 1;
-	while (sorted < count && !clock_pair_before(&pairs[sorted], &pairs[sorted - 1]))
-		sorted++;
-	if (sorted < count) {
-		for (size_t root = count / 2; root-- > 0;)
-			clock_pair_sift(pairs, root, count);
-		for (size_t end = count; end-- > 1;) {
-			struct clock_pair swap = pairs[0];
-			pairs[0] = pairs[end];
-			pairs[end] = swap;
-			clock_pair_sift(pairs, 0, end);
-		}
-	}
-	uint64_t interval = host_per_second >= 10 ? host_per_second / 10 : 1;
-	/* The first interval is half a one, so that pairs read every 100 ms fall into the middle of theirs. */
-	uint64_t origin = count ? pairs[0].host - interval / 2 : 0;
-	size_t kept = 0;
-	for (size_t i = 0; i < count;) {
-		uint64_t number = (pairs[i].host - origin) / interval;
-		size_t best = i;
-		size_t next = i + 1;
-		for (; next < count && (pairs[next].host - origin) / interval == number; next++) {
-			if (pairs[next].half_width < pairs[best].half_width)
-				best = next;
-		}
-		/* A pair is only ever moved to the left of where it stood, so what is still to be read stays. */
-		if (i == 0 && best != 0)
-			kept++;
-		struct clock_pair last = pairs[next - 1];
-		pairs[kept++] = pairs[best];
-		if (next == count && last.host != pairs[kept - 1].host)
-			pairs[kept++] = last;
-		i = next;
-	}
-	return kept;
-}
-
-/* The slope of a line through two pairs: host ticks over device ticks (above 0), saturated. */
-static inline uint64_t clock_fit_slope(const struct clock_fit *fit, uint64_t host_ticks, uint64_t device_ticks)
-{
-	clock_fit_u128 slope = ((clock_fit_u128)host_ticks << fit->shift) / device_ticks;
-	return slope >> 63 ? UINT64_MAX >> 1 : (uint64_t)slope;
-}
-
-static inline uint64_t clock_fit_advance(const struct clock_fit *fit, uint64_t device_ticks, uint64_t slope)
-{
-	return (uint64_t)((clock_fit_u128)device_ticks * slope >> fit->shift);
-}
-
-/* The unwrapped position of a counter's value that lies closest to `near`. */
-static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t device_ticks, int64_t near)
-{
-	uint64_t offset = (device_ticks - fit->device_first - (uint64_t)near) << fit->unused_bits;
-	return (int64_t)((uint64_t)near + (uint64_t)((int64_t)offset >> fit->unused_bits));
-}
-
-/* How much the slope left (right) of a segment differs from its own, over its length; UINT64_MAX: no sound neighbour. */
-static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct clock_segment *segments, size_t i,
-                                      int to_right)
-{
-	const struct clock_segment *own = &segments[i];
-	uint64_t enough = (segments[i + 1].host - own->host) / 2;
-	size_t near = to_right ? i + 1 : i;
-	for (size_t far = near; far != (to_right ? own->epoch_last : own->epoch_first);) {
-		if (segments[to_right ? far : far - 1].kind == CLOCK_FIT_BROKEN)
-			return UINT64_MAX;
-		far = to_right ? far + 1 : far - 1;
-		uint64_t host_ticks = to_right ? segments[far].host - segments[near].host
-		                               : segments[near].host - segments[far].host;
-		if (host_ticks < enough)
-			continue;
-		uint64_t device_ticks = (uint64_t)(segments[far].position - segments[near].position);
-		uint64_t slope = clock_fit_slope(fit, host_ticks, to_right ? device_ticks : -device_ticks);
-		return clock_fit_advance(fit, own->length, clock_fit_distance(slope, own->slope)) + 1;
-	}
-	return UINT64_MAX;
-}
-
-/* Positions, slopes and epochs; what is broken. */
-static inline void clock_fit_lay_out(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs)
-{
-	size_t count = fit->count;
-	for (size_t i = 0; i < count; i++) {
-		segments[i] = (struct clock_segment){
-			.host = pairs[i].host,
-			.half_width = pairs[i].half_width,
-			.slope = fit->slope,
-			.kind = CLOCK_FIT_OUTSIDE,
-		};
-		if (i == 0)
-			continue;
-		struct clock_segment *left = &segments[i - 1];
-		uint64_t host_ticks = pairs[i].host - pairs[i - 1].host;
-		uint64_t expected = clock_fit_scale(host_ticks, fit->device_per_second, fit->host_per_second);
-		segments[i].position = clock_fit_unwrap(fit, pairs[i].device,
-		                                        (int64_t)((uint64_t)left->position + expected));
-		segments[i].epoch_first = left->epoch_first;
-		if (segments[i].position <= left->position) {
-			segments[i].epoch_first = (uint32_t)i;
-			continue;
-		}
-		left->length = (uint64_t)segments[i].position - (uint64_t)left->position;
-		left->slope = clock_fit_slope(fit, host_ticks, left->length);
-		uint64_t nominal = clock_fit_scale(left->length, fit->host_per_second, fit->device_per_second);
-		uint64_t deviation = clock_fit_distance(nominal, host_ticks);
-		uint64_t explained = clock_fit_add(left->half_width, pairs[i].half_width) + fit->tick;
-		left->kind = CLOCK_FIT_FITTED;
-		if (deviation > explained &&
-		    deviation - explained > clock_fit_scale(nominal, CLOCK_FIT_BROKEN_PPM, 1000000)) {
-			left->kind = CLOCK_FIT_BROKEN;
-			left->bend = deviation;
-		}
-	}
-	uint32_t last = 0;
-	for (size_t i = count; i-- > 0;) {
-		if (i + 1 == count || segments[i].length == 0)
-			last = (uint32_t)i;
-		segments[i].epoch_last = last;
-	}
-}
-
-/* Builds the fit over prepared pairs.  `segments` has room for `count` and must live as long as the fit.
- * bits: where the device's counter wraps; 0: 64.  Rates of 0 are taken for 1. */
-static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs,
-                                   size_t count, uint64_t device_per_second, uint64_t host_per_second, uint32_t bits)
-{
-	*fit = (struct clock_fit){
-		.segments = segments,
-		.count = count,
-		.device_per_second = device_per_second ? device_per_second : 1,
-		.host_per_second = host_per_second ? host_per_second : 1,
-		.unused_bits = bits == 0 || bits > 64 ? 0 : 64 - bits,
-	};
-	clock_fit_u128 ratio = fit->host_per_second;
-	while (fit->shift < 63 && ratio / fit->device_per_second < 1ull << 50) {
-		ratio <<= 1;
-		fit->shift++;
-	}
-	fit->slope = clock_fit_slope(fit, fit->host_per_second, fit->device_per_second);
-	fit->tick = (fit->host_per_second - 1) / fit->device_per_second + 1;
-	if (count == 0)
-		return;
-	fit->device_first = pairs[0].device;
-	clock_fit_lay_out(fit, segments, pairs);
-	for (size_t i = 0; i + 1 < count; i++) {
-		struct clock_segment *own = &segments[i];
-		if (own->length == 0)
-			continue;
-		if (own->kind != CLOCK_FIT_BROKEN) {
-			uint64_t left = clock_fit_bend(fit, segments, i, 0);
-			uint64_t right = clock_fit_bend(fit, segments, i, 1);
-			if (left != UINT64_MAX && (right == UINT64_MAX || left > right))
-				own->bend = left;
-			else if (right != UINT64_MAX)
-				own->bend = right;
-			else
-				own->bend = 1 + clock_fit_scale(segments[i + 1].host - own->host, CLOCK_FIT_WANDER_PPM,
-				                                1000000);
-		}
-		uint64_t next = segments[i + 1].half_width;
-		own->bound = clock_fit_add(own->half_width > next ? own->half_width : next, own->bend) + fit->tick + 1;
-	}
-}
 
 /* Where position lies beyond pair `pair`, the first or the last of its epoch. */
 static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, size_t pair, int64_t position)
@@ -309,15 +55,16 @@ static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, 
 		double relative = (double)distance / (double)inner->length;
 		double noise = (double)inner[0].half_width + (double)inner[1].half_width;
 		double grown = relative * (noise + (double)inner->bend * (1 + relative));
-		uint64_t explained = clock_fit_scale(inner[1].host - inner[0].host, CLOCK_FIT_ASSUMED_PPM, 1000000);
+		uint64_t host_ticks = clock_segment_first(&inner[1]) - inner[0].host;
+		uint64_t explained = clock_fit_scale(host_ticks, CLOCK_FIT_ASSUMED_PPM, 1000000);
 		if (inner->kind == CLOCK_FIT_FITTED && noise < (double)explained) {
 			slope = inner->slope;
 			growth = grown < (double)limit ? (uint64_t)grown + 1 : limit;
 		}
 	}
 	uint64_t ticks = clock_fit_advance(fit, distance, slope);
-	struct clock_place place = { before ? end->host - ticks : end->host + ticks, 0, CLOCK_FIT_OUTSIDE };
-	place.bound = clock_fit_add(clock_fit_add(end->half_width, growth), fit->tick + 1);
+	struct clock_place place = { before ? clock_segment_first(end) - ticks : end->host + ticks, 0, CLOCK_FIT_OUTSIDE };
+	place.bound = clock_fit_add(clock_fit_add(end->half_width, growth), clock_fit_add(fit->tick, 1));
 	if (fit->count == 1)
 		place.kind = CLOCK_FIT_FORMULA;
 	else if (distance == 0)
@@ -346,7 +93,7 @@ static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t positio
 		/* Beyond its epoch, but before the clock is known to have gone backwards: still of that epoch. */
 		size_t end = position < segments[first].position ? first : last;
 		uint64_t host = clock_fit_outside(fit, end, position).host;
-		if (end == last ? last + 1 == fit->count || host <= segments[last + 1].host
+		if (end == last ? last + 1 == fit->count || host <= clock_segment_first(&segments[last + 1])
 		                : first == 0 || host >= segments[first - 1].host)
 			return end;
 		size_t other = clock_fit_epoch(fit, position);
@@ -367,11 +114,9 @@ static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t positio
 	return first;
 }
 
-/* Places an unwrapped position. */
-static inline struct clock_place clock_fit_place(const struct clock_fit *fit, int64_t position, size_t *hint)
+/* Places an unwrapped position where the hint's epoch has it; what else it may mean is left to the caller. */
+static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
-	if (fit->count == 0)
-		return (struct clock_place){ 0, UINT64_MAX, CLOCK_FIT_NONE };
 	size_t pair = *hint < fit->count ? *hint : fit->count - 1;
 	const struct clock_segment *segment = &fit->segments[pair];
 	uint64_t offset = (uint64_t)position - (uint64_t)segment->position;
@@ -379,12 +124,103 @@ static inline struct clock_place clock_fit_place(const struct clock_fit *fit, in
 		pair = clock_fit_seek(fit, position, pair);
 		segment = &fit->segments[pair];
 		offset = (uint64_t)position - (uint64_t)segment->position;
-		*hint = pair;
-		if (offset >= segment->length)
-			return clock_fit_outside(fit, pair, position);
 	}
+	*hint = pair;
+	if (offset == 0 && segment->still != 0) {
+		uint64_t bound = clock_fit_add(segment->still - segment->still / 2, segment->half_width);
+		return (struct clock_place){ segment->host - segment->still / 2,
+			                     clock_fit_add(bound, clock_fit_add(fit->tick, 1)), CLOCK_FIT_BROKEN };
+	}
+	if (offset >= segment->length)
+		return clock_fit_outside(fit, pair, position);
 	uint64_t host = segment->host + clock_fit_advance(fit, offset, segment->slope);
 	return (struct clock_place){ host, segment->bound, (enum clock_fit_kind)segment->kind };
+}
+
+/* Another epoch that was at this position, or may have been, next to the one of the hint; false: none on that side.  Points
+ * `*other` there. */
+static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t position, size_t hint, int to_right,
+                                        size_t *other, struct clock_place *place)
+{
+	const struct clock_segment *segments = fit->segments;
+	const struct clock_segment *own = &segments[hint];
+	if (to_right ? (size_t)own->epoch_last + 1 == fit->count : own->epoch_first == 0)
+		return 0;
+	*other = to_right ? own->epoch_last + 1 : own->epoch_first - 1;
+	const struct clock_segment *beside = &segments[*other];
+	const struct clock_segment *first = &segments[beside->epoch_first];
+	const struct clock_segment *last = &segments[beside->epoch_last];
+	if (position >= first->position && position <= last->position) {
+		*place = clock_fit_find(fit, position, other);
+		return 1;
+	}
+	/* Between the two epochs, by the clock as it goes on there. */
+	*place = clock_fit_outside(fit, *other, position);
+	return to_right ? position < first->position && place->host >= segments[own->epoch_last].host
+	                : position > last->position && place->host <= clock_segment_first(&segments[own->epoch_first]);
+}
+
+/* Places an unwrapped position; where it may mean several moments the bound holds them. */
+static inline struct clock_place clock_fit_place(const struct clock_fit *fit, int64_t position, size_t *hint)
+{
+	if (fit->count == 0)
+		return (struct clock_place){ 0, UINT64_MAX, CLOCK_FIT_NONE };
+	struct clock_place place = clock_fit_find(fit, position, hint);
+	if (!fit->is_doubtful)
+		return place;
+	const struct clock_segment *segment = &fit->segments[*hint];
+	uint64_t bound = clock_fit_add(place.bound, segment->before > segment->after ? segment->before : segment->after);
+	for (int to_right = 0; to_right < 2; to_right++) {
+		size_t other;
+		struct clock_place beside;
+		if (!clock_fit_find_beside(fit, position, *hint, to_right, &other, &beside))
+			continue;
+		uint64_t distance = clock_fit_add(clock_fit_distance(place.host, beside.host), beside.bound);
+		bound = bound > distance ? bound : distance;
+	}
+	place.bound = bound;
+	return place;
+}
+
+/* Places a position of an event whose cause began at `cause_host_ticks`, which the hint points at: the first moment that it
+ * may mean and that is no earlier. */
+static inline struct clock_place clock_fit_place_caused(const struct clock_fit *fit, int64_t position,
+                                                        uint64_t cause_host_ticks, size_t *hint)
+{
+	if (fit->count == 0 || !fit->is_doubtful)
+		return clock_fit_place(fit, position, hint);
+	size_t begin = *hint < fit->count ? *hint : fit->count - 1, other;
+	*hint = begin;
+	struct clock_place place = clock_fit_find(fit, position, hint), beside;
+	int is_early = clock_fit_add(place.host, place.bound) < cause_host_ticks;
+	if (clock_fit_find_beside(fit, position, begin, 1, &other, &beside)) {
+		uint64_t distance = clock_fit_distance(place.host, beside.host);
+		if (is_early) {
+			place = beside;
+			*hint = other;
+		} else if (*hint == fit->segments[begin].epoch_last && place.kind == CLOCK_FIT_OUTSIDE) {
+			/* In the gap between the two epochs either may be meant. */
+			place.bound = clock_fit_add(place.bound, distance);
+		}
+	}
+	const struct clock_segment *segment = &fit->segments[*hint];
+	if (position == segment->position && segment->still != 0) {
+		uint64_t first = clock_segment_first(segment);
+		uint64_t from = cause_host_ticks < first           ? first
+		                : cause_host_ticks > segment->host ? segment->host
+		                                                   : cause_host_ticks;
+		uint64_t behind = segment->host - from, ahead = from - first;
+		place.host = from;
+		place.bound = clock_fit_add(clock_fit_add(behind > ahead ? behind : ahead, segment->half_width),
+		                            clock_fit_add(fit->tick, 1));
+		return place;
+	}
+	uint64_t doubt = segment->after;
+	if (segment->before > doubt &&
+	    clock_fit_add(place.host, place.bound) >= clock_fit_add(cause_host_ticks, segment->before))
+		doubt = segment->before;
+	place.bound = clock_fit_add(place.bound, doubt);
+	return place;
 }
 
 /* The position of a counter's value: of those that it may stand for, the one closest to the hint's pair. */
@@ -407,7 +243,7 @@ static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_tic
 	size_t last = fit->count == 0 ? 0 : fit->count - 1;
 	while (first < last) {
 		size_t middle = first + (last - first + 1) / 2;
-		if (host_ticks < fit->segments[middle].host)
+		if (host_ticks < clock_segment_first(&fit->segments[middle]))
 			last = middle - 1;
 		else
 			first = middle;
@@ -415,8 +251,8 @@ static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_tic
 	*hint = first;
 }
 
-/* The position of a value known to lie near host time `near_host_ticks` (its parent's start, say): right if that is less
- * than half a wrap away, however far apart the pairs are.  Points the hint there. */
+/* The position of a value known to lie near host time `near_host_ticks` (its cause's start): right if that is less than half
+ * a wrap away, however far apart the pairs are.  Points the hint there. */
 static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint64_t device_ticks,
                                               uint64_t near_host_ticks, size_t *hint)
 {
@@ -424,17 +260,20 @@ static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint6
 	if (fit->count == 0)
 		return 0;
 	const struct clock_segment *segment = &fit->segments[*hint];
-	uint64_t since = clock_fit_distance(near_host_ticks, segment->host);
+	uint64_t since = near_host_ticks >= segment->host                 ? near_host_ticks - segment->host
+	                 : near_host_ticks < clock_segment_first(segment) ? clock_segment_first(segment) - near_host_ticks
+	                                                                  : 0;
 	uint64_t ticks = clock_fit_scale(since, fit->device_per_second, fit->host_per_second);
 	int64_t near = (int64_t)((uint64_t)segment->position + (near_host_ticks < segment->host ? -ticks : ticks));
 	return clock_fit_unwrap(fit, device_ticks, near);
 }
 
-/* The same as clock_fit_map for such a value. */
+/* The same as clock_fit_map for such a value, which belongs to an event that its cause precedes. */
 static inline struct clock_place clock_fit_map_near(const struct clock_fit *fit, uint64_t device_ticks,
                                                     uint64_t near_host_ticks, size_t *hint)
 {
-	return clock_fit_place(fit, clock_fit_position_near(fit, device_ticks, near_host_ticks, hint), hint);
+	int64_t position = clock_fit_position_near(fit, device_ticks, near_host_ticks, hint);
+	return clock_fit_place_caused(fit, position, near_host_ticks, hint);
 }
 
 #endif

@@ -7,7 +7,7 @@
  *   pairs.h      the device's clock beside the host's
  *   handover.h   to an epprof host: as buffers fill
  *   tokens.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
- *   clock_fit.h  device time to host time
+ *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
  *
  * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints, aborts, or waits while it records.
  */
@@ -60,10 +60,13 @@ static void kit_host_setup(struct kit *kit, uint32_t version)
 	kit->host_ticks = (EpprofApi_HostTicks_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_HostTicks_SinceV1");
 	kit->push = (EpprofApi_PushEvents_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_PushEvents_SinceV1");
 	kit->host_ticks_per_second = 1000000000;
-	if (kit->push && kit->host_ticks && per_second) {
+	if (kit->host_ticks && per_second)
 		kit->host_ticks_per_second = per_second();
-	} else {
+	else
 		kit->push = NULL;
+	/* A clock without a place for batches serves if it counts ns, as the kit's own does. */
+	if (!kit->push && (!per_second || kit->host_ticks_per_second != 1000000000)) {
+		kit->host_ticks_per_second = 1000000000;
 		kit->host_ticks = NULL;
 	}
 }

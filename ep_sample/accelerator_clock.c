@@ -1,5 +1,7 @@
-/* Ticks are worked out from true time in integers of 128 bits: exact, and as monotonic as true time is.  Nothing is stored
- * but the options and the true time of the start, so any thread may read the clock. */
+/* Ticks are worked out from true time in integers of 128 bits: exact, and as monotonic as the options let them be.  Nothing is
+ * stored but the options and the true time of the start, so any thread may read the clock.
+ *
+ * In between stands the device's own time in femtoseconds, in which a rate in ppm of true nanoseconds is a whole number. */
 #include "accelerator_clock.h"
 
 #include <errno.h>
@@ -7,7 +9,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-__extension__ typedef unsigned __int128 uint128;
+#define FS_PER_NS 1000000
+#define FS_PER_SECOND 1000000000000000
+
+__extension__ typedef __int128 int128;
 
 static uint64_t monotonic_ns(void *user)
 {
@@ -31,19 +36,37 @@ static bool number_read(const char *variable, uint64_t *number)
 bool accelerator_clock_options_read(accelerator_clock_options *options)
 {
 	*options = ACCELERATOR_CLOCK_DEFAULT;
-	uint64_t fast_ppm = (uint64_t)options->fast_ppm;
-	bool all_numbers = number_read("ACCELERATOR_TICKS_PER_SECOND", &options->ticks_per_second) &&
-	                   number_read("ACCELERATOR_START_TICKS", &options->start_ticks) &&
-	                   number_read("ACCELERATOR_FAST_PPM", &fast_ppm) &&
-	                   number_read("ACCELERATOR_CLOCK_BITS", &options->bits);
+	uint64_t fast_ppm = (uint64_t)options->fast_ppm, jump_ns = 0;
+	const struct {
+		const char *variable;
+		uint64_t *number;
+	} numbers[] = {
+		{ "ACCELERATOR_TICKS_PER_SECOND", &options->ticks_per_second },
+		{ "ACCELERATOR_START_TICKS", &options->start_ticks },
+		{ "ACCELERATOR_FAST_PPM", &fast_ppm },
+		{ "ACCELERATOR_WANDER_PPM", &options->wander_ppm },
+		{ "ACCELERATOR_WANDER_NS", &options->wander_ns },
+		{ "ACCELERATOR_JUMP_AT_NS", &options->jump_at_ns },
+		{ "ACCELERATOR_JUMP_NS", &jump_ns },
+		{ "ACCELERATOR_STOP_AT_NS", &options->stop_at_ns },
+		{ "ACCELERATOR_STOP_NS", &options->stop_ns },
+		{ "ACCELERATOR_STEP_TICKS", &options->step_ticks },
+		{ "ACCELERATOR_CLOCK_BITS", &options->bits },
+	};
+	bool all_numbers = true;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		all_numbers &= number_read(numbers[i].variable, numbers[i].number);
 	options->fast_ppm = (int64_t)fast_ppm;
+	options->jump_ns = (int64_t)jump_ns;
 	return all_numbers;
 }
 
 bool accelerator_clock_init(accelerator_clock *clock, const accelerator_clock_options *options)
 {
 	if (options->ticks_per_second < 1 || options->ticks_per_second > 1000000000000 || options->bits < 1 ||
-	    options->bits > 64 || options->fast_ppm < -500000 || options->fast_ppm > 500000)
+	    options->bits > 64 || options->fast_ppm < -500000 || options->fast_ppm > 500000 ||
+	    options->wander_ppm > 100000 || options->wander_ns > 1000000000000 || options->jump_ns < -FS_PER_SECOND ||
+	    options->jump_ns > FS_PER_SECOND)
 		return false;
 	clock->options = *options;
 	if (clock->options.base_ns == NULL)
@@ -52,11 +75,40 @@ bool accelerator_clock_init(accelerator_clock *clock, const accelerator_clock_op
 	return true;
 }
 
-uint64_t accelerator_clock_now(const accelerator_clock *clock)
+/* How far the wander has taken the clock.  The rate rises from one side to the other in half the period and falls back in
+ * the other half, so what it adds is a parabola below zero, then one above. */
+static int128 wander_fs(const accelerator_clock_options *options, uint64_t running_ns)
+{
+	if (options->wander_ns < 2)
+		return 0;
+	uint64_t half_ns = options->wander_ns / 2;
+	uint64_t into_ns = running_ns % half_ns;
+	int128 ahead_fs = (int128)options->wander_ppm * into_ns * (half_ns - into_ns) / half_ns;
+	return running_ns / half_ns % 2 ? ahead_fs : -ahead_fs;
+}
+
+uint64_t accelerator_clock_at(const accelerator_clock *clock, uint64_t true_ns)
 {
 	const accelerator_clock_options *options = &clock->options;
-	uint128 elapsed_ns = options->base_ns(options->user) - clock->base_start_ns;
-	uint128 ticks_per_megasecond = (uint128)options->ticks_per_second * (uint64_t)(1000000 + options->fast_ppm);
-	uint64_t ticks = options->start_ticks + (uint64_t)(elapsed_ns * ticks_per_megasecond / 1000000000000000u);
+	uint64_t elapsed_ns = true_ns - clock->base_start_ns;
+	uint64_t running_ns = elapsed_ns;
+	if (elapsed_ns > options->stop_at_ns && options->stop_ns != 0) {
+		uint64_t still_ns = elapsed_ns - options->stop_at_ns;
+		running_ns -= still_ns < options->stop_ns ? still_ns : options->stop_ns;
+	}
+	int128 device_fs = (int128)running_ns * (FS_PER_NS + options->fast_ppm) + wander_fs(options, running_ns);
+	if (elapsed_ns >= options->jump_at_ns)
+		device_fs += (int128)options->jump_ns * FS_PER_NS;
+	/* Rounded down, below zero too. */
+	int128 scaled = device_fs * (int128)options->ticks_per_second;
+	int128 whole = scaled / FS_PER_SECOND - (scaled % FS_PER_SECOND < 0);
+	uint64_t ticks = options->start_ticks + (uint64_t)whole;
+	if (options->step_ticks > 1)
+		ticks -= ticks % options->step_ticks;
 	return ticks & (UINT64_MAX >> (64 - options->bits));
+}
+
+uint64_t accelerator_clock_now(const accelerator_clock *clock)
+{
+	return accelerator_clock_at(clock, clock->options.base_ns(clock->options.user));
 }

@@ -103,7 +103,8 @@ typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, con
 /* "EpprofApi_HostTicks_SinceV1": the host's clock, for pairs.  [signal-safe] */
 typedef uint64_t (*EpprofApi_HostTicks_SinceV1_Fn)(void);
 
-/* "EpprofApi_HostTicksPerSecond_SinceV1": its nominal rate. */
+/* "EpprofApi_HostTicksPerSecond_SinceV1": its nominal rate.  A host that offers its clock alone gets what ONNX Runtime
+ * gets; the clock is used then if it counts nanoseconds. */
 typedef uint64_t (*EpprofApi_HostTicksPerSecond_SinceV1_Fn)(void);
 
 #ifdef __cplusplus

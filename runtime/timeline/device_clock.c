@@ -74,8 +74,7 @@ epp_status *device_clocks_fit(struct device_clocks *clocks, const struct host_cl
 		                host->ticks_per_second, clock->bits);
 		free(clock->pairs);
 		clock->pairs = NULL;
-		clock->ambiguous = (clock->bits && clock->bits < 64) ||
-		                   clock->segments[clock->pairs_count - 1].epoch_first > 0;
+		clock->ambiguous = (clock->bits && clock->bits < 64) || clock->fit.is_doubtful;
 	}
 	return NULL;
 }

@@ -19,8 +19,8 @@ struct device_clock {
 	size_t hint;     /* of the last query */
 	uint64_t origin; /* any ticks that were seen */
 	bool has_origin;
-	/* The same ticks mean several times: the counter has fewer than 64 bits, or went backwards.  Where it is placed then
-	 * depends on the query before. */
+	/* The same ticks may mean several times: the counter has fewer than 64 bits, stood still, or went backwards.  Where it is
+	 * placed then depends on the query before. */
 	bool ambiguous;
 };
 
@@ -47,7 +47,8 @@ struct device_time {
 	bool fitted;      /* else by the one-sample formula */
 };
 
-/* The clock has at least one pair.  `near_ns`: where ambiguous ticks are looked for; INT64_MIN: near the query before. */
+/* The clock has at least one pair.  `near_ns`: when the event's cause began, which is where ambiguous ticks are looked for;
+ * INT64_MIN: near the query before. */
 struct device_time device_clock_place(struct device_clock *clock, const struct host_clock *host, size_t *host_hint,
                                       uint64_t ticks, int64_t near_ns);
 

@@ -46,7 +46,7 @@ bool timeline_pair_at(const epp_timeline *timeline, size_t index, struct timelin
 	index -= reader->pairs_count;
 	for (size_t i = 0; i < timeline->clocks.count; i++) {
 		const struct device_clock *clock = timeline->clocks.clocks[i];
-		size_t count = clock->segments ? clock->pairs_count : 0;
+		size_t count = clock->segments ? clock->fit.count : 0;
 		if (index < count) {
 			device_pair(timeline, clock, index, pair);
 			return true;

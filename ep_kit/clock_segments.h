@@ -1,0 +1,283 @@
+/* The line from pair to pair, and what it is worth: clock_fit.h says how.  Part of it.
+ *
+ * First positions and epochs, then the counter's step, then slopes and what is broken, then bounds. */
+#ifndef EPPROF_CLOCK_SEGMENTS_H
+#define EPPROF_CLOCK_SEGMENTS_H
+
+#include "clock_pairs.h"
+
+#define CLOCK_FIT_BROKEN_PPM 1000u
+#define CLOCK_FIT_ASSUMED_PPM 500u
+#define CLOCK_FIT_WANDER_PPM 1u
+
+/* Intervals of different lengths that tell the counter's step, and how many steps long they are at least. */
+#define CLOCK_FIT_STEP_INTERVALS 8u
+#define CLOCK_FIT_STEP_PARTS 64u
+/* A position that stands for longer than this part of a second is worth asking for its cause. */
+#define CLOCK_FIT_STILL_PART 1000u
+
+enum clock_fit_kind {
+	CLOCK_FIT_NONE = 0,    /* no pair: no place */
+	CLOCK_FIT_FITTED = 1,  /* between two pairs */
+	CLOCK_FIT_FORMULA = 2, /* one pair: ONNX Runtime's formula */
+	CLOCK_FIT_OUTSIDE = 3, /* before the first or after the last pair */
+	CLOCK_FIT_BROKEN = 4   /* in an interval that holds a jump, or while the clock stood still */
+};
+
+/* From one pair to the next; the last pair's has no length.  Pairs at one position are one: the clock stood still. */
+struct clock_segment {
+	int64_t position;     /* of its left pair */
+	uint64_t length;      /* device ticks; 0: the epoch ends here */
+	uint64_t host;        /* of its left pair; of the last one at this position */
+	uint64_t still;       /* host ticks since the first one at this position */
+	uint64_t lost;        /* host ticks more than the device says, if it is broken */
+	uint64_t before;      /* host ticks: the same positions may have been shown so much earlier, */
+	uint64_t after;       /* or later */
+	uint64_t slope;       /* host ticks a device tick, `shift` fractional bits */
+	uint64_t bound;       /* host ticks, anywhere inside */
+	uint64_t bend;        /* the part of it that comes from the neighbours */
+	uint64_t half_width;  /* of its left pair */
+	uint32_t epoch_first; /* pairs */
+	uint32_t epoch_last;
+	uint32_t kind; /* enum clock_fit_kind */
+};
+
+struct clock_fit {
+	const struct clock_segment *segments;
+	size_t count; /* of segments */
+	uint64_t device_first;
+	uint64_t device_per_second;
+	uint64_t host_per_second;
+	uint64_t slope; /* the nominal one */
+	uint64_t tick;  /* a step of the device's counter in host ticks, at least 1 */
+	uint32_t shift;
+	uint32_t unused_bits; /* 64 - bits */
+	uint32_t is_doubtful; /* 1: positions may mean several moments, so an event's cause is worth knowing */
+};
+
+/* The slope of a line through two pairs: host ticks over device ticks (above 0), saturated. */
+static inline uint64_t clock_fit_slope(const struct clock_fit *fit, uint64_t host_ticks, uint64_t device_ticks)
+{
+	clock_fit_u128 slope = ((clock_fit_u128)host_ticks << fit->shift) / device_ticks;
+	return slope >> 63 ? UINT64_MAX >> 1 : (uint64_t)slope;
+}
+
+static inline uint64_t clock_fit_advance(const struct clock_fit *fit, uint64_t device_ticks, uint64_t slope)
+{
+	return (uint64_t)((clock_fit_u128)device_ticks * slope >> fit->shift);
+}
+
+/* The unwrapped position of a counter's value that lies closest to `near`. */
+static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t device_ticks, int64_t near)
+{
+	uint64_t offset = (device_ticks - fit->device_first - (uint64_t)near) << fit->unused_bits;
+	return (int64_t)((uint64_t)near + (uint64_t)((int64_t)offset >> fit->unused_bits));
+}
+
+/* When its position was seen first. */
+static inline uint64_t clock_segment_first(const struct clock_segment *segment)
+{
+	return segment->host - segment->still;
+}
+
+/* How much the slope left (right) of a segment differs from its own, over its length; UINT64_MAX: no sound neighbour. */
+static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct clock_segment *segments, size_t i,
+                                      int to_right)
+{
+	const struct clock_segment *own = &segments[i];
+	uint64_t enough = (clock_segment_first(&segments[i + 1]) - own->host) / 2;
+	size_t near = to_right ? i + 1 : i;
+	for (size_t far = near; far != (to_right ? own->epoch_last : own->epoch_first);) {
+		if (segments[to_right ? far : far - 1].kind == CLOCK_FIT_BROKEN)
+			return UINT64_MAX;
+		far = to_right ? far + 1 : far - 1;
+		uint64_t host_ticks = to_right ? clock_segment_first(&segments[far]) - segments[near].host
+		                               : clock_segment_first(&segments[near]) - segments[far].host;
+		if (host_ticks < enough)
+			continue;
+		uint64_t device_ticks = (uint64_t)(segments[far].position - segments[near].position);
+		uint64_t slope = clock_fit_slope(fit, host_ticks, to_right ? device_ticks : -device_ticks);
+		return clock_fit_advance(fit, own->length, clock_fit_distance(slope, own->slope)) + 1;
+	}
+	return UINT64_MAX;
+}
+
+/* Positions and epochs; pairs at one position become one. */
+static inline void clock_fit_lay_out(struct clock_fit *fit, struct clock_segment *segments,
+                                     const struct clock_pair *pairs, size_t pairs_count)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < pairs_count; i++) {
+		struct clock_segment next = {
+			.host = pairs[i].host,
+			.half_width = pairs[i].half_width,
+			.slope = fit->slope,
+			.kind = CLOCK_FIT_OUTSIDE,
+		};
+		struct clock_segment *left = count > 0 ? &segments[count - 1] : NULL;
+		if (left) {
+			uint64_t host_ticks = next.host - left->host;
+			uint64_t expected = clock_fit_scale(host_ticks, fit->device_per_second, fit->host_per_second);
+			next.position = clock_fit_unwrap(fit, pairs[i].device,
+			                                 (int64_t)((uint64_t)left->position + expected));
+		}
+		if (left && next.position == left->position) {
+			left->still += next.host - left->host;
+			left->host = next.host;
+			left->half_width = left->half_width > next.half_width ? left->half_width : next.half_width;
+			continue;
+		}
+		if (left && next.position > left->position) {
+			left->length = (uint64_t)next.position - (uint64_t)left->position;
+			next.epoch_first = left->epoch_first;
+		} else {
+			next.epoch_first = (uint32_t)count;
+		}
+		segments[count++] = next;
+	}
+	fit->count = count;
+	uint32_t last = 0;
+	for (size_t i = count; i-- > 0;) {
+		if (segments[i].length == 0)
+			last = (uint32_t)i;
+		segments[i].epoch_last = last;
+	}
+}
+
+/* The step of the counter in ticks: what the distances between pairs have in common, if there are many and they are not
+ * common for being alike. */
+static inline uint64_t clock_fit_step(const struct clock_fit *fit, const struct clock_segment *segments)
+{
+	uint64_t step = 0, sum = 0, intervals = 0, differing = 0, last = 0;
+	for (size_t i = 0; i < fit->count; i++) {
+		uint64_t length = segments[i].length;
+		if (length == 0)
+			continue;
+		intervals++;
+		differing += length != last;
+		last = length;
+		sum = clock_fit_add(sum, length);
+		while (length != 0) {
+			uint64_t rest = step % length;
+			step = length;
+			length = rest;
+		}
+	}
+	return differing >= CLOCK_FIT_STEP_INTERVALS && step <= sum / intervals / CLOCK_FIT_STEP_PARTS ? step : 1;
+}
+
+/* Slopes; what is broken.  Returns how much time an interval lost, if it is broken. */
+static inline uint64_t clock_fit_lay_interval(const struct clock_fit *fit, struct clock_segment *own)
+{
+	uint64_t host_ticks = clock_segment_first(&own[1]) - own->host;
+	own->slope = clock_fit_slope(fit, host_ticks, own->length);
+	own->kind = CLOCK_FIT_FITTED;
+	uint64_t nominal = clock_fit_scale(own->length, fit->host_per_second, fit->device_per_second);
+	uint64_t deviation = clock_fit_distance(nominal, host_ticks);
+	uint64_t explained = clock_fit_add(clock_fit_add(own->half_width, own[1].half_width), fit->tick);
+	if (deviation <= explained || deviation - explained <= clock_fit_scale(nominal, CLOCK_FIT_BROKEN_PPM, 1000000))
+		return 0;
+	own->kind = CLOCK_FIT_BROKEN;
+	/* The nominal rate is not the true one. */
+	deviation = clock_fit_add(deviation, clock_fit_scale(host_ticks, CLOCK_FIT_ASSUMED_PPM, 1000000));
+	own->bend = deviation < host_ticks ? deviation : host_ticks;
+	return host_ticks > nominal ? deviation : 0;
+}
+
+/* An interval that lost time may hold a jump back: what the counter showed so long before it, it showed once more in it, and
+ * what it shows after it, it may have shown in it before. */
+struct clock_doubt {
+	uint64_t lost;  /* host ticks */
+	uint64_t ticks; /* of the device, from the interval on, that are in doubt */
+};
+
+static inline void clock_doubt_pass(struct clock_doubt *doubt, uint64_t length)
+{
+	if (doubt->ticks <= length)
+		*doubt = (struct clock_doubt){ 0, 0 };
+	else
+		doubt->ticks -= length;
+}
+
+static inline void clock_doubt_add(const struct clock_fit *fit, struct clock_doubt *doubt, uint64_t lost)
+{
+	uint64_t ticks = clock_fit_scale(lost, fit->device_per_second, fit->host_per_second);
+	doubt->lost = doubt->lost > lost ? doubt->lost : lost;
+	doubt->ticks = doubt->ticks > ticks ? doubt->ticks : ticks;
+}
+
+static inline void clock_fit_lay_intervals(struct clock_fit *fit, struct clock_segment *segments)
+{
+	struct clock_doubt doubt = { 0, 0 };
+	for (size_t i = 0; i < fit->count; i++) {
+		struct clock_segment *own = &segments[i];
+		fit->is_doubtful |= own->still > fit->host_per_second / CLOCK_FIT_STILL_PART || own->epoch_first > 0;
+		own->before = doubt.lost;
+		clock_doubt_pass(&doubt, own->length ? own->length : UINT64_MAX);
+		if (own->length != 0)
+			own->lost = clock_fit_lay_interval(fit, own);
+		if (own->lost != 0) {
+			fit->is_doubtful = 1;
+			clock_doubt_add(fit, &doubt, own->lost);
+		}
+	}
+	for (size_t i = fit->count; i-- > 0;) {
+		struct clock_segment *own = &segments[i];
+		if (own->length == 0)
+			doubt = (struct clock_doubt){ 0, 0 };
+		own->after = doubt.lost;
+		clock_doubt_pass(&doubt, own->length);
+		if (own->lost != 0)
+			clock_doubt_add(fit, &doubt, own->lost);
+	}
+}
+
+/* Builds the fit over prepared pairs.  `segments` has room for `count` and must live as long as the fit.
+ * bits: where the device's counter wraps; 0: 64.  Rates of 0 are taken for 1. */
+static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs,
+                                   size_t count, uint64_t device_per_second, uint64_t host_per_second, uint32_t bits)
+{
+	*fit = (struct clock_fit){
+		.segments = segments,
+		.count = count,
+		.device_per_second = device_per_second ? device_per_second : 1,
+		.host_per_second = host_per_second ? host_per_second : 1,
+		.unused_bits = bits == 0 || bits > 64 ? 0 : 64 - bits,
+	};
+	clock_fit_u128 ratio = fit->host_per_second;
+	while (fit->shift < 63 && ratio / fit->device_per_second < 1ull << 50) {
+		ratio <<= 1;
+		fit->shift++;
+	}
+	fit->slope = clock_fit_slope(fit, fit->host_per_second, fit->device_per_second);
+	fit->tick = (fit->host_per_second - 1) / fit->device_per_second + 1;
+	if (count == 0)
+		return;
+	fit->device_first = pairs[0].device;
+	clock_fit_lay_out(fit, segments, pairs, count);
+	uint64_t step = clock_fit_step(fit, segments);
+	if (step > 1)
+		fit->tick = clock_fit_add(clock_fit_scale(step, fit->host_per_second, fit->device_per_second), 1);
+	clock_fit_lay_intervals(fit, segments);
+	for (size_t i = 0; i < fit->count; i++) {
+		struct clock_segment *own = &segments[i];
+		if (own->length == 0)
+			continue;
+		if (own->kind != CLOCK_FIT_BROKEN) {
+			uint64_t left = clock_fit_bend(fit, segments, i, 0);
+			uint64_t right = clock_fit_bend(fit, segments, i, 1);
+			if (left != UINT64_MAX && (right == UINT64_MAX || left > right))
+				own->bend = left;
+			else if (right != UINT64_MAX)
+				own->bend = right;
+			else
+				own->bend = 1 + clock_fit_scale(clock_segment_first(&segments[i + 1]) - own->host,
+				                                CLOCK_FIT_WANDER_PPM, 1000000);
+		}
+		uint64_t next = segments[i + 1].half_width;
+		own->bound = clock_fit_add(own->half_width > next ? own->half_width : next, own->bend);
+		own->bound = clock_fit_add(own->bound, clock_fit_add(fit->tick, 1));
+	}
+}
+
+#endif
