@@ -9,6 +9,9 @@
 #include "recording.h"
 
 #define ROUNDS (20000 / RECORDING_SLOW)
+/* On a busy machine it takes longer until the two have met in both ways. */
+#define ROUNDS_MOST (50 * ROUNDS)
+#define NO_MORE UINT32_MAX
 
 /* On lines of their own, so that the store is long on its way while the load is quick. */
 static struct {
@@ -18,16 +21,18 @@ static struct {
 
 static void *recorder(void *unused)
 {
-	for (uint32_t i = 1; i <= ROUNDS; i++) {
-		for (unsigned spins = 0; LOAD_ACQUIRE(&round_wanted.value) != i; spins++)
+	for (uint32_t i = 1;; i++) {
+		uint32_t wanted;
+		for (unsigned spins = 0; (wanted = LOAD_ACQUIRE(&round_wanted.value)) != i && wanted != NO_MORE; spins++)
 			if (spins > 1000)
 				sched_yield();
+		if (wanted == NO_MORE)
+			return unused;
 		STORE_RELAXED(&mark.value, 1);
 		atomic_signal_fence(memory_order_seq_cst);
 		STORE_RELAXED(&inside.value, LOAD_RELAXED(&closed.value) == 0);
 		STORE_RELEASE(&round_done.value, i);
 	}
-	return unused;
 }
 
 START_TEST(one_of_the_two_sees_the_other)
@@ -39,7 +44,7 @@ START_TEST(one_of_the_two_sees_the_other)
 	}
 	pthread_t thread = recording_thread(recorder, NULL);
 	unsigned in = 0, out = 0;
-	for (uint32_t i = 1; i <= ROUNDS; i++) {
+	for (uint32_t i = 1; i <= ROUNDS || ((!in || !out) && i <= ROUNDS_MOST); i++) {
 		STORE_RELAXED(&mark.value, 0);
 		STORE_RELAXED(&closed.value, 0);
 		STORE_RELEASE(&round_wanted.value, i);
@@ -58,6 +63,7 @@ START_TEST(one_of_the_two_sees_the_other)
 		in += went_in;
 		out += !went_in;
 	}
+	STORE_RELEASE(&round_wanted.value, NO_MORE);
 	pthread_join(thread, NULL);
 	/* Else the rounds proved nothing. */
 	if (!in || !out)
