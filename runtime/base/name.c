@@ -32,17 +32,7 @@ static struct table *_Atomic table;
 static size_t text_bytes;
 static LIST_HEAD(, name_listener) listeners = LIST_HEAD_INITIALIZER(listeners);
 
-static const char *const reserved[EPF_NAME_FIRST_FREE] = {
-	[EPF_NAME_NONE] = "",
-	[EPF_NAME_PENDING] = "(pending)",
-	[EPF_NAME_LOST] = "(name lost)",
-	[EPF_NAME_TRACK_SWITCH] = "(track switch)",
-	[EPF_NAME_PARENT] = "parent",
-	[EPF_NAME_CLOCK_PAIR] = "(clock pair)",
-	[EPF_NAME_ORPHAN_END] = "(end)",
-	[EPF_NAME_FLOW] = "flow",
-	[EPF_NAME_VALUE] = "value",
-};
+static const char *const reserved[EPF_NAME_FIRST_FREE] = EPF_NAME_TEXTS;
 
 /* A reserved number means more than its text (an arg under EPF_NAME_PARENT is a parent), so a host's "parent" is a name of
  * its own, and only "" is found by its text. */

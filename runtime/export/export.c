@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/status.h"
+#include "base/options.h"
 #include "export/filter.h"
 #include "export/pipeline.h"
 #include "export/sink_file.h"
@@ -67,22 +67,6 @@ static epp_status *find_writer(const char *format, const struct export_writer **
 		}
 	}
 	return epp_status_create(EPP_NOT_FOUND, "%s: no such format", format);
-}
-
-/* What a caller built against an older header does not know is 0; what a newer one asks for must not be ignored. */
-static epp_status *take_options(const epp_export_options *given, epp_export_options *options)
-{
-	memset(options, 0, sizeof *options);
-	if (!given)
-		return NULL;
-	size_t known = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-	for (size_t i = known; i < given->struct_size; i++) {
-		if (((const char *)given)[i])
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "epp_export_options: an option this version does not know");
-	}
-	memcpy(options, given, known);
-	return NULL;
 }
 
 static epp_status *write_filtered(const struct export_writer *writer, struct export_run *run, struct filter *filter,
@@ -174,7 +158,7 @@ epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_op
 	if (!trace || !format || !write)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_export: trace, format or sink is NULL");
 	EPP_TRY(find_writer(format, &writer));
-	EPP_TRY(take_options(given, &options));
+	EPP_TRY(options_take(&options, sizeof options, given, "epp_export_options"));
 	EPP_TRY(sink_init(&sink, write, write_user));
 	run.info = epp_trace_get_info(trace);
 	if (options.timeline && (options.timeline->from_ns || options.timeline->to_ns)) {

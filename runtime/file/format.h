@@ -230,17 +230,24 @@ struct epf_arg {
 
 /* Reserved names; the process's table begins with them. */
 enum epf_name {
-	EPF_NAME_NONE = 1,         /* "" */
-	EPF_NAME_PENDING = 2,      /* "(pending)": not known before the end */
-	EPF_NAME_LOST = 3,         /* "(name lost)" */
-	EPF_NAME_TRACK_SWITCH = 4, /* "(track switch)" */
-	EPF_NAME_PARENT = 5,       /* "parent": arg key of a parent that nesting does not give; u64 */
-	EPF_NAME_CLOCK_PAIR = 6,   /* "(clock pair)" */
-	EPF_NAME_ORPHAN_END = 7,   /* "(end)" */
-	EPF_NAME_FLOW = 8,         /* "flow" */
-	EPF_NAME_VALUE = 9,        /* "value" */
+	EPF_NAME_NONE = 1,
+	EPF_NAME_PENDING = 2, /* not known before the end */
+	EPF_NAME_LOST = 3,
+	EPF_NAME_TRACK_SWITCH = 4,
+	EPF_NAME_PARENT = 5, /* the arg key of a parent that nesting does not give; u64 */
+	EPF_NAME_CLOCK_PAIR = 6,
+	EPF_NAME_ORPHAN_END = 7,
+	EPF_NAME_FLOW = 8,
+	EPF_NAME_VALUE = 9,
 	EPF_NAME_FIRST_FREE = 16,
 };
+/* Their texts, to initialise an array. */
+#define EPF_NAME_TEXTS \
+	{ \
+		[EPF_NAME_NONE] = "", [EPF_NAME_PENDING] = "(pending)", [EPF_NAME_LOST] = "(name lost)", \
+		[EPF_NAME_TRACK_SWITCH] = "(track switch)", [EPF_NAME_PARENT] = "parent", [EPF_NAME_CLOCK_PAIR] = "(clock pair)", \
+		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", \
+	}
 
 /* ---- slots and regions ---- */
 

@@ -312,17 +312,7 @@ static epp_status *order_ledger(struct reader *reader)
 /* The reserved names mean the same in every file, told or not. */
 static epp_status *define_reserved(struct reader_impl *impl)
 {
-	static const char *const texts[] = {
-		[EPF_NAME_NONE] = "",
-		[EPF_NAME_PENDING] = "(pending)",
-		[EPF_NAME_LOST] = "(name lost)",
-		[EPF_NAME_TRACK_SWITCH] = "(track switch)",
-		[EPF_NAME_PARENT] = "parent",
-		[EPF_NAME_CLOCK_PAIR] = "(clock pair)",
-		[EPF_NAME_ORPHAN_END] = "(end)",
-		[EPF_NAME_FLOW] = "flow",
-		[EPF_NAME_VALUE] = "value",
-	};
+	static const char *const texts[] = EPF_NAME_TEXTS;
 	struct reader *reader = &impl->reader;
 	size_t count = sizeof(texts) / sizeof(*texts);
 

@@ -8,21 +8,13 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/options.h"
 #include "file/codec.h"
 #include "file/trace_writer_private.h"
 
 static epp_status *take_options(const epp_trace_writer_options *given, epp_trace_writer_options *options)
 {
-	*options = (epp_trace_writer_options){ 0 };
-	if (!given)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_trace_writer_create: no options");
-	size_t known = given->struct_size < sizeof(*options) ? given->struct_size : sizeof(*options);
-	for (size_t i = known; i < given->struct_size; i++) {
-		if (((const char *)given)[i])
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "epp_trace_writer_options: an option this version does not know");
-	}
-	memcpy(options, given, known);
+	EPP_TRY(options_take(options, sizeof(*options), given, "epp_trace_writer_options"));
 	if (!options->path || !*options->path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_trace_writer_create: no path");
 	return NULL;

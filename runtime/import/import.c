@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "file/format.h"
 #include "import/import.h"
 
@@ -65,21 +66,6 @@ epp_status *import_check_cancel(const struct import *import)
 }
 
 /* ---- before ---- */
-
-static epp_status *take_options(const epp_import_options *given, epp_import_options *options)
-{
-	*options = (epp_import_options){ 0 };
-	if (!given)
-		return NULL;
-	size_t known = given->struct_size < sizeof(*options) ? given->struct_size : sizeof(*options);
-	for (size_t i = known; i < given->struct_size; i++) {
-		if (((const char *)given)[i])
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "epp_import_options: an option this version does not know");
-	}
-	memcpy(options, given, known);
-	return NULL;
-}
 
 static epp_status *find_format(struct import *import)
 {
@@ -231,7 +217,7 @@ epp_status *epp_import_file(const char *input, const char *output, const epp_imp
 	import->receipt_user = receipt_user;
 	import->input.fd = -1;
 	lanes_init(&import->lanes);
-	epp_status *status = take_options(options, &import->options);
+	epp_status *status = options_take(&import->options, sizeof(import->options), options, "epp_import_options");
 	if (!status)
 		status = input_open(&import->input, input);
 	if (!status)

@@ -1,5 +1,6 @@
 /* Sessions' lives: the table, creation, release. */
 #include "record/session.h"
+#include "base/options.h"
 
 #include <bsd/string.h>
 #include <stdlib.h>
@@ -95,17 +96,12 @@ static void entry_return(struct session *session)
 
 epp_status *session_check_options(const epp_session_options *options, epp_session_options *known)
 {
-	memset(known, 0, sizeof(*known));
+	EPP_TRY(options_take(known, sizeof(*known), options, "session options"));
 	if (!options)
 		return NULL;
 	if (options->struct_size < offsetof(epp_session_options, policy))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: struct_size %zu is too small",
 		                         options->struct_size);
-	for (size_t i = sizeof(*known); i < options->struct_size; i++)
-		if (((const char *)options)[i])
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "session options: unknown to this version (byte %zu)", i);
-	memcpy(known, options, options->struct_size < sizeof(*known) ? options->struct_size : sizeof(*known));
 	if (known->policy > EPP_POLICY_STOP)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: policy %u is unknown", known->policy);
 	if (known->policy == EPP_POLICY_STOP && known->max_bytes < EPF_SEGMENT_BYTES)

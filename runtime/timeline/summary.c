@@ -4,28 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/status.h"
+#include "base/options.h"
 #include "timeline/tally.h"
 
 struct epp_summary {
 	struct tally tally;
 };
-
-/* What a caller built against an older header does not know is 0; what a newer one asks for must not be ignored. */
-static epp_status *take_options(const epp_summary_options *given, epp_summary_options *options)
-{
-	memset(options, 0, sizeof *options);
-	if (!given)
-		return NULL;
-	size_t known = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-	for (size_t i = known; i < given->struct_size; i++) {
-		if (((const char *)given)[i])
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "epp_summary_options: an option this version does not know");
-	}
-	memcpy(options, given, known);
-	return NULL;
-}
 
 static epp_status *add_up(struct tally *tally, epp_timeline *timeline)
 {
@@ -44,7 +28,7 @@ epp_status *epp_summary_create(epp_trace *trace, const epp_summary_options *give
 	epp_timeline *timeline = NULL;
 
 	*summary = NULL;
-	EPP_TRY(take_options(given, &options));
+	EPP_TRY(options_take(&options, sizeof options, given, "epp_summary_options"));
 	*summary = calloc(1, sizeof **summary);
 	if (!*summary)
 		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");

@@ -5,24 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/status.h"
+#include "base/options.h"
 
 #define ACTIVE_BYTES_MOST ((size_t)64 << 20)
 
-/* The options as this version knows them; what a later caller asks for beyond that is refused. */
 static epp_status *take_options(struct epp_timeline *timeline, const epp_timeline_options *options)
 {
 	epp_timeline_options *own = &timeline->options;
 
-	if (options) {
-		size_t bytes = options->struct_size;
-		for (size_t i = sizeof(*own); i < bytes; i++) {
-			if (((const uint8_t *)options)[i])
-				return epp_status_create(EPP_INVALID_ARGUMENT,
-				                         "timeline options: made for a later version");
-		}
-		memcpy(own, options, bytes < sizeof(*own) ? bytes : sizeof(*own));
-	}
+	EPP_TRY(options_take(own, sizeof(*own), options, "timeline options"));
 	if (!own->from_ns && !own->to_ns) {
 		own->from_ns = INT64_MIN;
 		own->to_ns = INT64_MAX;
