@@ -1,40 +1,11 @@
 /* RunMetadata: devices, threads and nodes of a StepStats, in ns wherever they come from; damage costs what is damaged. */
 #include "wire/step_stats.h"
 
-#include <stdlib.h>
-
-#include "tests/check.h"
-#include "wire/protobuf.h"
-
-struct bytes {
-	char at[2048];
-	size_t count;
-};
-
-static void add(struct bytes *to, uint32_t field, const struct bytes *message)
-{
-	to->count = (size_t)(protobuf_bytes(to->at + to->count, field, message->at, message->count) - to->at);
-}
+#include "tests/protobuf_told.h"
 
 static void add_text(struct bytes *to, uint32_t field, const char *text)
 {
 	to->count = (size_t)(protobuf_bytes(to->at + to->count, field, text, strlen(text)) - to->at);
-}
-
-static void add_number(struct bytes *to, uint32_t field, int64_t value)
-{
-	to->count = (size_t)(protobuf_i64(to->at + to->count, field, value) - to->at);
-}
-
-static char told[2048];
-static char *told_end;
-
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	told_end += vsnprintf(told_end, (size_t)(told + sizeof(told) - told_end), format, args);
-	va_end(args);
 }
 
 static void tell_device(void *user, struct protobuf_string name)
@@ -61,15 +32,9 @@ static void tell_node(void *user, const struct step_stats_node *node)
 static const struct step_stats_reader teller = { tell_device, tell_thread, tell_node, NULL };
 static struct step_stats_account account;
 
-static epp_status *read_of(const void *bytes, size_t count)
+static epp_status *read_message(const void *bytes, size_t count)
 {
-	void *copy = malloc(count ? count : 1);
-	memcpy(copy, bytes, count);
-	told_end = told;
-	*told = 0;
-	epp_status *status = run_metadata_read(copy, count, &teller, &account);
-	free(copy);
-	return status;
+	return run_metadata_read(bytes, count, &teller, &account);
 }
 
 static void sample(struct bytes *run, bool damaged)

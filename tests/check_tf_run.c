@@ -32,72 +32,76 @@ START_TEST(a_session_runs_again_and_again)
 }
 END_TEST
 
-START_TEST(sessions_share_one_run)
+/* The first started before the second. */
+static epp_session *first, *second;
+
+static void both_start(void)
 {
 	check_ok(tf_load(FAULT, NULL));
-	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
-	check_ok(epp_session_start(a));
-	check_ok(epp_session_start(b));
+	first = tf_session(tf_plugin);
+	second = tf_session(tf_plugin);
+	check_ok(epp_session_start(first));
+	check_ok(epp_session_start(second));
+}
+
+static void both_release(void)
+{
+	epp_session_release(first);
+	epp_session_release(second);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+
+START_TEST(sessions_share_one_run)
+{
+	both_start();
 	ck_assert_str_eq(tf_calls(), "is");
-	ck_assert_str_eq(tf_end(a), "");
-	/* The run goes on for b. */
+	ck_assert_str_eq(tf_end(first), "");
+	/* The run goes on for the other one. */
 	ck_assert_str_eq(tf_calls(), "isencs");
-	ck_assert_str_eq(tf_end(b), "");
+	ck_assert_str_eq(tf_end(second), "");
 	ck_assert_str_eq(tf_calls(), "isencsenc");
-	/* The first event started before b did, the second after a ended. */
-	ck_assert_uint_eq(events_of(a, "work 1"), 1);
-	ck_assert_uint_eq(events_of(a, "work 2"), 0);
-	ck_assert_uint_eq(events_of(b, "work 1"), 0);
-	ck_assert_uint_eq(events_of(b, "work 2"), 1);
-	ck_assert_uint_eq(events_of(a, "epprof.restart_gap"), 0);
-	ck_assert_uint_eq(events_of(b, "epprof.restart_gap"), 1);
-	struct trace_scan *scan = recording_look(b);
+	/* The first event started before the second session did, the second after the first ended. */
+	ck_assert_uint_eq(events_of(first, "work 1"), 1);
+	ck_assert_uint_eq(events_of(first, "work 2"), 0);
+	ck_assert_uint_eq(events_of(second, "work 1"), 0);
+	ck_assert_uint_eq(events_of(second, "work 2"), 1);
+	ck_assert_uint_eq(events_of(first, "epprof.restart_gap"), 0);
+	ck_assert_uint_eq(events_of(second, "epprof.restart_gap"), 1);
+	struct trace_scan *scan = recording_look(second);
 	ck_assert_uint_eq(scan->producers[0].emitted, 2);
 	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN], 0);
 	trace_scan_free(scan);
-	epp_session_release(a);
-	epp_session_release(b);
-	check_ok(epp_plugin_unload(tf_plugin));
+	both_release();
 }
 END_TEST
 
 START_TEST(a_session_within_another_s)
 {
-	check_ok(tf_load(FAULT, NULL));
-	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
-	check_ok(epp_session_start(a));
-	check_ok(epp_session_start(b));
-	ck_assert_str_eq(tf_end(b), "");
-	ck_assert_str_eq(tf_end(a), "");
+	both_start();
+	ck_assert_str_eq(tf_end(second), "");
+	ck_assert_str_eq(tf_end(first), "");
 	ck_assert_str_eq(tf_calls(), "isencsenc");
-	ck_assert_uint_eq(events_of(a, "work 1"), 1);
-	ck_assert_uint_eq(events_of(a, "work 2"), 1);
-	ck_assert_uint_eq(events_of(a, "epprof.restart_gap"), 1);
-	ck_assert_uint_eq(events_of(b, "work 2"), 0);
-	epp_session_release(a);
-	epp_session_release(b);
-	check_ok(epp_plugin_unload(tf_plugin));
+	ck_assert_uint_eq(events_of(first, "work 1"), 1);
+	ck_assert_uint_eq(events_of(first, "work 2"), 1);
+	ck_assert_uint_eq(events_of(first, "epprof.restart_gap"), 1);
+	ck_assert_uint_eq(events_of(second, "work 2"), 0);
+	both_release();
 }
 END_TEST
 
 START_TEST(a_run_that_cannot_be_started_again_is_the_others_error)
 {
-	check_ok(tf_load(FAULT, NULL));
-	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
-	check_ok(epp_session_start(a));
-	check_ok(epp_session_start(b));
+	both_start();
 	setenv("TF_FAULT", "start", 1);
-	ck_assert_str_eq(tf_end(a), "");
-	ck_assert_ptr_nonnull(strstr(tf_end(b), "after another session's end: start: code 13"));
+	ck_assert_str_eq(tf_end(first), "");
+	ck_assert_ptr_nonnull(strstr(tf_end(second), "after another session's end: start: code 13"));
 	/* Not stopped, for it does not run. */
 	ck_assert_str_eq(tf_calls(), "isencs");
 	setenv("TF_FAULT", "", 1);
-	check_ok(epp_session_start(b));
-	ck_assert_str_eq(tf_end(b), "");
+	check_ok(epp_session_start(second));
+	ck_assert_str_eq(tf_end(second), "");
 	ck_assert_str_eq(tf_calls(), "isencssenc");
-	epp_session_release(a);
-	epp_session_release(b);
-	check_ok(epp_plugin_unload(tf_plugin));
+	both_release();
 }
 END_TEST
 

@@ -241,8 +241,8 @@ class Quiet(unittest.TestCase):
         self.assertIn("EPPROF_POLICY=round:64M: ", output)
 
 
-class Readme(unittest.TestCase):
-    def test_its_lines_attach_the_collector(self):
+class Pages(unittest.TestCase):
+    def test_the_lines_of_the_readme_attach_the_collector(self):
         text = (interop.ROOT / "README.md").read_text(encoding="utf-8")
         (lines,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "libepprof_ort.so" in block]
         self.assertEqual(len(lines.splitlines()), 5)
@@ -260,6 +260,15 @@ session = onnxruntime.InferenceSession({str(interop.DATA / "digits.onnx")!r}, op
         subprocess.run([sys.executable, "-c", program], env=environ(), check=True)
         epprof("validate", trace)
         self.assertIn("session_initialization", [event["name"] for event in converted(trace, "ort")])
+
+    def test_the_page_shows_what_works(self):
+        folder, log = interop.do_as_page(
+            "docs/onnxruntime.md", bridge=("/usr/local/lib/libepprof_ort.so", interop.library("libepprof_ort")),
+            model=("model.onnx", str(interop.DATA / "digits.onnx")))
+        self.assertIn("session_initialization", log)
+        self.assertGreater((folder / "run.pftrace").stat().st_size, 0)
+        names = [event["name"] for event in json.loads((folder / "run.json").read_text(encoding="utf-8"))]
+        self.assertIn("session_initialization", names)
 
 
 if __name__ == "__main__":

@@ -278,5 +278,16 @@ trace(p)
         self.assertEqual({event["args"]["External id"] for event in kernels}, {region["args"]["External id"]})
 
 
+class Page(unittest.TestCase):
+    def test_what_it_shows(self):
+        folder, log = interop.do_as_page(
+            "docs/pytorch.md", make=("make kineto", f"make -s -C {interop.ROOT} kineto BUILD={interop.BUILD}"),
+            bridge=("/usr/local/lib/libepprof_kineto.so", BRIDGE), plugin=("/opt/vendor/libvendor_profiler.so", SAMPLE),
+            work=("    torch.mm(", f"    assert __import__('ctypes').CDLL({SAMPLE!r}).epp_sample_work(300) == 0\n    torch.mm("))
+        self.assertIn("aten::mm", log)
+        events = json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual(sum(event.get("cat") == "kernel" for event in events), 300)
+
+
 if __name__ == "__main__":
     interop.main()

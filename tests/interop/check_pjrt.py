@@ -161,5 +161,16 @@ class Jax(unittest.TestCase):
         for profile in profiles:
             self.look_at(profile, plane_pattern="^/device:CUSTOM:ACCELERATOR:0$")
 
+    def test_what_the_page_shows(self):
+        from jax.profiler import ProfileData
+        folder, log = interop.do_as_page(
+            "docs/jax.md", package=("/usr/local/lib/epprof/python", str(interop.BUILD / "python")),
+            plugin=("/opt/vendor/libvendor_profiler.so", sample("pu1")),
+            work=("import jax\n", f"import ctypes\nimport jax\nsample = ctypes.CDLL({sample('pu1')!r})\n"),
+            trace=('trace("logs"):\n', f'trace("logs"):\n    assert sample.epp_sample_work({COUNT}) == 0\n'))
+        self.assertNotIn("epprof", log)
+        (file,) = folder.glob("logs/**/*.xplane.pb")
+        self.assertEqual(len(events_of(ProfileData.from_file(str(file)), "relu")), COUNT)
+
 
 interop.main()

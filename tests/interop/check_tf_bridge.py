@@ -40,7 +40,6 @@ for run in range(int(sessions)):
 
 def run(way, sessions, plugins, samples=None, count=COUNT, **environment):
     """Returns what TensorFlow wrote for each session, and what it logged."""
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2
     with tempfile.TemporaryDirectory() as logs:
         given = {**os.environ, "EPPROF_PROFILERS": ":".join(plugins), "SAMPLES": ":".join(samples or plugins), **environment}
         done = subprocess.run(
@@ -48,13 +47,15 @@ def run(way, sessions, plugins, samples=None, count=COUNT, **environment):
             capture_output=True, text=True, errors="replace", check=False, env=given)
         if done.returncode != 0:
             raise AssertionError(f"exit status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-        spaces = []
-        for index in range(sessions):
-            space = xplane_pb2.XSpace()
-            for file in Path(logs, str(index)).glob("**/*.xplane.pb"):
-                space.ParseFromString(file.read_bytes())
-            spaces.append(space)
-        return spaces, done.stderr
+        return [space_of(Path(logs, str(index))) for index in range(sessions)], done.stderr
+
+
+def space_of(logs):
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+    space = xplane_pb2.XSpace()
+    for file in logs.glob("**/*.xplane.pb"):
+        space.ParseFromString(file.read_bytes())
+    return space
 
 
 def sample(kind):
@@ -140,6 +141,15 @@ class Bridge(unittest.TestCase):
                                   text=True, check=False)
             self.assertEqual(told.returncode, 0, told.stderr)
             self.assertIn(f"{4 * 2 * COUNT:,}".replace(",", ""), told.stdout.replace(",", ""))
+
+    def test_what_the_page_shows(self):
+        folder, log = interop.do_as_page(
+            "docs/tensorflow.md", bridge=("/usr/local/lib/libepprof_tf.so", interop.library("libepprof_tf")),
+            plugin=("/opt/vendor/libvendor_profiler.so", sample("pu1")),
+            work=('start("logs")\n', 'start("logs")\nimport ctypes\n'
+                  f"assert ctypes.CDLL({sample('pu1')!r}).epp_sample_work({COUNT}) == 0\n"))
+        self.assertNotIn("EPPROF", log)
+        self.look_at(space_of(folder / "logs"))
 
 
 interop.main()

@@ -112,6 +112,29 @@ def main():
     sys.exit(0 if result.wasSuccessful() and errors == 0 else 1)
 
 
+def do_as_page(page, **replacements):
+    """Does what a page of docs/ shows: writes its programs in Python, by the names in their first lines, and runs its shell lines
+    in their folder.  Each replacement, given as name=(text, other), must stand somewhere.  Returns the folder and what was printed."""
+    folder = scratch() / Path(page).stem
+    folder.mkdir()
+    samples = re.findall(r"^<!-- interop: \S+ -->\n```(\w+)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"),
+                         re.DOTALL | re.MULTILINE)
+    for text, other in replacements.values():
+        if not any(text in sample for _, sample in samples):
+            raise AssertionError(f"{page}: no {text!r} in what it shows")
+        samples = [(language, sample.replace(text, other)) for language, sample in samples]
+    for language, sample in samples:
+        if language == "python":
+            (folder / re.match(r"# (\w+\.py)\n", sample)[1]).write_text(sample, encoding="utf-8")
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(BUILD), os.environ["PATH"]])
+    done = subprocess.run(["bash", "-eu"], input="".join(sample for language, sample in samples if language == "sh"), cwd=folder,
+                          env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{page}: exit status {done.returncode}:\n{done.stdout[-4000:]}")
+    return folder, done.stdout
+
+
 def prepare(programs):
     """Makes all environments that these programs want, so that no test waits for it."""
     for framework in {FRAMEWORKS.get(program, ONNXRUNTIME) for program in programs}:

@@ -8,17 +8,12 @@
 #include <unistd.h>
 
 #include "epprof/tf.h"
+#include "tf_faults.h"
 
 #pragma weak TF_SetStatus
 
 static int64_t start_ns;
 static unsigned run;
-
-static int is(const char *fault)
-{
-	const char *now = getenv("TF_FAULT");
-	return now && strcmp(now, fault) == 0;
-}
 
 static void call(const char *letter)
 {
@@ -50,23 +45,6 @@ static void stop(const TP_Profiler *profiler, TF_Status *status)
 	(void)profiler;
 	call("e");
 	fail(status, "stop");
-}
-
-static size_t varint(uint8_t *at, uint64_t value)
-{
-	size_t count = 0;
-	for (; value > 0x7F; value >>= 7)
-		at[count++] = (uint8_t)(value | 0x80);
-	at[count++] = (uint8_t)value;
-	return count;
-}
-
-static size_t field(uint8_t *at, unsigned number, const void *bytes, size_t count)
-{
-	size_t head = varint(at, number << 3 | 2);
-	head += varint(at + head, count);
-	memcpy(at + head, bytes, count);
-	return head + count;
 }
 
 /* XSpace { plane "/device:XPU:3" { line 5 "queue \"5\"" { event "work N" } } } and, on request, more. */

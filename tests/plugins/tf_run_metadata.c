@@ -1,37 +1,14 @@
 /* A plugin of the first revision, which leaves the size of its table as it was filled in, and has a RunMetadata and no
  * XSpace: of now, or with TF_FAULT=old of long ago, or with TF_FAULT=cut half of it. */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "epprof/tf.h"
-
-static int is(const char *fault)
-{
-	const char *now = getenv("TF_FAULT");
-	return now && strcmp(now, fault) == 0;
-}
+#include "tf_faults.h"
 
 static void nothing(const TP_Profiler *profiler, TF_Status *status)
 {
 	(void)profiler, (void)status;
-}
-
-static size_t varint(uint8_t *at, uint64_t value)
-{
-	size_t count = 0;
-	for (; value > 0x7F; value >>= 7)
-		at[count++] = (uint8_t)(value | 0x80);
-	at[count++] = (uint8_t)value;
-	return count;
-}
-
-static size_t field(uint8_t *at, unsigned number, const void *bytes, size_t count)
-{
-	size_t head = varint(at, number << 3 | 2);
-	head += varint(at + head, count);
-	memcpy(at + head, bytes, count);
-	return head + count;
 }
 
 static void collect(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
