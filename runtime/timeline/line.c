@@ -16,8 +16,8 @@ static void set_up(struct line *line, uint32_t index, const epp_trace_track *tra
 		               .is_thread = track->kind == EPP_TRACK_THREAD && track->clock_kind == EPF_TRACK_CLOCK_HOST,
 		               .ticks_per_second = track->ticks_per_second,
 		               .first_thread = LINE_NONE,
-		               .own_lookup = { UINT64_MAX, 0 },
-		               .parent_lookup = { UINT64_MAX, 0 } };
+		               .own_lookup = { .key = UINT64_MAX },
+		               .parent_lookup = { .key = UINT64_MAX } };
 	line->is_device = track->kind == EPP_TRACK_DEVICE || track->clock_kind != EPF_TRACK_CLOCK_HOST;
 	if (!line->is_thread)
 		line->key |= LINE_OTHER;
