@@ -38,14 +38,34 @@ static void print_head(const struct info *info)
 	       trace->recovered_records_count, trace->survives ? "true" : "false");
 }
 
+static void print_sources(const struct info *info)
+{
+	epp_trace_source source;
+
+	printf("  \"processes\": [");
+	for (size_t i = 0; epp_trace_source_at(info->trace, i, &source); i++) {
+		const char *relation = epp_relation_name(source.relation);
+		printf("%s    {\"source\": %u, \"pid\": %u, ", i ? ",\n" : "\n", source.source, source.pid);
+		print_text("hostname", source.hostname, ", ");
+		print_text("program", source.program, ", ");
+		print_text("label", source.label, ", ");
+		print_text("clock", relation ? relation : "unknown", ", \"clock_error_ns\": ");
+		if (source.clock_error_ns == INT64_MAX)
+			printf("null}");
+		else
+			printf("%" PRId64 "}", source.clock_error_ns);
+	}
+	printf("\n  ],\n");
+}
+
 static void print_runs(const struct info *info)
 {
 	epp_trace_run run;
 
 	printf("  \"runs\": [");
 	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
-		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64 "\"",
-		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns);
+		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64 "\", \"source\": %u",
+		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns, run.source);
 		if (run.ended)
 			printf(", \"end_ns\": %" PRId64, run.end_ns);
 		printf("}");
@@ -68,8 +88,8 @@ static void print_tracks(const struct info *info)
 			printf("\"thread_id\": %u, ", track->thread_id);
 		else
 			printf("\"device\": %d, \"stream\": %" PRId64 ", ", track->device, track->stream);
-		printf("\"pid\": %u, \"producer\": %d, \"ticks_per_second\": %" PRIu64 "}", track->pid, track->producer,
-		       track->ticks_per_second);
+		printf("\"source\": %u, \"pid\": %u, \"producer\": %d, \"ticks_per_second\": %" PRIu64 "}",
+		       track->source, track->pid, track->producer, track->ticks_per_second);
 	}
 	printf("\n  ],\n");
 }
@@ -106,6 +126,7 @@ static epp_status *print_ledger(const struct info *info)
 epp_status *info_print_json(const struct info *info)
 {
 	print_head(info);
+	print_sources(info);
 	print_runs(info);
 	print_tracks(info);
 	return print_ledger(info);

@@ -63,7 +63,7 @@ static void print_head(const struct info *info)
 		print_text(trace->label);
 	}
 	if (trace->sources_count > 1)
-		printf(", and %u more sources", trace->sources_count - 1);
+		printf(", and %u more process%s", trace->sources_count - 1, trace->sources_count == 2 ? "" : "es");
 	printf("\nbegan     ");
 	print_date(trace->epoch_unix_ns);
 	printf("\n");
@@ -88,6 +88,41 @@ static void print_head(const struct info *info)
 		printf("note      recorded without a shared window: a kill would have lost what was not yet written\n");
 }
 
+static void print_more(const struct info *info, size_t count)
+{
+	if (count > LINES_MAX && !info->all)
+		printf("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
+}
+
+/* Only a merged trace has several. */
+static void print_sources(const struct info *info)
+{
+	uint32_t count = epp_trace_get_info(info->trace)->sources_count;
+	char text[CLI_NUMBER_BYTES];
+	epp_trace_source source;
+
+	if (count < 2)
+		return;
+	struct cli_table *table = cli_table_create("process|pid|<host|<program|<label|<clock|off by");
+	for (size_t i = 0; (i < LINES_MAX || info->all) && epp_trace_source_at(info->trace, i, &source); i++) {
+		const char *relation = epp_relation_name(source.relation);
+		cli_table_count(table, source.source);
+		snprintf(text, sizeof text, "%u", source.pid);
+		cli_table_cell(table, text);
+		cli_table_cell(table, source.hostname);
+		cli_table_cell(table, source.program);
+		cli_table_cell(table, source.label);
+		cli_table_cell(table, relation ? relation : "?");
+		if (source.clock_error_ns == INT64_MAX)
+			cli_table_cell(table, "unknown");
+		else
+			cli_table_duration(table, (double)source.clock_error_ns);
+	}
+	printf("\nProcesses\n");
+	cli_table_print(table);
+	print_more(info, count);
+}
+
 static void print_runs(const struct info *info)
 {
 	struct cli_table *table = cli_table_create("run|start|length");
@@ -106,12 +141,6 @@ static void print_runs(const struct info *info)
 	}
 	printf("\nRuns\n");
 	cli_table_print(table);
-}
-
-static void print_more(const struct info *info, size_t count)
-{
-	if (count > LINES_MAX && !info->all)
-		printf("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
 }
 
 static const char *clock_text(const epp_trace_track *track, char text[CLI_NUMBER_BYTES])
@@ -209,6 +238,7 @@ static epp_status *print_ledger(const struct info *info)
 epp_status *info_print_text(const struct info *info)
 {
 	print_head(info);
+	print_sources(info);
 	print_runs(info);
 	print_tracks(info);
 	return print_ledger(info);

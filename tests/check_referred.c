@@ -7,7 +7,7 @@
 
 #define FIRST 1700000000000000000ull
 
-static struct referred_lookup lookup = { UINT64_MAX, 0 };
+static struct referred_lookup lookup = { .key = UINT64_MAX };
 
 START_TEST(dense)
 {
@@ -59,6 +59,23 @@ START_TEST(sparse_and_sources)
 }
 END_TEST
 
+/* As many processes as a merged trace may hold, with the same ids. */
+START_TEST(every_source_has_its_own)
+{
+	struct referred set = { 0 };
+
+	for (uint32_t source = 0; source < UINT16_MAX; source++)
+		check_ok(referred_add(&set, source, FIRST + source % 700));
+	check_ok(referred_seal(&set, false));
+	ck_assert_uint_eq(set.events_count, UINT16_MAX);
+	for (uint32_t source = 0; source < UINT16_MAX; source++)
+		if (referred_find(&set, &lookup, source, FIRST + source % 700) != source ||
+		    referred_find(&set, &lookup, source, FIRST + (source + 1) % 700) != REFERRED_NONE)
+			ck_abort_msg("source %u", source);
+	referred_deinit(&set);
+}
+END_TEST
+
 START_TEST(nothing)
 {
 	struct referred set = { 0 };
@@ -74,6 +91,7 @@ static Suite *suite(void)
 	TCase *tc = tcase_create("referred");
 	tcase_add_test(tc, dense);
 	tcase_add_test(tc, sparse_and_sources);
+	tcase_add_test(tc, every_source_has_its_own);
 	tcase_add_test(tc, nothing);
 	suite_add_tcase(s, tc);
 	return s;

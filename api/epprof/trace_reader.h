@@ -51,7 +51,7 @@ typedef struct epp_trace_info {
 	uint32_t sources_count;
 	uint32_t tracks_count;
 	uint32_t producers_count;
-	const char *clock; /* "tsc", "monotonic", "cntvct" */
+	const char *clock; /* "tsc", "monotonic", "cntvct"; "merged": what those of several processes were translated to */
 	uint64_t ticks_per_second;
 	int64_t epoch_unix_ns; /* the unix time of timeline time 0 */
 	uint64_t file_bytes;
@@ -73,10 +73,42 @@ typedef struct epp_trace_run {
 	int64_t start_ns; /* on the timeline */
 	int64_t end_ns;
 	int64_t start_unix_ns;
+	uint32_t source; /* whose it was: 0 but in a merged trace */
+	uint32_t reserved;
 } epp_trace_run;
 
 /* Returns 0 beyond the last. */
 EPP_EXPORT int epp_trace_run_at(const epp_trace *trace, size_t index, epp_trace_run *run);
+
+/* How the clock of a process was brought onto the trace's. */
+typedef enum epp_relation {
+	EPP_RELATED_SELF = 0,      /* it is the trace's clock */
+	EPP_RELATED_COUNTER = 1,   /* the same counter of the same machine since the same boot */
+	EPP_RELATED_MONOTONIC = 2, /* by CLOCK_MONOTONIC of the same boot */
+	EPP_RELATED_REALTIME = 3, /* by CLOCK_REALTIME: the error leaves out how far the two machines' are apart, which nobody
+	                             measured */
+	EPP_RELATED_EVENTS = 4, /* by events that both have */
+	EPP_RELATED_NOT = 5     /* not at all: its first run begins with the trace's */
+} epp_relation;
+
+/* One process of a trace; a merged trace has several. */
+typedef struct epp_trace_source {
+	uint32_t source; /* as in tracks */
+	uint32_t pid;
+	const char *program; /* never NULL, here and below */
+	const char *hostname;
+	const char *label;
+	char boot_id[33];  /* hexadecimal; of the machine's boot, zeros if it is not known */
+	uint32_t relation; /* epp_relation */
+	int64_t clock_error_ns; /* how far its times may be off together, beside what each event says for itself (in events it
+	                           is part of the error); INT64_MAX: not known */
+} epp_trace_source;
+
+/* Returns 0 beyond the last. */
+EPP_EXPORT int epp_trace_source_at(const epp_trace *trace, size_t index, epp_trace_source *source);
+
+/* "own", "counter", "monotonic", "realtime", "events", "none"; NULL beyond the last relation. */
+EPP_EXPORT const char *epp_relation_name(unsigned relation);
 
 /* How well the host's clock is known, from the readings of it that the trace holds. */
 typedef struct epp_trace_clock {
@@ -115,7 +147,8 @@ EPP_EXPORT const epp_trace_track *epp_trace_track_find(const epp_trace *trace, u
  * Never NULL: an unknown number is "(unknown)". */
 EPP_EXPORT const char *epp_trace_name(const epp_trace *trace, epp_name name, size_t *bytes);
 
-/* One line of the ledger: a thread's or a profiler's account over all runs.  emitted = written + lost + open. */
+/* One line of the ledger: a thread's, a session's or a profiler's account over all runs.
+ * emitted = written + lost + open. */
 typedef struct epp_trace_account {
 	const char *producer; /* "thread main (1234)", "session", the profiler's label */
 	uint32_t track;       /* a thread's; else 0 */
@@ -127,7 +160,7 @@ typedef struct epp_trace_account {
 	uint64_t lost[EPP_LOSS_ENTRY_COUNT];
 	uint64_t errors; /* statuses returned by a plugin's callbacks */
 	uint32_t balanced;
-	uint32_t reserved;
+	uint32_t source;  /* whose it is: 0 but in a merged trace */
 	const char *note; /* what the host says of a profiler, in words; "" if nothing */
 } epp_trace_account;
 

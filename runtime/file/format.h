@@ -73,7 +73,12 @@
 /* ---- header page ---- */
 
 enum epf_state { EPF_RECORDING = 1, EPF_FINISHED = 2 };
-enum epf_clock { EPF_CLOCK_TSC = 1, EPF_CLOCK_MONOTONIC = 2, EPF_CLOCK_CNTVCT = 3 };
+enum epf_clock {
+	EPF_CLOCK_TSC = 1,
+	EPF_CLOCK_MONOTONIC = 2,
+	EPF_CLOCK_CNTVCT = 3,
+	EPF_CLOCK_MERGED = 4 /* nanoseconds since some moment: what the clocks of several sources were translated to */
+};
 
 /* Feature bits; a reader refuses a file with an unknown bit in the low half and ignores unknown ones in the high half. */
 #define EPF_FEATURE_RING (1ull << 0)             /* segments are reused, the lowest number first */
@@ -82,7 +87,18 @@ enum epf_clock { EPF_CLOCK_TSC = 1, EPF_CLOCK_MONOTONIC = 2, EPF_CLOCK_CNTVCT = 
 #define EPF_FEATURE_MERGED (1ull << 3)           /* several sources */
 #define EPF_FEATURE_NO_SURVIVAL (1ull << 32)     /* the window was anonymous memory: a kill loses what it held */
 
-/* One machine-and-process that events come from.  A merged file has several; ids are unique within one. */
+/* How the clock of a merged file's source was brought onto the file's. */
+enum epf_relation {
+	EPF_RELATED_SELF = 0,      /* it is the file's clock */
+	EPF_RELATED_COUNTER = 1,   /* the same counter of the same machine since the same boot */
+	EPF_RELATED_MONOTONIC = 2, /* by CLOCK_MONOTONIC of the same boot */
+	EPF_RELATED_REALTIME = 3,  /* by CLOCK_REALTIME; how far two machines' are apart is known to nobody here */
+	EPF_RELATED_EVENTS = 4,    /* by events that both have */
+	EPF_RELATED_NOT = 5        /* not at all: its first run begins with the file's */
+};
+
+/* One machine-and-process that events come from.  A merged file has several; ids are unique within one.  Source 0 is the
+ * header's, its clock is the file's: the host ticks of all sources are ticks of that. */
 struct epf_source {
 	uint32_t pid;
 	uint32_t clock;            /* enum epf_clock */
@@ -92,7 +108,11 @@ struct epf_source {
 	char program[64];          /* likewise */
 	char label[64];            /* options.label */
 	uint64_t process_start_ns; /* unix ns of the library's load */
-	uint8_t reserved[24];
+	/* Of merged files; elsewhere 0. */
+	uint64_t clock_error_ns; /* how far all times of the source may be off together; ~0: not known */
+	uint64_t origin;         /* the first half of the file id of the trace that it came from */
+	uint32_t relation;       /* enum epf_relation */
+	uint32_t reserved;
 };
 
 struct epf_header {
@@ -361,14 +381,15 @@ struct epf_segment {
 #define EPF_SEGMENT_KEPT 1u
 
 enum epf_block_type {
-	EPF_BLOCK_RECORDS = 1,      /* row-wise delta and varint: file/codec.h */
-	EPF_BLOCK_DEFINITIONS = 2,  /* struct epf_definition ... : names and tracks */
-	EPF_BLOCK_HOST_PAIRS = 3,   /* struct epf_host_pair ... */
-	EPF_BLOCK_LEDGER = 4,       /* struct epf_ledger_entry ... */
-	EPF_BLOCK_PRODUCERS = 5,    /* struct epf_producer ...: state at the run's end, supersedes earlier ones */
-	EPF_BLOCK_RUN = 6,          /* struct epf_run */
+	EPF_BLOCK_RECORDS = 1,     /* row-wise delta and varint: file/codec.h */
+	EPF_BLOCK_DEFINITIONS = 2, /* struct epf_definition ... : names and tracks */
+	EPF_BLOCK_HOST_PAIRS = 3,  /* struct epf_host_pair ... */
+	EPF_BLOCK_LEDGER = 4,      /* struct epf_ledger_entry ... */
+	EPF_BLOCK_PRODUCERS = 5, /* struct epf_producer ...: state at the run's end, supersedes earlier ones; the first one's
+	                             * number is `slot`: 0 but in a merged file, which may have more than EPF_PRODUCER_COUNT */
+	EPF_BLOCK_RUN = 6,       /* struct epf_run */
 	EPF_BLOCK_WINDOW = 7,       /* struct epf_window_extent: more chunks */
-	EPF_BLOCK_SOURCES = 8,      /* struct epf_source ...: merged files */
+	EPF_BLOCK_SOURCES = 8,      /* struct epf_source ...: merged files, from source 1 on */
 	EPF_BLOCK_COLUMNS = 9,      /* packed records */
 	EPF_BLOCK_INDEX = 10,       /* of a packed file */
 	EPF_BLOCK_OVERWRITTEN = 11, /* struct epf_overwritten: of a ring; the one with the largest `through` counts */
@@ -394,7 +415,7 @@ struct epf_block {
 };
 
 /* One thread's account for one run, written when its slot is given back: it supersedes the slot's counters.  Entries of
- * track 0 are the session's own losses (struct epf_live): they supersede nothing and add up. */
+ * track 0 are the session's own losses (struct epf_live): they supersede nothing and add up, for each run's source. */
 struct epf_ledger_entry {
 	uint32_t track;
 	uint32_t run;
@@ -418,7 +439,7 @@ struct epf_overwritten_row {
 
 struct epf_run {
 	uint32_t run;
-	uint32_t reserved;
+	uint32_t source; /* of a merged file: whose run it is */
 	uint64_t first_id;
 	struct epf_host_pair start;
 	struct epf_host_pair end;

@@ -179,7 +179,7 @@ static int64_t epoch_of(const struct reader *reader)
 
 static epp_status *fill_info(struct reader_impl *impl, const char *path)
 {
-	static const char *const clocks[] = { "unknown", "tsc", "monotonic", "cntvct" };
+	static const char *const clocks[] = { "unknown", "tsc", "monotonic", "cntvct", "merged" };
 	struct reader *reader = &impl->reader;
 	const struct epf_source *source = &reader->sources[0];
 	epp_trace_info *info = &reader->info;
@@ -199,7 +199,7 @@ static epp_status *fill_info(struct reader_impl *impl, const char *path)
 	info->tracks_count = (uint32_t)reader->tracks_count;
 	for (size_t i = 0; i < reader->producers_count; i++)
 		info->producers_count += reader->producers[i].label[0] != 0;
-	info->clock = clocks[source->clock <= EPF_CLOCK_CNTVCT ? source->clock : 0];
+	info->clock = clocks[source->clock <= EPF_CLOCK_MERGED ? source->clock : 0];
 	info->ticks_per_second = source->ticks_per_second;
 	info->epoch_unix_ns = epoch_of(reader);
 	info->file_bytes = reader->file_bytes;
@@ -221,9 +221,9 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path)
 	finished = reader->header.state == EPF_FINISHED;
 	end_strings(&reader->header.source);
 	reader->sources = calloc(1, sizeof(*reader->sources));
-	reader->producers = calloc(EPF_PRODUCER_COUNT, sizeof(*reader->producers));
 	impl->segment = malloc(reader->header.segment_bytes);
-	if (!reader->sources || !reader->producers || !impl->segment)
+	if (!reader->sources || !impl->segment ||
+	    !reader_grow(&reader->producers, &impl->producers_capacity, EPF_PRODUCER_COUNT, sizeof(*reader->producers)))
 		return reader_no_memory();
 	reader->sources[0] = reader->header.source;
 	reader->sources_count = 1;

@@ -80,7 +80,7 @@ struct reader {
 	size_t pairs_count;
 	struct epf_ledger_entry *ledger; /* blocks' entries, then those of slots that no block's entry supersedes */
 	size_t ledger_count;
-	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them, label "" = unused */
+	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them, or more if the file is merged; label "" = unused */
 	size_t producers_count;
 	struct reader_open *open;
 	size_t open_count;

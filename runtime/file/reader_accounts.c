@@ -1,4 +1,4 @@
-/* The ledger's lines: for each thread, for the session, for each profiler, what it emitted and what became of it.
+/* The ledger's lines: for each thread, for each session, for each profiler, what it emitted and what became of it.
  *
  * A thread's word is the ids it took and the losses it counted; what was written is counted from the records of its own
  * regions, whatever track they are on.  A profiler's word is its producer; what was written is counted from the complete
@@ -20,7 +20,7 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Tracks that have regions or a ledger entry of their own, 0 (the session) first.  Devices have neither, unless their
+/* Tracks that have regions or a ledger entry of their own; 0, the session, is none.  Devices have neither, unless their
  * events were stored without a thread's doing; then the profiler's line is theirs. */
 static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, size_t *count)
 {
@@ -30,7 +30,6 @@ static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, s
 	if (!list)
 		return reader_no_memory();
 	*count = 0;
-	list[(*count)++] = 0;
 	for (size_t i = 0; i < reader->ledger_count; i++)
 		list[(*count)++] = reader->ledger[i].track;
 	for (size_t i = 0; i < reader->open_count; i++)
@@ -44,13 +43,23 @@ static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, s
 		if (!known || known->kind == EPP_TRACK_THREAD)
 			list[(*count)++] = track;
 	}
-	qsort(list, *count, sizeof(*list), by_number);
+	if (*count)
+		qsort(list, *count, sizeof(*list), by_number);
 	for (size_t i = 0; i < *count; i++)
-		if (!kept || list[kept - 1] != list[i])
+		if (list[i] && (!kept || list[kept - 1] != list[i]))
 			list[kept++] = list[i];
 	*count = kept;
 	*tracks = list;
 	return NULL;
+}
+
+/* The process whose session it was. */
+static uint32_t source_of_run(const struct reader *reader, uint32_t number)
+{
+	for (size_t i = 0; i < reader->runs_count; i++)
+		if (reader->runs[i].run == number)
+			return reader->runs[i].source;
+	return 0;
 }
 
 static char *label_of(const struct reader *reader, uint32_t number)
@@ -59,15 +68,78 @@ static char *label_of(const struct reader *reader, uint32_t number)
 	char *label = NULL;
 	int length;
 
-	if (!number)
-		length = asprintf(&label, "session");
-	else if (track && track->kind == EPP_TRACK_THREAD)
+	if (track && track->kind == EPP_TRACK_THREAD)
 		length = asprintf(&label, "thread %s (%u)", track->name, track->thread_id);
 	else if (track)
 		length = asprintf(&label, "track %s", track->name);
 	else
 		length = asprintf(&label, "track %u", number);
 	return length < 0 ? NULL : label;
+}
+
+/* Takes the label.  There is room for as many lines as were counted. */
+static bool add_line(struct reader_impl *impl, const epp_trace_account *account, char *label)
+{
+	if (!label)
+		return false;
+	struct reader_account *line = &impl->accounts[impl->accounts_count++];
+	*line = (struct reader_account){ .account = *account, .producer = label };
+	line->account.producer = label;
+	line->account.note = "";
+	return true;
+}
+
+/* That of source 0 is always there, others if they say something: their entries stand first in the ledger. */
+static bool add_sessions(struct reader_impl *impl)
+{
+	const struct reader *reader = &impl->reader;
+	bool memory = add_line(impl, &(epp_trace_account){ 0 }, strdup("session"));
+
+	for (size_t i = 0; i < reader->ledger_count && !reader->ledger[i].track && memory; i++) {
+		uint32_t source = source_of_run(reader, reader->ledger[i].run);
+		bool known = false;
+		for (size_t line = 0; line < impl->accounts_count && !known; line++)
+			known = impl->accounts[line].account.source == source;
+		if (!known)
+			memory = add_line(impl, &(epp_trace_account){ .source = source }, strdup("session"));
+	}
+	impl->accounts_sessions = impl->accounts_count;
+	return memory;
+}
+
+static bool add_threads(struct reader_impl *impl, const uint32_t *tracks, size_t count)
+{
+	bool memory = true;
+
+	for (size_t i = 0; i < count && memory; i++) {
+		const epp_trace_track *track = reader_track(&impl->reader, tracks[i]);
+		memory = add_line(impl, &(epp_trace_account){ .track = tracks[i], .source = track ? track->source : 0 },
+		                  label_of(&impl->reader, tracks[i]));
+	}
+	impl->accounts_threads = impl->accounts_count;
+	return memory;
+}
+
+static struct reader_account *find_producer(struct reader_impl *impl, int32_t number);
+
+static bool add_producers(struct reader_impl *impl)
+{
+	const struct reader *reader = &impl->reader;
+	bool memory = true;
+
+	for (size_t i = 0; i < reader->producers_count && memory; i++) {
+		if (!reader->producers[i].label[0])
+			continue;
+		memory = add_line(impl, &(epp_trace_account){ .is_plugin = 1 }, strdup(reader->producers[i].label));
+		if (memory)
+			impl->accounts[impl->accounts_count - 1].producer_index = (int32_t)i;
+	}
+	for (size_t i = 0; i < reader->tracks_count && memory; i++) {
+		struct reader_account *line = find_producer(impl, reader->tracks[i].producer);
+		if (line)
+			line->account.source = reader->tracks[i].source;
+	}
+	return memory;
 }
 
 epp_status *reader_account_lines(struct reader_impl *impl)
@@ -79,28 +151,9 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	if (impl->accounts)
 		return NULL;
 	EPP_TRY(list_tracks(reader, &tracks, &count));
-	impl->accounts = calloc(count + reader->producers_count, sizeof(*impl->accounts));
-	bool memory = impl->accounts != NULL;
-	for (size_t i = 0; i < count && memory; i++) {
-		struct reader_account *line = &impl->accounts[impl->accounts_count++];
-		line->account.track = tracks[i];
-		line->account.note = "";
-		line->producer = label_of(reader, tracks[i]);
-		memory = line->producer != NULL;
-	}
-	impl->accounts_threads = impl->accounts_count;
-	for (size_t i = 0; i < reader->producers_count && memory; i++) {
-		if (!reader->producers[i].label[0])
-			continue;
-		struct reader_account *line = &impl->accounts[impl->accounts_count++];
-		line->account.is_plugin = 1;
-		line->producer_index = (int32_t)i;
-		line->producer = strdup(reader->producers[i].label);
-		memory = line->producer != NULL;
-	}
+	impl->accounts = calloc(reader->ledger_count + 1 + count + reader->producers_count, sizeof(*impl->accounts));
+	bool memory = impl->accounts && add_sessions(impl) && add_threads(impl, tracks, count) && add_producers(impl);
 	free(tracks);
-	for (size_t i = 0; i < impl->accounts_count && memory; i++)
-		impl->accounts[i].account.producer = impl->accounts[i].producer;
 	if (memory)
 		return NULL;
 	for (size_t i = 0; i < impl->accounts_count; i++)
@@ -111,10 +164,10 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	return reader_no_memory();
 }
 
-/* The line of a thread's track or of the session; NULL: none. */
+/* The line of a thread's track; NULL: none. */
 static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
 {
-	size_t low = 0, high = impl->accounts_threads;
+	size_t low = impl->accounts_sessions, high = impl->accounts_threads;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -127,17 +180,42 @@ static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
 	                                                                                  : NULL;
 }
 
+/* The line that a ledger's entry belongs to. */
+static epp_trace_account *line_of_entry(struct reader_impl *impl, const struct epf_ledger_entry *entry)
+{
+	if (entry->track)
+		return line_of(impl, entry->track);
+	uint32_t source = source_of_run(&impl->reader, entry->run);
+	for (size_t i = 0; i < impl->accounts_sessions; i++)
+		if (impl->accounts[i].account.source == source)
+			return &impl->accounts[i].account;
+	return NULL;
+}
+
+/* Plugins' lines stand in order of their producers' numbers. */
+static struct reader_account *find_producer(struct reader_impl *impl, int32_t number)
+{
+	size_t low = impl->accounts_threads, high = impl->accounts_count;
+
+	while (low < high && number >= 0) {
+		size_t middle = low + (high - low) / 2;
+		if (impl->accounts[middle].producer_index < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return number >= 0 && low < impl->accounts_count && impl->accounts[low].producer_index == number
+	           ? &impl->accounts[low]
+	           : NULL;
+}
+
 /* The line of the profiler whose track it is; NULL: nobody's. */
 static epp_trace_account *line_of_producer(struct reader_impl *impl, uint32_t track)
 {
 	const epp_trace_track *known = reader_track(&impl->reader, track);
+	struct reader_account *line = known ? find_producer(impl, known->producer) : NULL;
 
-	if (!known || known->producer < 0)
-		return NULL;
-	for (size_t i = impl->accounts_threads; i < impl->accounts_count; i++)
-		if (impl->accounts[i].producer_index == known->producer)
-			return &impl->accounts[i].account;
-	return NULL;
+	return line ? &line->account : NULL;
 }
 
 /* ---- counting ---- */
@@ -198,12 +276,10 @@ static void count_overwritten(struct reader_impl *impl)
 {
 	for (size_t i = 0; i < impl->overwritten_count; i++) {
 		const struct epf_overwritten_row *row = &impl->overwritten[i];
-		epp_trace_account *line = NULL;
-		if (!(row->of & EPF_OVERWRITTEN_PRODUCER))
-			line = line_of(impl, row->of);
-		for (size_t p = impl->accounts_threads; p < impl->accounts_count && !line; p++)
-			if ((EPF_OVERWRITTEN_PRODUCER | (uint32_t)impl->accounts[p].producer_index) == row->of)
-				line = &impl->accounts[p].account;
+		struct reader_account *plugin = NULL;
+		if (row->of & EPF_OVERWRITTEN_PRODUCER)
+			plugin = find_producer(impl, (int32_t)(row->of & ~EPF_OVERWRITTEN_PRODUCER));
+		epp_trace_account *line = plugin ? &plugin->account : line_of(impl, row->of);
 		if (line)
 			line->lost[EPP_LOSS_POLICY] += row->events;
 	}
@@ -221,7 +297,7 @@ void reader_account_begin(struct reader_impl *impl)
 	}
 	for (size_t i = 0; i < reader->ledger_count; i++) {
 		const struct epf_ledger_entry *entry = &reader->ledger[i];
-		epp_trace_account *line = line_of(impl, entry->track);
+		epp_trace_account *line = line_of_entry(impl, entry);
 		if (!line)
 			continue;
 		line->emitted += entry->ids_taken + entry->lost_idless;

@@ -166,6 +166,23 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 	           : reader_no_memory();
 }
 
+/* `count` producers from number `first` on. */
+static epp_status *define_producers(struct reader_impl *impl, uint32_t first, const uint8_t *payload, size_t count,
+                                    uint64_t offset)
+{
+	struct reader *reader = &impl->reader;
+
+	if (first > READER_PRODUCERS_MAX || count > READER_PRODUCERS_MAX - first) {
+		reader_find(impl, EPP_ERROR, offset, "producers %u to %zu", first, first + count);
+		return NULL;
+	}
+	if (!reader_grow(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)))
+		return reader_no_memory();
+	if (count)
+		memcpy(&reader->producers[first], payload, count * sizeof(*reader->producers));
+	return NULL;
+}
+
 epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
                                 uint64_t offset)
 {
@@ -187,10 +204,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		                sizeof(*reader->ledger));
 		break;
 	case EPF_BLOCK_PRODUCERS:
-		for (size_t i = 0; i < EPF_PRODUCER_COUNT && (i + 1) * sizeof(*reader->producers) <= bytes; i++)
-			memcpy(&reader->producers[i], payload + i * sizeof(*reader->producers),
-			       sizeof(*reader->producers));
-		break;
+		return define_producers(impl, block->slot, payload, bytes / sizeof(*reader->producers), offset);
 	case EPF_BLOCK_RUN:
 		if (bytes >= sizeof(struct epf_run)) {
 			struct epf_run run;
@@ -287,7 +301,7 @@ static epp_status *order_pairs(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Of several entries of one track and run the last one stands; those of track 0, the session's own losses, add up. */
+/* Of several entries of one track and run the last one stands; those of track 0, a session's own losses, add up. */
 static epp_status *order_ledger(struct reader *reader)
 {
 	size_t kept = 0;
@@ -297,7 +311,7 @@ static epp_status *order_ledger(struct reader *reader)
 	for (size_t i = 0; i < reader->ledger_count; i++) {
 		struct epf_ledger_entry entry = reader->ledger[i];
 		const struct epf_ledger_entry *last = kept ? &reader->ledger[kept - 1] : NULL;
-		if (last && last->track == entry.track && (last->run == entry.run || !entry.track)) {
+		if (last && last->track == entry.track && last->run == entry.run) {
 			for (unsigned reason = 0; reason < EPF_LOSS_COUNT && !entry.track; reason++)
 				entry.lost[reason] += last->lost[reason];
 			entry.lost_idless += entry.track ? 0 : last->lost_idless;
@@ -352,7 +366,7 @@ epp_status *reader_define_end(struct reader_impl *impl)
 				return reader_no_memory();
 		}
 	}
-	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++) {
+	for (size_t i = 0; i < impl->producers_capacity; i++) {
 		reader->producers[i].label[sizeof(reader->producers[i].label) - 1] = 0;
 		reader->producers[i].note[sizeof(reader->producers[i].note) - 1] = 0;
 		if (reader->producers[i].label[0])

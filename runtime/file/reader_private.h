@@ -26,6 +26,7 @@
 #define READER_LOG_BYTES_MAX (1u << 28)
 #define READER_SEGMENT_BYTES_MAX (1u << 28)
 #define READER_NAMES_MAX (1u << 21)
+#define READER_PRODUCERS_MAX (1u << 20)
 #define READER_FINDINGS_MAX 1000u
 #define READER_EXTENTS_MAX 16u
 
@@ -63,7 +64,7 @@ struct reader_impl {
 
 	struct reader_texts *texts;
 	size_t blocks_capacity, names_capacity, tracks_capacity, definitions_capacity, runs_capacity, pairs_capacity;
-	size_t ledger_capacity, findings_capacity, open_capacity, window_blocks_capacity;
+	size_t ledger_capacity, findings_capacity, open_capacity, window_blocks_capacity, producers_capacity;
 	uint64_t *origins; /* of reader.blocks: where each lies in the file, those of the window's regions too */
 	size_t origins_capacity;
 	struct reader_set sequences; /* of the blocks */
@@ -86,8 +87,8 @@ struct reader_impl {
 	struct reader_slot *slots;  /* those in use */
 	size_t slots_count, slots_capacity;
 
-	struct reader_account *accounts; /* the session, threads by track, plugins; NULL: not listed yet */
-	size_t accounts_count, accounts_threads;
+	struct reader_account *accounts; /* sessions by source, threads by track, plugins; NULL: not listed yet */
+	size_t accounts_count, accounts_sessions, accounts_threads; /* up to where each kind goes */
 	bool accounts_counted;
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,6 +113,41 @@ void epp_trace_close(epp_trace *trace)
 const epp_trace_info *epp_trace_get_info(const epp_trace *trace)
 {
 	return &trace->reader->info;
+}
+
+int epp_trace_source_at(const epp_trace *trace, size_t index, epp_trace_source *source)
+{
+	const struct reader *reader = trace->reader;
+
+	*source = (epp_trace_source){ .program = "", .hostname = "", .label = "" };
+	if (index >= reader->sources_count)
+		return 0;
+	const struct epf_source *found = &reader->sources[index];
+	*source = (epp_trace_source){
+		.source = (uint32_t)index,
+		.pid = found->pid,
+		.program = found->program,
+		.hostname = found->hostname,
+		.label = found->label,
+		.relation = found->relation,
+		.clock_error_ns = found->clock_error_ns < INT64_MAX ? (int64_t)found->clock_error_ns : INT64_MAX,
+	};
+	for (size_t i = 0; i < sizeof(found->boot_id); i++)
+		snprintf(source->boot_id + 2 * i, 3, "%02x", found->boot_id[i]);
+	return 1;
+}
+
+const char *epp_relation_name(unsigned relation)
+{
+	static const char *const names[] = {
+		[EPP_RELATED_SELF] = "own",
+		[EPP_RELATED_COUNTER] = "counter",
+		[EPP_RELATED_MONOTONIC] = "monotonic",
+		[EPP_RELATED_REALTIME] = "realtime",
+		[EPP_RELATED_EVENTS] = "events",
+		[EPP_RELATED_NOT] = "none",
+	};
+	return relation < sizeof(names) / sizeof(*names) ? names[relation] : NULL;
 }
 
 const epp_trace_track *epp_trace_track_at(const epp_trace *trace, size_t index)

@@ -59,11 +59,12 @@ static bool allocate(struct epp_trace_writer *writer, const char *path)
 	writer->sources = calloc(1, sizeof(*writer->sources));
 	writer->segment = malloc(EPF_SEGMENT_BYTES);
 	writer->block = malloc(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX);
+	writer->producers = calloc(EPF_PRODUCER_COUNT, sizeof(*writer->producers));
 	writer->entries = reallocarray(NULL, TRACE_WRITER_ENTRIES, sizeof(*writer->entries));
 	writer->order = reallocarray(NULL, TRACE_WRITER_ENTRIES, sizeof(*writer->order));
 	writer->slots = reallocarray(NULL, TRACE_WRITER_SLOTS, sizeof(*writer->slots));
-	return writer->path && writer->sources && writer->segment && writer->block && writer->entries &&
-	       writer->order && writer->slots;
+	return writer->path && writer->sources && writer->segment && writer->block && writer->producers &&
+	       writer->entries && writer->order && writer->slots;
 }
 
 epp_status *epp_trace_writer_create(const epp_trace_writer_options *given, epp_trace_writer **writer)
@@ -79,6 +80,8 @@ epp_status *epp_trace_writer_create(const epp_trace_writer_options *given, epp_t
 	made->overwrite = options.overwrite;
 	made->first_ticks = made->first_id = UINT64_MAX;
 	made->sources_count = 1;
+	made->names.count_max = TRACE_WRITER_NAMES_MAX;
+	made->names.text_bytes_max = TRACE_WRITER_TEXT_BYTES_MAX;
 	epp_status *status = allocate(made, options.path) ? NULL : epp_status_no_memory();
 	if (!status) {
 		fill_header(made, &options);
@@ -104,6 +107,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 	trace_writer_names_deinit(&writer->names);
 	free(writer->tracks);
 	free(writer->sources);
+	free(writer->producers);
 	free(writer->path);
 	free(writer->segment);
 	free(writer->block);
@@ -143,15 +147,9 @@ void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t number,
 		strlcpy(source->hostname, hostname, sizeof(source->hostname));
 }
 
-epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
+epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct epf_track *definition,
+                                   const char *name, const char *group, uint32_t *track)
 {
-	*track = 0;
-	if (definition->kind < EPF_TRACK_THREAD || definition->kind > EPF_TRACK_CUSTOM ||
-	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
-	    definition->producer >= (int32_t)writer->producers_count)
-		return epp_status_create(EPP_INVALID_ARGUMENT,
-		                         "a track of kind %u, clock kind %u, source %u, producer %d", definition->kind,
-		                         definition->clock_kind, definition->source, definition->producer);
 	if (writer->tracks_count == writer->tracks_room) {
 		uint32_t room = writer->tracks_room ? writer->tracks_room * 2 : 16;
 		struct trace_writer_track *tracks = reallocarray(writer->tracks, room, sizeof(*tracks));
@@ -161,21 +159,8 @@ epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_tra
 		writer->tracks_room = room;
 	}
 	struct trace_writer_track *made = &writer->tracks[writer->tracks_count];
-	*made = (struct trace_writer_track){
-		.definition = { .track = writer->tracks_count + 1,
-		                .kind = definition->kind,
-		                .source = definition->source,
-		                .clock_kind = definition->clock_kind,
-		                .clock = definition->clock,
-		                .clock_bits = definition->clock_bits,
-		                .ticks_per_second = definition->ticks_per_second,
-		                .thread_id = definition->thread_id,
-		                .device = definition->device,
-		                .stream = definition->stream,
-		                .producer = definition->producer < 0 ? -1 : definition->producer },
-		.name = strdup(definition->name ? definition->name : ""),
-		.group = strdup(definition->group ? definition->group : ""),
-	};
+	*made = (struct trace_writer_track){ .definition = *definition, .name = strdup(name), .group = strdup(group) };
+	made->definition.track = writer->tracks_count + 1;
 	if (!made->name || !made->group) {
 		free(made->name);
 		free(made->group);
@@ -183,6 +168,30 @@ epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_tra
 	}
 	*track = ++writer->tracks_count;
 	return NULL;
+}
+
+epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
+{
+	*track = 0;
+	if (definition->kind < EPF_TRACK_THREAD || definition->kind > EPF_TRACK_CUSTOM ||
+	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
+	    definition->producer >= (int32_t)writer->producers_count)
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "a track of kind %u, clock kind %u, source %u, producer %d", definition->kind,
+		                         definition->clock_kind, definition->source, definition->producer);
+	return trace_writer_add_track(
+	    writer,
+	    &(struct epf_track){ .kind = definition->kind,
+	                         .source = definition->source,
+	                         .clock_kind = definition->clock_kind,
+	                         .clock = definition->clock,
+	                         .clock_bits = definition->clock_bits,
+	                         .ticks_per_second = definition->ticks_per_second,
+	                         .thread_id = definition->thread_id,
+	                         .device = definition->device,
+	                         .stream = definition->stream,
+	                         .producer = definition->producer < 0 ? -1 : definition->producer },
+	    definition->name ? definition->name : "", definition->group ? definition->group : "", track);
 }
 
 static epp_status *replace(char **text, const char *with)
@@ -305,13 +314,25 @@ static epp_status *write_ledger(struct epp_trace_writer *writer)
 	free(entries);
 	if (status || !writer->producers_count)
 		return status;
-	return trace_writer_append_payload(writer, EPF_BLOCK_PRODUCERS, writer->producers, sizeof(writer->producers),
-	                                   sizeof(writer->producers));
+	return trace_writer_append_producers(writer, writer->producers, EPF_PRODUCER_COUNT);
 }
 
 static struct epf_host_pair pair_of(const epp_trace_pair *pair)
 {
 	return (struct epf_host_pair){ pair->ticks, pair->half_width_ticks, pair->monotonic_ns, pair->realtime_ns };
+}
+
+epp_status *trace_writer_definitions_write(struct epp_trace_writer *writer)
+{
+	EPP_TRY(trace_writer_names_write(writer));
+	EPP_TRY(write_tracks(writer));
+	writer->header.source = writer->sources[0];
+	if (writer->sources_count < 2)
+		return NULL;
+	writer->header.features |= EPF_FEATURE_MERGED;
+	return trace_writer_append_payload(writer, EPF_BLOCK_SOURCES, writer->sources + 1,
+	                                   (writer->sources_count - 1) * sizeof(*writer->sources),
+	                                   sizeof(*writer->sources));
 }
 
 epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pair *start, const epp_trace_pair *end)
@@ -325,16 +346,8 @@ epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pa
 
 	writer->finished = true;
 	EPP_TRY(trace_writer_flush(writer));
-	EPP_TRY(trace_writer_names_write(writer));
-	EPP_TRY(write_tracks(writer));
-	if (writer->sources_count > 1) {
-		writer->header.features |= EPF_FEATURE_MERGED;
-		EPP_TRY(trace_writer_append_payload(writer, EPF_BLOCK_SOURCES, writer->sources + 1,
-		                                    (writer->sources_count - 1) * sizeof(*writer->sources),
-		                                    sizeof(*writer->sources)));
-	}
+	EPP_TRY(trace_writer_definitions_write(writer));
 	EPP_TRY(write_ledger(writer));
 	EPP_TRY(trace_writer_append_payload(writer, EPF_BLOCK_RUN, &run, sizeof(run), sizeof(run)));
-	writer->header.source = writer->sources[0];
 	return trace_writer_commit(writer);
 }

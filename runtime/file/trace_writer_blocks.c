@@ -171,6 +171,26 @@ epp_status *trace_writer_append_payload(struct epp_trace_writer *writer, unsigne
 	return status;
 }
 
+epp_status *trace_writer_append_producers(struct epp_trace_writer *writer, const struct epf_producer *producers,
+                                          size_t count)
+{
+	const size_t most = TRACE_WRITER_PAYLOAD_MAX / sizeof(*producers);
+	struct epf_block *block = malloc(sizeof(*block) + (count < most ? count : most) * sizeof(*producers));
+	epp_status *status = block ? NULL : epp_status_no_memory();
+
+	for (size_t from = 0, step; from < count && !status; from += step) {
+		step = count - from < most ? count - from : most;
+		*block = (struct epf_block){ .type = EPF_BLOCK_PRODUCERS,
+			                     .run = 1,
+			                     .slot = (uint32_t)from,
+			                     .payload_bytes = (uint32_t)(step * sizeof(*producers)) };
+		memcpy(block + 1, producers + from, block->payload_bytes);
+		status = trace_writer_append(writer, block);
+	}
+	free(block);
+	return status;
+}
+
 static epp_status *write_header(struct epp_trace_writer *writer)
 {
 	uint8_t page[EPF_PAGE_BYTES] = { 0 };

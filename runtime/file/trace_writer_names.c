@@ -66,7 +66,7 @@ static bool add(struct trace_writer_names *names, uint64_t hash, const char *tex
 {
 	size_t room = names->room;
 
-	if (names->count == TRACE_WRITER_NAMES_MAX || names->text_bytes + bytes > TRACE_WRITER_TEXT_BYTES_MAX)
+	if (names->count >= names->count_max || names->text_bytes + bytes > names->text_bytes_max)
 		return false;
 	if (names->count * 2 >= names->buckets_count && !grow_buckets(names))
 		return false;

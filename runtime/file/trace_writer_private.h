@@ -1,4 +1,4 @@
-/* What the parts of the trace writer share.
+/* What the parts of the trace writer share, and what timeline/trace_merge.c needs of it, which writes blocks of its own.
  *
  *   trace_writer.c          create, sources, tracks, producers, finish
  *   trace_writer_names.c    the names
@@ -17,8 +17,11 @@
 /* No window is ever needed, so it has no slots, no log and no chunks. */
 #define TRACE_WRITER_SEGMENTS_OFFSET EPF_SLOTS_OFFSET
 
+/* Names and their bytes; of a merged trace, whose names are those of all others. */
 #define TRACE_WRITER_NAMES_MAX 65536u
 #define TRACE_WRITER_TEXT_BYTES_MAX (3u << 20)
+#define TRACE_WRITER_MERGED_NAMES_MAX (1u << 20)
+#define TRACE_WRITER_MERGED_TEXT_BYTES_MAX (256u << 20)
 
 struct trace_writer_name {
 	uint64_t hash;
@@ -33,6 +36,7 @@ struct trace_writer_names {
 	uint32_t buckets_count;
 	char *text;
 	size_t text_bytes, text_room;
+	uint32_t count_max, text_bytes_max;
 };
 
 /* A record on its way into a block. */
@@ -67,7 +71,7 @@ struct epp_trace_writer {
 	uint32_t sources_count;
 	struct trace_writer_track *tracks; /* number - 1 */
 	uint32_t tracks_count, tracks_room;
-	struct epf_producer producers[EPF_PRODUCER_COUNT];
+	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them */
 	uint32_t producers_count;
 	uint64_t lost[EPP_LOSS_ENTRY_COUNT]; /* of the session */
 	struct trace_writer_names names;
@@ -80,6 +84,13 @@ struct epp_trace_writer {
 	uint64_t first_ticks, last_ticks; /* UINT64_MAX, 0: nothing in host ticks yet */
 	uint64_t first_id;
 };
+
+/* trace_writer.c */
+/* Appends a track; its number, name_bytes and group_bytes are filled in.  Nothing of it is checked. */
+epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct epf_track *definition,
+                                   const char *name, const char *group, uint32_t *track) EPP_MUST_CHECK;
+/* Names, tracks and sources. */
+epp_status *trace_writer_definitions_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 
 /* trace_writer_names.c */
 void trace_writer_names_deinit(struct trace_writer_names *names);
@@ -96,6 +107,9 @@ epp_status *trace_writer_append(struct epp_trace_writer *writer, struct epf_bloc
 /* The same for a payload that lies elsewhere; it may be larger than a block, of elements of `element_bytes`. */
 epp_status *trace_writer_append_payload(struct epp_trace_writer *writer, unsigned type, const void *payload,
                                         size_t bytes, size_t element_bytes) EPP_MUST_CHECK;
+/* Accounts of profilers, of which only a merged trace may have more than EPF_PRODUCER_COUNT. */
+epp_status *trace_writer_append_producers(struct epp_trace_writer *writer, const struct epf_producer *producers,
+                                          size_t count) EPP_MUST_CHECK;
 /* The last segment, the header, the name. */
 epp_status *trace_writer_commit(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 void trace_writer_discard(struct epp_trace_writer *writer);

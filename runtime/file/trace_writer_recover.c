@@ -223,15 +223,20 @@ static void settle_snapshot(struct recovery *recovery)
 	}
 }
 
-static epp_status *write_accounts(struct recovery *recovery)
+static uint32_t run_of_source(const struct reader *reader, uint32_t source)
+{
+	for (size_t i = 0; i < reader->runs_count; i++)
+		if (reader->runs[i].source == source)
+			return reader->runs[i].run;
+	return 1;
+}
+
+/* `producers` are the trace's, and get what their accounts say now. */
+static epp_status *write_lines(struct recovery *recovery, struct epf_producer *producers)
 {
 	struct reader_impl *impl = recovery->impl;
-	struct epf_producer producers[EPF_PRODUCER_COUNT];
+	const struct reader *reader = &impl->reader;
 
-	reader_account_end(impl);
-	if (impl->reader.info.state == EPP_TRACE_RECORDING)
-		settle_snapshot(recovery);
-	memcpy(producers, impl->reader.producers, sizeof(producers));
 	for (size_t i = 0; i < impl->accounts_count; i++) {
 		const epp_trace_account *line = &impl->accounts[i].account;
 		struct epf_ledger_entry entry = { .track = line->track, .run = 1, .ids_taken = line->emitted };
@@ -244,14 +249,33 @@ static epp_status *write_accounts(struct recovery *recovery)
 		}
 		/* The session takes no ids: what it emitted is what it lost. */
 		if (!line->track) {
+			entry.run = run_of_source(reader, line->source);
 			entry.ids_taken = 0;
 			entry.lost_idless = line->lost_total;
 		}
 		EPP_TRY(trace_writer_append_payload(recovery->writer, EPF_BLOCK_LEDGER, &entry, sizeof(entry),
 		                                    sizeof(entry)));
 	}
-	return trace_writer_append_payload(recovery->writer, EPF_BLOCK_PRODUCERS, producers, sizeof(producers),
-	                                   sizeof(producers));
+	return NULL;
+}
+
+static epp_status *write_accounts(struct recovery *recovery)
+{
+	struct reader *reader = &recovery->impl->reader;
+	size_t count = reader->producers_count < EPF_PRODUCER_COUNT ? EPF_PRODUCER_COUNT : reader->producers_count;
+	struct epf_producer *producers = reallocarray(NULL, count, sizeof(*producers));
+
+	if (!producers)
+		return epp_status_no_memory();
+	memcpy(producers, reader->producers, count * sizeof(*producers));
+	reader_account_end(recovery->impl);
+	if (reader->info.state == EPP_TRACE_RECORDING)
+		settle_snapshot(recovery);
+	epp_status *status = write_lines(recovery, producers);
+	if (!status)
+		status = trace_writer_append_producers(recovery->writer, producers, count);
+	free(producers);
+	return status;
 }
 
 /* ---- the file ---- */

@@ -13,7 +13,8 @@ struct validate_ids_page {
 
 static size_t place_of(const struct validate_ids *ids, uint32_t source, uint64_t number)
 {
-	size_t place = (size_t)((number ^ (uint64_t)source << 48) * 0x9e3779b97f4a7c15u >> 20) & (ids->places_count - 1);
+	size_t place = (size_t)((number + source * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u >> 20) &
+	               (ids->places_count - 1);
 	while (ids->places[place] && (ids->places[place]->number != number || ids->places[place]->source != source))
 		place = (place + 1) & (ids->places_count - 1);
 	return place;

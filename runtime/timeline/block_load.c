@@ -71,13 +71,6 @@ static uint64_t end_of(const struct codec_record *record)
 	return end < record->start_ticks ? UINT64_MAX : end;
 }
 
-static uint8_t flags_of(uint16_t bits)
-{
-	unsigned flags = EPF_BITS_FLAGS(bits);
-	return (uint8_t)((flags & EPF_FLAG_UNENDED ? EPP_FLAG_UNENDED : 0) |
-	                 (flags & EPF_FLAG_CUT ? EPP_FLAG_ARGS_CUT : 0));
-}
-
 static struct item_class class_of(uint16_t bits)
 {
 	static const uint8_t kinds[16] = {
@@ -85,16 +78,16 @@ static struct item_class class_of(uint16_t bits)
 		[EPF_COMPLETE] = EPP_EVENT_SLICE, [EPF_FLOW] = EPP_EVENT_FLOW,       [EPF_ASYNC_BEGIN] = EPP_EVENT_ASYNC
 	};
 	return (struct item_class){ kinds[EPF_BITS_KIND(bits)], (uint8_t)EPF_BITS_CATEGORY(bits),
-		                    (uint8_t)EPF_BITS_PLACEMENT(bits), flags_of(bits) };
+		                    (uint8_t)EPF_BITS_PLACEMENT(bits), block_flags(bits) };
 }
 
 /* What an end that was recorded elsewhere gives to its event. */
 static void join_end(struct item *item, const struct end *end)
 {
-	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ELSEWHERE | flags_of(end->bits));
-	if (EPF_BITS_FLAGS(end->bits) & EPF_FLAG_NAME_AT_END && end->name) {
+	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ELSEWHERE | end->flags);
+	if (end->name) {
 		item->name = end->name;
-		item->is.category = (uint8_t)EPF_BITS_CATEGORY(end->bits);
+		item->is.category = end->category;
 	}
 	if (end->args_count) {
 		item->sequence = (item->sequence & ~(uint64_t)255) | end->args_count;

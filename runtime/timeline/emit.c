@@ -175,6 +175,14 @@ static void nest_moment_in(struct line *line, const struct item *item, epp_event
 
 /* ---- events ---- */
 
+/* Last, since what belongs to one source is compared without it. */
+static void add_source_error(struct epp_timeline *timeline, int64_t error_ns)
+{
+	timeline->event.start_error_ns += error_ns;
+	timeline->event.end_error_ns += error_ns;
+	timeline->event_is_plain = false;
+}
+
 static inline epp_status *emit(struct epp_timeline *timeline, const struct merge_source *source, const struct item *item)
 {
 	struct line *line = lines_of_key(&timeline->lines, item->line);
@@ -194,6 +202,8 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 		nest_moment_in(line, item, event);
 	if (unlikely(timeline->referred.pages_count) && (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC))
 		mark_referred(timeline, line, event);
+	if (unlikely(line->error_ns))
+		add_source_error(timeline, line->error_ns);
 	return status;
 }
 

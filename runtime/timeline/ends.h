@@ -15,9 +15,10 @@ struct end {
 	uint32_t block;       /* whose args these are */
 	uint32_t args_offset; /* in its payload */
 	uint32_t name;        /* 0: not given at the end */
-	uint16_t bits;        /* of the record */
+	uint16_t source;
 	uint8_t args_count;
-	uint8_t source;
+	uint8_t category : 4;
+	uint8_t flags : 4; /* EPP_FLAG_* that the end's record has: below 16 */
 };
 
 _Static_assert(sizeof(struct end) == 32, "end");

@@ -85,28 +85,14 @@ static uint64_t first_ticks(const struct reader *reader)
 	return first == UINT64_MAX ? 0 : first;
 }
 
-epp_status *host_clock_init(struct host_clock *clock, const struct reader *reader)
+epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pair *pairs, size_t count,
+                             const struct epf_host_pair *zero, uint64_t ticks_per_second)
 {
-	const struct epf_host_pair *start = NULL;
-	for (size_t i = 0; i < reader->runs_count && !start; i++) {
-		if (reader->runs[i].start.ticks)
-			start = &reader->runs[i].start;
-	}
-	struct epf_host_pair only = { .ticks = first_ticks(reader) };
-	const struct epf_host_pair *pairs = reader->pairs;
-	size_t count = reader->pairs_count;
-	if (!start && count)
-		start = &pairs[0];
-	if (!start)
-		start = &only;
 	if (!count) {
-		pairs = start;
+		pairs = zero;
 		count = 1;
 	}
-
-	*clock = (struct host_clock){ .ticks_per_second = reader->header.source.ticks_per_second };
-	if (!clock->ticks_per_second)
-		clock->ticks_per_second = 1000000000;
+	*clock = (struct host_clock){ .ticks_per_second = ticks_per_second ? ticks_per_second : 1000000000 };
 	/* So that a slope 16 times the nominal one is still a fraction. */
 	uint64_t ns_a_tick = 1000000000 / clock->ticks_per_second + 1;
 	clock->shift = 64 - (uint32_t)__builtin_clzll(ns_a_tick) + 4;
@@ -119,12 +105,29 @@ epp_status *host_clock_init(struct host_clock *clock, const struct reader *reade
 		host_clock_deinit(clock);
 		return epp_status_no_memory();
 	}
-	size_t kept = choose_pairs(clock, chosen, pairs, count, start->monotonic_ns);
+	size_t kept = choose_pairs(clock, chosen, pairs, count, zero->monotonic_ns);
 	if (!kept)
-		chosen[kept++] = *start;
-	lay_out(clock, chosen, kept, start->monotonic_ns);
+		chosen[kept++] = *zero;
+	lay_out(clock, chosen, kept, zero->monotonic_ns);
 	free(chosen);
 	return NULL;
+}
+
+struct epf_host_pair host_clock_zero(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->runs_count; i++) {
+		if (reader->runs[i].start.ticks)
+			return reader->runs[i].start;
+	}
+	if (reader->pairs_count)
+		return reader->pairs[0];
+	return (struct epf_host_pair){ .ticks = first_ticks(reader) };
+}
+
+epp_status *host_clock_init(struct host_clock *clock, const struct reader *reader)
+{
+	struct epf_host_pair zero = host_clock_zero(reader);
+	return host_clock_build(clock, reader->pairs, reader->pairs_count, &zero, reader->header.source.ticks_per_second);
 }
 
 void host_clock_deinit(struct host_clock *clock)

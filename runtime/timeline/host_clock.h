@@ -25,6 +25,11 @@ struct host_clock {
 	uint64_t nominal;          /* multiplier */
 };
 
+/* The reading at time 0: the first run's start, or what comes closest to one. */
+struct epf_host_pair host_clock_zero(const struct reader *reader);
+/* The same as init out of any pairs, sorted by ticks; there may be none. */
+epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pair *pairs, size_t count,
+                             const struct epf_host_pair *zero, uint64_t ticks_per_second) EPP_MUST_CHECK;
 epp_status *host_clock_init(struct host_clock *clock, const struct reader *reader) EPP_MUST_CHECK;
 void host_clock_deinit(struct host_clock *clock);
 

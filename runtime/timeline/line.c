@@ -16,11 +16,18 @@ static void set_up(struct line *line, uint32_t index, const epp_trace_track *tra
 		               .is_thread = track->kind == EPP_TRACK_THREAD && track->clock_kind == EPF_TRACK_CLOCK_HOST,
 		               .ticks_per_second = track->ticks_per_second,
 		               .first_thread = LINE_NONE,
-		               .own_lookup = { UINT64_MAX, 0 },
-		               .parent_lookup = { UINT64_MAX, 0 } };
+		               .own_lookup = { .key = UINT64_MAX },
+		               .parent_lookup = { .key = UINT64_MAX } };
 	line->is_device = track->kind == EPP_TRACK_DEVICE || track->clock_kind != EPF_TRACK_CLOCK_HOST;
 	if (!line->is_thread)
 		line->key |= LINE_OTHER;
+}
+
+/* What a source that could not be related is off by is not known, so its events do not say it either. */
+static int64_t source_error_ns(const struct reader *reader, uint32_t source)
+{
+	uint64_t error_ns = source < reader->sources_count ? reader->sources[source].clock_error_ns : 0;
+	return error_ns == UINT64_MAX ? 0 : error_ns < (uint64_t)ITEM_NS_MAX / 4 ? (int64_t)error_ns : ITEM_NS_MAX / 4;
 }
 
 static int by_thread(const void *a, const void *b, void *user)
@@ -69,6 +76,7 @@ epp_status *lines_init(struct lines *lines, const struct reader *reader, struct 
 	for (size_t i = 0; i < reader->tracks_count; i++) {
 		struct line *line = &lines->lines[i];
 		set_up(line, (uint32_t)i, &reader->tracks[i]);
+		line->error_ns = source_error_ns(reader, line->source);
 		lines->count = lines->known_count = (uint32_t)i + 1;
 		if (reader->tracks[i].clock_kind == EPF_TRACK_CLOCK_DEVICE)
 			EPP_TRY(device_clocks_find(clocks, &reader->track_definitions[i], &line->clock));

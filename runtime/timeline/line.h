@@ -29,6 +29,7 @@ struct line {
 	struct nest nest;
 	bool is_thread;
 	bool is_device;
+	int64_t error_ns;                                               /* that all events of its source share */
 	struct referred_lookup own_lookup __attribute__((aligned(64))); /* ids of the line's events */
 	struct referred_lookup parent_lookup;                           /* ids they name */
 	enum line_placing placing;

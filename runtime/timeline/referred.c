@@ -15,19 +15,20 @@ void referred_deinit(struct referred *referred)
 	*referred = (struct referred){ 0 };
 }
 
-static size_t bucket_of(const struct referred *referred, uint64_t key)
+static size_t bucket_of(const struct referred *referred, uint32_t source, uint64_t key)
 {
+	key += source * 0xd6e8feb86659fd93u;
 	return (key * 0x9e3779b97f4a7c15u >> 20) & (referred->buckets_count - 1);
 }
 
 /* The page's index + 1, or 0. */
-static uint32_t find_page(const struct referred *referred, uint64_t key)
+static uint32_t find_page(const struct referred *referred, uint32_t source, uint64_t key)
 {
 	if (!referred->buckets_count)
 		return 0;
-	for (size_t at = bucket_of(referred, key);; at = (at + 1) & (referred->buckets_count - 1)) {
+	for (size_t at = bucket_of(referred, source, key);; at = (at + 1) & (referred->buckets_count - 1)) {
 		uint32_t page = referred->buckets[at];
-		if (!page || referred->pages[page - 1].key == key)
+		if (!page || (referred->pages[page - 1].key == key && referred->pages[page - 1].source == source))
 			return page;
 	}
 }
@@ -42,7 +43,7 @@ static bool grow_buckets(struct referred *referred)
 	referred->buckets = buckets;
 	referred->buckets_count = count;
 	for (size_t i = 0; i < referred->pages_count; i++) {
-		size_t at = bucket_of(referred, referred->pages[i].key);
+		size_t at = bucket_of(referred, referred->pages[i].source, referred->pages[i].key);
 		while (buckets[at])
 			at = (at + 1) & (count - 1);
 		buckets[at] = (uint32_t)(i + 1);
@@ -50,7 +51,7 @@ static bool grow_buckets(struct referred *referred)
 	return true;
 }
 
-static struct referred_page *add_page(struct referred *referred, uint64_t key)
+static struct referred_page *add_page(struct referred *referred, uint32_t source, uint64_t key)
 {
 	if (referred->pages_count == referred->pages_room) {
 		size_t room = referred->pages_room ? referred->pages_room * 2 : 32;
@@ -64,27 +65,26 @@ static struct referred_page *add_page(struct referred *referred, uint64_t key)
 	}
 	if (referred->pages_count * 2 >= referred->buckets_count && !grow_buckets(referred))
 		return NULL;
-	size_t at = bucket_of(referred, key);
+	size_t at = bucket_of(referred, source, key);
 	while (referred->buckets[at])
 		at = (at + 1) & (referred->buckets_count - 1);
 	struct referred_page *page = &referred->pages[referred->pages_count++];
-	*page = (struct referred_page){ .key = key };
+	*page = (struct referred_page){ .key = key, .source = source };
 	referred->buckets[at] = (uint32_t)referred->pages_count;
 	return page;
 }
 
 epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id)
 {
-	uint64_t key = referred_key(source, id);
+	uint64_t key = id / REFERRED_PAGE_IDS;
 	struct referred_page *page;
 
 	if (!id)
 		return NULL;
-	if (referred->recent < referred->pages_count && referred->pages[referred->recent].key == key) {
-		page = &referred->pages[referred->recent];
-	} else {
-		uint32_t index = find_page(referred, key);
-		page = index ? &referred->pages[index - 1] : add_page(referred, key);
+	page = referred->recent < referred->pages_count ? &referred->pages[referred->recent] : NULL;
+	if (!page || page->key != key || page->source != source) {
+		uint32_t index = find_page(referred, source, key);
+		page = index ? &referred->pages[index - 1] : add_page(referred, source, key);
 		if (!page)
 			return epp_status_no_memory();
 		referred->recent = (uint32_t)(page - referred->pages);
@@ -117,10 +117,12 @@ epp_status *referred_seal(struct referred *referred, bool table)
 	return NULL;
 }
 
-uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint64_t key, uint64_t id)
+uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id)
 {
-	if (last->key != key)
-		*last = (struct referred_lookup){ key, find_page(referred, key) };
+	uint64_t key = id / REFERRED_PAGE_IDS;
+
+	if (last->key != key || last->source != source)
+		*last = (struct referred_lookup){ key, find_page(referred, source, key), source };
 	if (!last->page)
 		return REFERRED_NONE;
 	const struct referred_page *page = &referred->pages[last->page - 1];

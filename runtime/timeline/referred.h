@@ -17,8 +17,9 @@
 #define REFERRED_NONE UINT32_MAX
 
 struct referred_page {
-	uint64_t key; /* id / 512, and the source in the top bits */
+	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
+	uint32_t source;
 	uint32_t first;     /* number of its first id, once sealed */
 	uint16_t before[8]; /* ids in the words before each */
 };
@@ -53,28 +54,23 @@ epp_status *referred_seal(struct referred *referred, bool table) EPP_MUST_CHECK;
 struct referred_lookup {
 	uint64_t key;
 	uint32_t page; /* index + 1; 0: no such page */
+	uint32_t source;
 };
-uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint64_t key, uint64_t id);
-
-static inline uint64_t referred_key(uint32_t source, uint64_t id)
-{
-	return id / REFERRED_PAGE_IDS | (uint64_t)source << 55;
-}
+uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id);
 
 /* The number of an id that is referred to, else REFERRED_NONE.  `*last` is the caller's, all ones at first: ids close to
  * the one before cost a bit test.  Needs the seal. */
 static inline uint32_t referred_find(const struct referred *referred, struct referred_lookup *last, uint32_t source,
                                      uint64_t id)
 {
-	uint64_t key = referred_key(source, id);
-	if (last->key == key) {
+	if (last->key == id / REFERRED_PAGE_IDS && last->source == source) {
 		if (!last->page)
 			return REFERRED_NONE;
 		uint64_t word = referred->pages[last->page - 1].bits[id / 64 % 8];
 		if (!(word >> id % 64 & 1))
 			return REFERRED_NONE;
 	}
-	return referred_find_far(referred, last, key, id);
+	return referred_find_far(referred, last, source, id);
 }
 
 #endif

@@ -116,9 +116,10 @@ static epp_status *survey_end(struct epp_timeline *timeline, const struct decode
 		           .block = index,
 		           .args_offset = record->args_offset,
 		           .name = named ? record->name : 0,
-		           .bits = record->bits,
+		           .source = decoded->block->source,
 		           .args_count = (uint8_t)record->args_count,
-		           .source = (uint8_t)decoded->block->source };
+		           .category = EPF_BITS_CATEGORY(record->bits) & 15,
+		           .flags = block_flags(record->bits) & 15 };
 	return ends_add(&timeline->ends, &end);
 }
 

@@ -103,6 +103,14 @@ epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t
 /* The parent that a record names in its first arg, 0 if none; `*after` is then the position of the next arg. */
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after);
 
+/* The flags that a record's bits stand for. */
+static inline uint8_t block_flags(uint16_t bits)
+{
+	unsigned flags = EPF_BITS_FLAGS(bits);
+	return (uint8_t)((flags & EPF_FLAG_UNENDED ? EPP_FLAG_UNENDED : 0) |
+	                 (flags & EPF_FLAG_CUT ? EPP_FLAG_ARGS_CUT : 0));
+}
+
 /* The end of an event of a thread: its own, or the one recorded elsewhere (`*end`, else NULL). */
 static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint32_t source,
                                        const struct codec_record *record, const struct end **end)
