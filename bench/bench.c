@@ -35,6 +35,7 @@ static const struct bench_case {
 	{ "Perfetto to /dev/null", bench_perfetto },
 	{ "Kineto JSON to /dev/null", bench_kineto },
 	{ "XSpace to /dev/null", bench_xspace },
+	{ "Parquet to /dev/null", bench_parquet },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

@@ -1,6 +1,6 @@
 /* How fast a trace becomes each format: a trace of threads and streams with flows between them, written to /dev/null in the
- * pieces in which the exporter hands it out.  Text is measured in bytes, binary formats in events.  Wall time, because reading has a thread of its own; the CPU time of both stands
- * beside it. */
+ * pieces in which the exporter hands it out.  Text is measured in bytes, binary formats in events.  Wall time, because
+ * reading has a thread of its own; the CPU time of both stands beside it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <time.h>
@@ -123,4 +123,9 @@ void bench_kineto(struct bench *bench)
 void bench_xspace(struct bench *bench)
 {
 	export_case(bench, "xspace", false, 8);
+}
+
+void bench_parquet(struct bench *bench)
+{
+	export_case(bench, "parquet", false, 10);
 }

@@ -226,7 +226,7 @@ static int run(int argc, char **argv)
 
 const struct cli_command cli_convert = {
 	.name = "convert",
-	.summary = "writes a trace for a viewer or a table: Chrome JSON, Perfetto, Kineto, SQLite, CSV, ...",
+	.summary = "writes a trace for a viewer or a table: Chrome JSON, Perfetto, Kineto, Parquet, SQLite, CSV, ...",
 	.help = help,
 	.help_list = print_formats,
 	.help_rest = help_rest,

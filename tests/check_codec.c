@@ -8,13 +8,6 @@
 
 #define RECORDS_MAX 400
 
-/* Check's own asserts tell the runner each time, which takes too long per value. */
-#define MUST(condition) \
-	do { \
-		if (!(condition)) \
-			ck_abort_msg("%s", #condition); \
-	} while (0)
-
 static uint64_t random_state = 88172645463325252ull;
 
 static uint64_t random_bits(void)

@@ -9,6 +9,7 @@
 #include "epprof/epprof.h"
 #include "tests/check.h"
 #include "tests/export_text.h"
+#include "tests/parquet_text.h"
 #include "tests/sqlite_text.h"
 #include "tests/strict_json.h"
 #include "wire/protobuf.h"
@@ -57,6 +58,11 @@ static void is_protobuf(const char *bytes, size_t count)
 	ck_assert(!reader.damaged);
 }
 
+static void is_parquet(const char *bytes, size_t count)
+{
+	parquet_table_free(parquet_table_read(bytes, count));
+}
+
 static const struct {
 	const char *name, *golden;
 	void (*expect)(const char *bytes, size_t count);
@@ -73,6 +79,7 @@ static const struct {
 	{ "perfetto", "sample.pftrace", is_protobuf, "thread unlucky (77)", NULL, 0 },
 	{ "kineto", "sample.kineto.json", is_json, LEDGER_JSON, NULL, 0 },
 	{ "xspace", "sample.xplane.pb", is_protobuf, LEDGER_JSON, NULL, 0 },
+	{ "parquet", "sample.parquet.txt", is_parquet, LEDGER_JSON, parquet_text_dump, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

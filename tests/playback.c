@@ -1,16 +1,10 @@
 /* Slices are sorted by row and time, then put on a stack. */
 #include "tests/playback.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Check's own asserts tell the runner each time, which takes too long in loops. */
-#define MUST(condition) \
-	do { \
-		if (!(condition)) \
-			ck_abort_msg("%s", #condition); \
-	} while (0)
+#include "tests/check.h"
 
 static const struct json *events;
 

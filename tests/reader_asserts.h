@@ -9,13 +9,6 @@
 #include "tests/check.h"
 #include "tests/epp_builder.h"
 
-/* Check's own asserts tell the runner each time, which takes too long inside loops. */
-#define MUST(condition) \
-	do { \
-		if (!(condition)) \
-			ck_abort_msg("%s", #condition); \
-	} while (0)
-
 /* A finding of opening whose text has `part`. */
 static inline bool has_finding(const epp_trace *trace, const char *part)
 {

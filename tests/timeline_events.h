@@ -9,13 +9,6 @@
 #include "tests/epp_builder.h"
 #include "timeline/timeline.h"
 
-/* Check's own asserts tell the runner each time, which takes too long per event. */
-#define MUST(condition) \
-	do { \
-		if (!(condition)) \
-			ck_abort_msg("%s", #condition); \
-	} while (0)
-
 struct seen_event {
 	epp_event event;
 	uint32_t track;        /* number */

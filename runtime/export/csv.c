@@ -92,23 +92,13 @@ static char *put_text(char *at, const char *text)
 /* Placement, errors, flags, without the comma behind them. */
 static char *put_known(char *at, const epp_event *event)
 {
-	bool any = false;
-
 	if (event->placement == EPP_PLACED_MEASURED && !event->start_error_ns && !event->end_error_ns && !event->flags)
 		return put_text(at, "measured,0,0,");
 	at = put_text(at, export_placement(event->placement));
 	*at++ = ',';
 	at = put_number(at, event->start_error_ns);
 	at = put_number(at, event->end_error_ns);
-	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
-		if (!(event->flags & 1u << bit))
-			continue;
-		if (any)
-			*at++ = ' ';
-		at = put_text(at, export_flags[bit]);
-		any = true;
-	}
-	return at;
+	return export_put_flags(at, event->flags);
 }
 
 /* The last column, from what was put into csv->args. */

@@ -10,9 +10,9 @@
 #include "export/writer.h"
 #include "wire/json.h"
 
-static const struct export_writer *const writers[] = { &export_chrome,   &export_ort,    &export_svg,
-	                                               &export_csv,      &export_ndjson, &export_sqlite,
-	                                               &export_perfetto, &export_kineto, &export_xspace };
+static const struct export_writer *const writers[] = { &export_chrome, &export_ort,    &export_svg,      &export_csv,
+	                                               &export_ndjson, &export_sqlite, &export_perfetto, &export_kineto,
+	                                               &export_xspace, &export_parquet };
 #define WRITERS_COUNT (sizeof writers / sizeof *writers)
 
 const epp_export_format *epp_export_format_at(size_t index)
@@ -43,6 +43,21 @@ const char *export_kind(unsigned kind)
 
 const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",  "open",         "args_cut",      "ended_elsewhere",
 	                                               "referred", "uncorrelated", "outside_parent" };
+
+char *export_put_flags(char *at, unsigned flags)
+{
+	bool any = false;
+
+	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
+		if (!(flags & 1u << bit))
+			continue;
+		if (any)
+			*at++ = ' ';
+		at = mempcpy(at, export_flags[bit], strlen(export_flags[bit]));
+		any = true;
+	}
+	return at;
+}
 
 void export_receipt(const struct export_run *run, uint64_t count, const char *format)
 {

@@ -46,6 +46,7 @@ extern const struct export_writer export_sqlite;
 extern const struct export_writer export_perfetto;
 extern const struct export_writer export_kineto;
 extern const struct export_writer export_xspace;
+extern const struct export_writer export_parquet;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
@@ -65,5 +66,8 @@ const char *export_kind(unsigned kind);
 /* The words for epp_event_flags, by their bits: "unended", "open", ... */
 #define EXPORT_FLAGS_COUNT 7u
 extern const char *const export_flags[EXPORT_FLAGS_COUNT];
+/* All that are set, with blanks between them, at most EXPORT_FLAGS_BYTES; returns the new end. */
+#define EXPORT_FLAGS_BYTES 96u
+char *export_put_flags(char *at, unsigned flags);
 
 #endif
