@@ -101,6 +101,15 @@ class Parquet(unittest.TestCase):
         metadata = pyarrow.parquet.read_metadata(path).metadata
         self.assertEqual(metadata[b"epprof.ledger"].decode(), pairs["epprof.ledger"])
 
+    def test_the_page_s_questions_have_answers(self):
+        page = (interop.ROOT / "docs/formats.md").read_text(encoding="utf-8")
+        path = viewers.convert(viewers.digits(), "parquet")
+        block = re.search(r"<!-- interop: check_parquet.py -->\n+```sql\n(.*?)```", page, re.DOTALL).group(1)
+        names, ledger = (duckdb.execute(question.replace("run.parquet", str(path))).fetchall()
+                         for question in block.strip().split(";")[:-1])
+        self.assertIn("gemm", [row[0] for row in names])
+        self.assertEqual(len(ledger), 1)
+
     def test_row_groups_that_were_not_asked_for_are_skipped(self):
         path = viewers.convert(long_trace(), "parquet")
         metadata = pyarrow.parquet.read_metadata(path)
