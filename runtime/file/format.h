@@ -18,9 +18,12 @@
  * EPF_SEGMENT_HEADER_BYTES on, each at a multiple of 8, until a block that is not valid: that is the segment's end.
  *
  * A ring (EPF_FEATURE_RING) reuses the segment with the lowest number.  Records and host pairs go round; all other blocks
- * go into segments that are kept.  Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in the one before it counts what it
+ * go into segments that are kept.  Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another one counts what it
  * held: from then on it is gone, whether its bytes are still there or not.  Its number is zeroed, then its blocks, then it
  * gets the next number.
+ * What is kept grows with the threads that come and go.  So the oldest kept segment is emptied into the newest: what still
+ * explains an event is written there again (said twice it means the same), then an EPF_BLOCK_KEPT, which holds the accounts
+ * of all others together.  From then on the old one is void, whether its number is zero yet or not.
  *
  * A record is there if and only if its `name` is not 0; the records of a region follow each other without a gap.
  * A region of the window counts if its sequence is not 0 and no valid block carries that sequence (region blocks only).
@@ -365,6 +368,7 @@ enum epf_block_type {
 	EPF_BLOCK_COLUMNS = 9,      /* packed records */
 	EPF_BLOCK_INDEX = 10,       /* of a packed file */
 	EPF_BLOCK_OVERWRITTEN = 11, /* struct epf_overwritten: of a ring; the one with the largest `through` counts */
+	EPF_BLOCK_KEPT = 12,        /* struct epf_kept: of a ring; likewise */
 };
 
 struct epf_block {
@@ -409,6 +413,15 @@ struct epf_overwritten_row {
 };
 #define EPF_OVERWRITTEN_PRODUCER (1u << 31)
 
+/* Kept segments with numbers up to `through` are void.  Ledger entries follow, which stand for all that were there and are
+ * nowhere else: of track 0, and of EPF_TRACK_GONE, which is all threads together whose events are overwritten to the last.
+ * What an EPF_BLOCK_OVERWRITTEN still says of these threads is counted there already. */
+struct epf_kept {
+	uint64_t through;
+	uint64_t entry_count;
+};
+#define EPF_TRACK_GONE UINT32_MAX
+
 struct epf_run {
 	uint32_t run;
 	uint32_t reserved;
@@ -434,6 +447,7 @@ _Static_assert(sizeof(struct epf_slot) == EPF_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct epf_block) == 80, "block");
 _Static_assert(sizeof(struct epf_segment) == 64, "segment");
 _Static_assert(sizeof(struct epf_overwritten) == 16 && sizeof(struct epf_overwritten_row) == 16, "overwritten");
+_Static_assert(sizeof(struct epf_kept) == 16, "kept");
 _Static_assert(sizeof(struct epf_header) <= EPF_PAGE_BYTES, "header");
 
 #endif

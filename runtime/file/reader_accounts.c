@@ -61,6 +61,8 @@ static char *label_of(const struct reader *reader, uint32_t number)
 
 	if (!number)
 		length = asprintf(&label, "session");
+	else if (number == EPF_TRACK_GONE)
+		length = asprintf(&label, "threads that are gone");
 	else if (track && track->kind == EPP_TRACK_THREAD)
 		length = asprintf(&label, "thread %s (%u)", track->name, track->thread_id);
 	else if (track)
