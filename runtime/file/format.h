@@ -33,6 +33,7 @@
  * How the writer keeps this true (a reader may come at any instant, and so may kill -9):
  *   recorder  a record: its first 24 bytes and args, then the last 8 (name in the low half), release
  *             push: the open entry, then depth, release.  pop: record, signal fence, then depth
+ *             another block of ids: the count so far to ids_settled, the fields, 0 to ids_settled
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block wholly written, records zeroed, then sequence + its successor, release, then the free list;
  *             after a short write it writes again at the same offset
@@ -260,7 +261,8 @@ struct epf_region {
 	uint64_t reserved[3];
 };
 
-/* An event that is open. */
+/* An event that is open; without a name it is none.  A full stack is moved together where events ended on other threads,
+ * entry by entry: each loses its name first and gets the next one's last, so that one may stand there twice for a while. */
 struct epf_open {
 	uint64_t start_ticks;
 	uint64_t id;
@@ -286,7 +288,7 @@ struct epf_slot {
 	uint32_t thread_id; /* the operating system's */
 	uint32_t depth;     /* open entries */
 	uint32_t id_blocks; /* whole blocks of 65,536 ids used up before this one */
-	uint64_t next_id;   /* ids taken = id_blocks * 65536 + next_id - id_block_first */
+	uint64_t next_id;   /* ids taken: epf_slot_ids_taken */
 	uint64_t id_block_first;
 	uint64_t id_block_end;
 	char thread_name[16];
@@ -294,10 +296,18 @@ struct epf_slot {
 	uint64_t lost_idless;     /* how many of `lost` took no id */
 	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
-	uint64_t reserved[5];
+	uint64_t ids_settled; /* not 0: one more than the ids taken, while another block of ids is begun */
+	uint64_t reserved[4];
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and what follows it */
 };
+
+/* How many ids a thread has taken, at whatever instant it stopped. */
+static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
+{
+	return slot->ids_settled ? slot->ids_settled - 1
+	                         : (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first;
+}
 
 /* ---- log: definitions that no block holds yet, and the payload of definition blocks ---- */
 

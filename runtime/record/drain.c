@@ -262,7 +262,7 @@ static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *
 	*entry = (struct epf_ledger_entry){
 		.track = slot->track,
 		.run = slot->run,
-		.ids_taken = (uint64_t)slot->id_blocks * RECORDER_ID_BLOCK + slot->next_id - slot->id_block_first,
+		.ids_taken = epf_slot_ids_taken(slot),
 		.lost_idless = slot->lost_idless,
 	};
 	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
