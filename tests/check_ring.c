@@ -1,5 +1,6 @@
 /* The ring: what it keeps is the newest, whole, and every event that it overwrote stands in its owner's account; while it
- * is read, after a kill, and on a disk that fails: runtime/file/ring.c, block_writer.c, reader_ring.c. */
+ * is read, after a kill, and on a disk that fails: runtime/file/ring.c, block_ring.c,
+ * reader_ring.c. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,22 +43,22 @@ START_TEST(accounts_of_what_is_gone)
 		uint8_t bytes[4096];
 	} payload;
 
-	ck_assert(ring_init(&ring, 2));
+	ck_assert(ring_init(&ring, 3));
 	ck_assert_ptr_null(ring_victim(&ring));
 	ck_assert_uint_eq(ring_reserve(&ring), 0);
 	for (uint64_t number = 1; number <= 4; number++) {
 		if (number > 2) {
 			ck_assert_uint_eq(ring_victim(&ring)->number, number - 2);
 			ck_assert_uint_gt(ring_give_up(&ring, &payload), 0);
-			/* Asked twice, because a write failed: the same answer. */
 			/* Asked twice, because a write failed: the same answer.  Two owners are on both sides. */
 			ck_assert_uint_eq(ring_give_up(&ring, &payload) + sizeof(struct epf_block),
 			                  ring_reserve(&ring) - (number > 3 ? 2 : 0) * sizeof(struct epf_overwritten_row));
+			ck_assert_uint_eq(ring_forget(&ring), 100 + number - 2);
 		}
-		ring_begin(&ring, number, number);
+		ring_begin(&ring, 100 + number, number);
 		ck_assert(ring_room(&ring));
 		ring_count(&ring, 9, 1, 5);
-		ring_count(&ring, EPF_OVERWRITTEN_PRODUCER | 3, 1, 2);
+		ring_count(&ring, EPF_OVERWRITTEN_PRODUCER | 3, 0, 2);
 		ring_count(&ring, 9, 1, number);
 		if (number == 2)
 			ring_count(&ring, 4, 2, 1);
@@ -70,6 +71,19 @@ START_TEST(accounts_of_what_is_gone)
 	ck_assert(rows[1].of == 9 && rows[1].run == 1 && rows[1].events == 5 + 1 + 5 + 2);
 	ck_assert(rows[2].of == (EPF_OVERWRITTEN_PRODUCER | 3) && rows[2].events == 4);
 	ck_assert_uint_eq(ring.gone_events, 14);
+	/* What can be asked of the rest. */
+	size_t count;
+	uint32_t first_run, *owners = ring_owners(&ring, &count, &first_run);
+	ck_assert_uint_eq(count, 4);
+	ck_assert(owners[0] == 9 && owners[1] == 9 && owners[2] == (EPF_OVERWRITTEN_PRODUCER | 3));
+	ck_assert_uint_eq(first_run, 1);
+	free(owners);
+	ck_assert_uint_eq(ring_gone(&ring, 9, 1), 13);
+	ck_assert_uint_eq(ring_gone(&ring, 9, 2), 0);
+	ring_drop(&ring, (const uint32_t[]){ 4, 7 }, 2);
+	ck_assert_uint_eq(ring_repeat(&ring, &payload), sizeof(payload.head) + 2 * sizeof(struct epf_overwritten_row));
+	ck_assert_uint_eq(payload.head.through, 2);
+	ck_assert(rows_of(&payload)[0].of == 9 && rows_of(&payload)[0].events == 13);
 	ring_deinit(&ring);
 }
 END_TEST
@@ -79,17 +93,22 @@ START_TEST(more_accounts_than_fit)
 	struct ring ring;
 	uint8_t *payload = malloc(2 * RING_ROWS_MAX * sizeof(struct epf_overwritten_row));
 
-	ck_assert(ring_init(&ring, 1));
+	ck_assert(ring_init(&ring, 2));
 	ring_begin(&ring, 0, 1);
 	for (uint32_t i = 0; i < RING_ROWS_MAX; i++) {
 		ck_assert(ring_room(&ring));
 		ring_count(&ring, i + 1, i, 1);
 	}
+	ck_assert(ring_is_crowded(&ring));
+	ring_begin(&ring, 1, 2);
+	ck_assert(!ring_is_crowded(&ring));
 	ck_assert_uint_eq(ring_give_up(&ring, payload),
 	                  sizeof(struct epf_overwritten) + RING_ROWS_MAX * sizeof(struct epf_overwritten_row));
 	ck_assert_uint_le(ring_reserve(&ring) + (256u << 10), EPF_SEGMENT_BYTES);
+	ring_forget(&ring);
 	ck_assert(ring_room(&ring));
 	ring_count(&ring, RING_ROWS_MAX + 1, 0, 1);
+	ring_begin(&ring, 0, 3);
 	ck_assert_uint_eq(ring_give_up(&ring, payload), 0);
 	ring_deinit(&ring);
 	free(payload);

@@ -298,7 +298,7 @@ static void take_region(struct scanner *scanner, const uint8_t *bytes, size_t by
 static void take_slot(struct scanner *scanner, uint32_t index, const struct epf_slot *slot)
 {
 	struct trace_scan *scan = scanner->scan;
-	if (slot->state != EPF_SLOT_IN_USE)
+	if (slot->state != EPF_SLOT_IN_USE && slot->state != EPF_SLOT_LEFT)
 		return;
 	for (uint32_t i = 0; i < slot->depth && i < EPF_OPEN_MAX; i++) {
 		const struct epf_open *open = &slot->open[i];
@@ -313,7 +313,7 @@ static void take_slot(struct scanner *scanner, uint32_t index, const struct epf_
 	struct epf_ledger_entry entry = {
 		.track = slot->track,
 		.run = slot->run,
-		.ids_taken = (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first,
+		.ids_taken = epf_slot_ids_taken(slot),
 		.lost_idless = slot->lost_idless,
 	};
 	memcpy(entry.lost, slot->lost, sizeof(entry.lost));

@@ -13,9 +13,9 @@
 
 #include "base/checksum.h"
 #include "base/limit_signal.h"
+#include "file/block_writer_private.h"
 #include "file/window.h"
 
-#define SEGMENT EPF_SEGMENT_BYTES
 #define POOL_MAX 16
 #define DROP_BEHIND 16u /* segments */
 
@@ -53,26 +53,6 @@ void block_writer_init(struct block_writer *writer, int fd, uint64_t limit_bytes
 	*writer = (struct block_writer){ .fd = fd, .limit_bytes = limit_bytes };
 }
 
-/* Of all segments of a ring: at least one, since names and accounts need a place. */
-static uint64_t kept_max(const struct block_writer *writer)
-{
-	uint64_t eighth = writer->limit_bytes / SEGMENT / 8;
-	return eighth ? eighth : 1;
-}
-
-bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes)
-{
-	block_writer_init(writer, fd, limit_bytes);
-	uint64_t segments = limit_bytes / SEGMENT - kept_max(writer);
-	writer->kept.flags = EPF_SEGMENT_KEPT;
-	writer->ring = malloc(sizeof(*writer->ring));
-	if (writer->ring && ring_init(writer->ring, segments < UINT32_MAX ? (uint32_t)segments : UINT32_MAX))
-		return true;
-	free(writer->ring);
-	writer->ring = NULL;
-	return false;
-}
-
 void block_writer_deinit(struct block_writer *writer)
 {
 	/* Of one that is no ring the last segment is used up to where the next block would stand. */
@@ -83,8 +63,7 @@ void block_writer_deinit(struct block_writer *writer)
 			                                      : SEGMENT);
 	free(writer->segments);
 	if (writer->ring)
-		ring_deinit(writer->ring);
-	free(writer->ring);
+		block_ring_destroy(writer->ring);
 	*writer = (struct block_writer){ .fd = -1 };
 }
 
@@ -105,7 +84,7 @@ static uint8_t *memory_segment(struct block_writer *writer, size_t index)
 	return writer->segments[index];
 }
 
-static int write_at(struct block_writer *writer, uint64_t at, const void *data, size_t bytes)
+int block_writer_write(struct block_writer *writer, uint64_t at, const void *data, size_t bytes)
 {
 	if (writer->fd < 0) {
 		uint8_t *segment = memory_segment(writer, at / SEGMENT);
@@ -136,7 +115,7 @@ static int write_at(struct block_writer *writer, uint64_t at, const void *data, 
 
 /* ---- segments ---- */
 
-static int write_header(struct block_writer *writer, uint64_t index, const struct block_segment *segment, bool full)
+int block_writer_header(struct block_writer *writer, uint64_t index, const struct block_segment *segment, bool full)
 {
 	struct epf_segment header = { .magic = EPF_SEGMENT_MAGIC, .number = segment->number, .flags = segment->flags };
 	if (full) {
@@ -144,12 +123,7 @@ static int write_header(struct block_writer *writer, uint64_t index, const struc
 		header.last_ticks = segment->last_ticks;
 	}
 	header.checksum = checksum_crc32c(0, &header, sizeof(header));
-	return write_at(writer, index * SEGMENT, &header, sizeof(header));
-}
-
-static uint64_t index_of(const struct block_segment *segment)
-{
-	return segment->end / SEGMENT - 1;
+	return block_writer_write(writer, index * SEGMENT, &header, sizeof(header));
 }
 
 static void give_back_cache(const struct block_writer *writer, uint64_t full_index)
@@ -163,80 +137,34 @@ static void give_back_cache(const struct block_writer *writer, uint64_t full_ind
 		posix_fadvise(writer->fd, offset - 8 * (off_t)DROP_BEHIND * SEGMENT, SEGMENT, POSIX_FADV_DONTNEED);
 }
 
-static int write_block(struct block_writer *writer, struct block_segment *segment, struct epf_block *block, size_t bytes)
+int block_writer_block(struct block_writer *writer, struct block_segment *segment, struct epf_block *block)
 {
+	size_t bytes = sizeof(*block) + block->payload_bytes;
 	block->magic = EPF_BLOCK_MAGIC;
 	block->checksum = 0;
 	block->checksum = checksum_crc32c(0, block, bytes);
-	int error = write_at(writer, segment->at, block, bytes);
+	int error = block_writer_write(writer, segment->at, block, bytes);
 	if (!error)
 		segment->at += (bytes + 7) & ~(size_t)7;
 	return error;
 }
 
-/* The ring's oldest segment is given up, in the current one, which kept room for saying so. */
-static int give_up_victim(struct block_writer *writer)
-{
-	struct epf_block *block = calloc(1, ring_reserve(writer->ring));
-	if (!block)
-		return ENOMEM;
-	*block = (struct epf_block){ .type = EPF_BLOCK_OVERWRITTEN,
-		                     .first_ticks = UINT64_MAX,
-		                     .own_first_ticks = UINT64_MAX };
-	size_t bytes = ring_give_up(writer->ring, block + 1);
-	block->payload_bytes = (uint32_t)bytes;
-	int error = bytes ? write_block(writer, &writer->current, block, sizeof(*block) + bytes) : ENOBUFS;
-	free(block);
-	return error;
-}
-
-/* Nothing of what stood there may follow what comes next. */
-static int clear(struct block_writer *writer, uint64_t index)
-{
-	static const uint8_t zeros[1 << 14];
-	struct block_segment none = { .number = 0 };
-	int error = write_header(writer, index, &none, false);
-	for (size_t at = EPF_SEGMENT_HEADER_BYTES; at < SEGMENT && !error;) {
-		size_t bytes = SEGMENT - at < sizeof(zeros) ? SEGMENT - at : sizeof(zeros);
-		error = write_at(writer, index * SEGMENT + at, zeros, bytes);
-		at += bytes;
-	}
-	return error;
-}
-
-/* Where the next segment of this kind goes. */
-static int find_place(struct block_writer *writer, const struct block_segment *segment, uint64_t *index)
-{
-	*index = writer->segments_count;
-	if (!writer->ring)
-		return 0;
-	if (segment == &writer->kept)
-		return writer->kept_count < kept_max(writer) ? 0 : ENOBUFS;
-	const struct ring_segment *victim = ring_victim(writer->ring);
-	if (!victim)
-		return 0;
-	*index = victim->index;
-	int error = writer->given_up == victim->number ? 0 : give_up_victim(writer);
-	if (error)
-		return error;
-	writer->given_up = victim->number;
-	return clear(writer, *index);
-}
-
 /* Begins the next segment of a kind. */
-static int next_segment(struct block_writer *writer, struct block_segment *segment)
+int block_writer_next(struct block_writer *writer, struct block_segment *segment)
 {
 	struct block_segment next = { .number = writer->numbers + 1, .flags = segment->flags, .first_ticks = UINT64_MAX };
-	uint64_t index;
-	int error = find_place(writer, segment, &index);
+	uint64_t index = writer->segments_count;
+	int error = writer->ring ? block_ring_place(writer, segment, &index) : 0;
 	if (!error)
-		error = write_header(writer, index, &next, false);
+		error = block_writer_header(writer, index, &next, false);
 	if (error)
 		return error;
+	if (writer->ring)
+		block_ring_begun(writer, segment, index, next.number);
 	if (segment->number) {
-		write_header(writer, index_of(segment), segment, true);
+		block_writer_header(writer, block_segment_index(segment), segment, true);
 		if (writer->fd >= 0)
-			give_back_cache(writer, index_of(segment));
+			give_back_cache(writer, block_segment_index(segment));
 	}
 	next.at = index * SEGMENT + EPF_SEGMENT_HEADER_BYTES;
 	next.end = (index + 1) * SEGMENT;
@@ -244,10 +172,6 @@ static int next_segment(struct block_writer *writer, struct block_segment *segme
 	writer->numbers = next.number;
 	if (index == writer->segments_count)
 		writer->segments_count++;
-	if (writer->ring && segment == &writer->current)
-		ring_begin(writer->ring, index, next.number);
-	else if (writer->ring)
-		writer->kept_count++;
 	return 0;
 }
 
@@ -259,7 +183,7 @@ static void cut_off(const struct block_writer *writer, const struct block_segmen
 {
 	struct stat st;
 	off_t end = (off_t)(EPF_SEGMENTS_OFFSET + segment->at);
-	bool last = index_of(segment) + 1 == writer->segments_count;
+	bool last = block_segment_index(segment) + 1 == writer->segments_count;
 	if (last && writer->fd >= 0 && fstat(writer->fd, &st) == 0 && st.st_size > end && ftruncate(writer->fd, end))
 		return;
 }
@@ -273,27 +197,32 @@ static bool explains(const struct epf_block *block)
 static bool over_limit(const struct block_writer *writer, const struct epf_block *block, uint64_t at, size_t bytes)
 {
 	uint64_t limit = writer->limit_bytes - (explains(block) ? 0 : writer->limit_bytes / 8);
-	return writer->limit_bytes && !writer->ring && at + bytes > limit;
+	return writer->limit_bytes && at + bytes > limit;
+}
+
+static int make_room(struct block_writer *writer, struct block_segment *segment, const struct epf_block *block, size_t bytes)
+{
+	if (writer->ring)
+		return block_ring_room(writer, segment, block, bytes);
+	bool next = !segment->number || bytes > segment->end - segment->at;
+	if (over_limit(writer, block, next ? segment->end + EPF_SEGMENT_HEADER_BYTES : segment->at, bytes))
+		return ENOBUFS;
+	return next ? block_writer_next(writer, segment) : 0;
 }
 
 static int append(struct block_writer *writer, struct epf_block *block)
 {
-	size_t bytes = sizeof(*block) + block->payload_bytes;
 	struct block_segment *segment = writer->ring && explains(block) ? &writer->kept : &writer->current;
-	size_t reserve = writer->ring && segment == &writer->current ? ring_reserve(writer->ring) : 0;
-	bool next = !segment->number || bytes + reserve > segment->end - segment->at;
-	if (over_limit(writer, block, next ? segment->end + EPF_SEGMENT_HEADER_BYTES : segment->at, bytes))
-		return ENOBUFS;
-	int error = next ? next_segment(writer, segment) : 0;
-	if (!error && writer->ring && segment == &writer->current && !ring_room(writer->ring))
-		error = ENOMEM;
+	int error = make_room(writer, segment, block, sizeof(*block) + block->payload_bytes);
 	if (error)
 		return error;
-	error = write_block(writer, segment, block, bytes);
+	error = block_writer_block(writer, segment, block);
 	if (error) {
 		cut_off(writer, segment);
 		return error;
 	}
+	if (segment == &writer->kept)
+		kept_note(&writer->ring->kept, block);
 	if (block->first_ticks && block->first_ticks < segment->first_ticks)
 		segment->first_ticks = block->first_ticks;
 	if (block->last_ticks > segment->last_ticks)
@@ -309,13 +238,14 @@ int block_writer_append(struct block_writer *writer, struct epf_block *block)
 
 void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, uint64_t events)
 {
-	if (writer->ring && events)
-		ring_count(writer->ring, of, run, events);
+	/* None counts too: a block without events has a thread all the same. */
+	if (writer->ring)
+		ring_count(&writer->ring->ring, of, run, events);
 }
 
 uint64_t block_writer_overwritten(const struct block_writer *writer)
 {
-	return writer->ring ? __atomic_load_n(&writer->ring->gone_events, __ATOMIC_RELAXED) : 0;
+	return writer->ring ? __atomic_load_n(&writer->ring->ring.gone_events, __ATOMIC_RELAXED) : 0;
 }
 
 size_t block_writer_read(const struct block_writer *writer, uint64_t offset, void *buffer, size_t bytes)

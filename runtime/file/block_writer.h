@@ -2,7 +2,7 @@
  *
  * Who appends holds the session's drain lock: there is one writer at a time.  A block lies whole in one segment; what
  * fails half-way is written again at the same offset by the next append, so a reader sees it whole or not at all.
- * A ring has two segments in hand: one for what goes round (records, host pairs), one for what is kept.
+ * A ring has two segments in hand: one for what goes round (records, host pairs), one for what is kept (block_ring.c).
  */
 #ifndef EPPROF_FILE_BLOCK_WRITER_H
 #define EPPROF_FILE_BLOCK_WRITER_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "file/format.h"
+#include "file/kept.h"
 #include "file/ring.h"
 
 /* A segment in hand. */
@@ -22,6 +23,18 @@ struct block_segment {
 	uint32_t flags;
 };
 
+/* What a ring's writer has besides. */
+struct block_ring {
+	struct ring ring;
+	struct kept kept;
+	uint32_t places_max; /* segments at most */
+	uint64_t *free;      /* places that were used before */
+	uint32_t free_count;
+	uint64_t given_up; /* the number of the victim that a block says is gone */
+	uint64_t said_at;  /* the number of the segment with that block */
+	uint64_t clean_at; /* how full the kept segment in hand is when another is to be emptied into it */
+};
+
 struct block_writer {
 	int fd;               /* -1: memory */
 	int error;            /* errno of the last append; 0: it worked */
@@ -30,10 +43,8 @@ struct block_writer {
 	struct block_segment kept; /* of a ring: what is not overwritten */
 	uint64_t segments_count;   /* places in use */
 	uint64_t numbers;          /* given out */
-	uint64_t kept_count;
-	struct ring *ring;  /* NULL: not a ring */
-	uint64_t given_up;  /* the number of the victim that the current segment says is gone */
-	uint8_t **segments; /* memory */
+	struct block_ring *ring;   /* NULL: not a ring */
+	uint8_t **segments;        /* memory */
 	size_t segments_capacity;
 	uint64_t blocks_count;
 };

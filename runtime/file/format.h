@@ -18,9 +18,12 @@
  * EPF_SEGMENT_HEADER_BYTES on, each at a multiple of 8, until a block that is not valid: that is the segment's end.
  *
  * A ring (EPF_FEATURE_RING) reuses the segment with the lowest number.  Records and host pairs go round; all other blocks
- * go into segments that are kept.  Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in the one before it counts what it
+ * go into segments that are kept.  Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another one counts what it
  * held: from then on it is gone, whether its bytes are still there or not.  Its number is zeroed, then its blocks, then it
  * gets the next number.
+ * What is kept grows with the threads that come and go.  So the oldest kept segment is emptied into the newest: what still
+ * explains an event is written there again (said twice it means the same), then an EPF_BLOCK_KEPT, which holds the accounts
+ * of all others together.  From then on the old one is void, whether its number is zero yet or not.
  *
  * A record is there if and only if its `name` is not 0; the records of a region follow each other without a gap.
  * A region of the window counts if its sequence is not 0 and no valid block carries that sequence (region blocks only).
@@ -30,6 +33,7 @@
  * How the writer keeps this true (a reader may come at any instant, and so may kill -9):
  *   recorder  a record: its first 24 bytes and args, then the last 8 (name in the low half), release
  *             push: the open entry, then depth, release.  pop: record, signal fence, then depth
+ *             another block of ids: the count so far to ids_settled, the fields, 0 to ids_settled
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block wholly written, records zeroed, then sequence + its successor, release, then the free list;
  *             after a short write it writes again at the same offset
@@ -284,7 +288,8 @@ struct epf_region {
 	uint64_t reserved[3];
 };
 
-/* An event that is open. */
+/* An event that is open; without a name it is none.  A full stack is moved together where events ended on other threads,
+ * entry by entry: each loses its name first and gets the next one's last, so that one may stand there twice for a while. */
 struct epf_open {
 	uint64_t start_ticks;
 	uint64_t id;
@@ -310,7 +315,7 @@ struct epf_slot {
 	uint32_t thread_id; /* the operating system's */
 	uint32_t depth;     /* open entries */
 	uint32_t id_blocks; /* whole blocks of 65,536 ids used up before this one */
-	uint64_t next_id;   /* ids taken = id_blocks * 65536 + next_id - id_block_first */
+	uint64_t next_id;   /* ids taken: epf_slot_ids_taken */
 	uint64_t id_block_first;
 	uint64_t id_block_end;
 	char thread_name[16];
@@ -318,10 +323,18 @@ struct epf_slot {
 	uint64_t lost_idless;     /* how many of `lost` took no id */
 	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
-	uint64_t reserved[5];
+	uint64_t ids_settled; /* not 0: one more than the ids taken, while another block of ids is begun */
+	uint64_t reserved[4];
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and what follows it */
 };
+
+/* How many ids a thread has taken, at whatever instant it stopped. */
+static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
+{
+	return slot->ids_settled ? slot->ids_settled - 1
+	                         : (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first;
+}
 
 /* ---- log: definitions that no block holds yet, and the payload of definition blocks ---- */
 
@@ -393,6 +406,7 @@ enum epf_block_type {
 	EPF_BLOCK_COLUMNS = 9,      /* packed records */
 	EPF_BLOCK_INDEX = 10,       /* of a packed file */
 	EPF_BLOCK_OVERWRITTEN = 11, /* struct epf_overwritten: of a ring; the one with the largest `through` counts */
+	EPF_BLOCK_KEPT = 12,        /* struct epf_kept: of a ring; likewise */
 };
 
 struct epf_block {
@@ -437,6 +451,15 @@ struct epf_overwritten_row {
 };
 #define EPF_OVERWRITTEN_PRODUCER (1u << 31)
 
+/* Kept segments with numbers up to `through` are void.  Ledger entries follow, which stand for all that were there and are
+ * nowhere else: of track 0, and of EPF_TRACK_GONE, which is all threads together whose events are overwritten to the last.
+ * What an EPF_BLOCK_OVERWRITTEN still says of these threads is counted there already. */
+struct epf_kept {
+	uint64_t through;
+	uint64_t entry_count;
+};
+#define EPF_TRACK_GONE UINT32_MAX
+
 struct epf_run {
 	uint32_t run;
 	uint32_t source; /* of a merged file: whose run it is */
@@ -462,6 +485,7 @@ _Static_assert(sizeof(struct epf_slot) == EPF_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct epf_block) == 80, "block");
 _Static_assert(sizeof(struct epf_segment) == 64, "segment");
 _Static_assert(sizeof(struct epf_overwritten) == 16 && sizeof(struct epf_overwritten_row) == 16, "overwritten");
+_Static_assert(sizeof(struct epf_kept) == 16, "kept");
 _Static_assert(sizeof(struct epf_header) <= EPF_PAGE_BYTES, "header");
 
 #endif

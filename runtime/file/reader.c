@@ -291,6 +291,8 @@ void reader_close(struct reader *reader)
 	free(impl->slots);
 	free(impl->places);
 	free(impl->overwritten);
+	free(impl->entries);
+	free(impl->kept);
 	free(impl->origins);
 	reader_set_deinit(&impl->sequences);
 	free(reader->sources);

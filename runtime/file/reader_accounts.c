@@ -68,7 +68,9 @@ static char *label_of(const struct reader *reader, uint32_t number)
 	char *label = NULL;
 	int length;
 
-	if (track && track->kind == EPP_TRACK_THREAD)
+	if (number == EPF_TRACK_GONE)
+		length = asprintf(&label, "threads that are gone");
+	else if (track && track->kind == EPP_TRACK_THREAD)
 		length = asprintf(&label, "thread %s (%u)", track->name, track->thread_id);
 	else if (track)
 		length = asprintf(&label, "track %s", track->name);

@@ -202,8 +202,14 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 	case EPF_BLOCK_LEDGER:
 		memory = append(&reader->ledger, &reader->ledger_count, &impl->ledger_capacity, payload, bytes,
 		                sizeof(*reader->ledger));
+		if (memory)
+			return reader_ring_entries(impl, bytes / sizeof(*reader->ledger));
 		break;
 	case EPF_BLOCK_PRODUCERS:
+		/* The places of a ring stand in no order. */
+		if (reader_ring_number(impl) < impl->producers_number)
+			break;
+		impl->producers_number = reader_ring_number(impl);
 		return define_producers(impl, block->slot, payload, bytes / sizeof(*reader->producers), offset);
 	case EPF_BLOCK_RUN:
 		if (bytes >= sizeof(struct epf_run)) {
@@ -215,6 +221,8 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		break;
 	case EPF_BLOCK_OVERWRITTEN:
 		return reader_ring_define(impl, payload, bytes, offset);
+	case EPF_BLOCK_KEPT:
+		return reader_ring_keep(impl, payload, bytes, offset);
 	case EPF_BLOCK_WINDOW:
 		if (bytes < sizeof(extent) || impl->extents_count == READER_EXTENTS_MAX)
 			break;

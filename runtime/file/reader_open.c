@@ -123,6 +123,9 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 
 	for (uint32_t d = 0; d < slot->depth; d++) {
 		const struct epf_open *open = &slot->open[d];
+		/* On its way out of a stack that was being moved together. */
+		if (!open->name && open->id)
+			continue;
 		if (!open->id || !open->name) {
 			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is not one", reader_slot->index, d);
 			continue;

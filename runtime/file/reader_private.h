@@ -56,6 +56,12 @@ struct reader_place {
 	size_t at; /* where the next block is to be looked for */
 };
 
+/* Entries of reader.ledger that came from a kept segment of a ring. */
+struct reader_entries {
+	size_t first, count;
+	uint64_t number; /* the segment's */
+};
+
 /* An origin: the block was overwritten while the file was read. */
 #define READER_GONE UINT64_MAX
 
@@ -80,6 +86,12 @@ struct reader_impl {
 	struct epf_overwritten_row *overwritten; /* the last account of what a ring gave up */
 	size_t overwritten_count;
 	uint64_t overwritten_through;
+	struct reader_entries *entries; /* of a ring, in the order of reader.ledger */
+	size_t entries_count, entries_capacity;
+	struct epf_ledger_entry *kept; /* the accounts that were added up */
+	size_t kept_count;
+	uint64_t kept_through;
+	uint64_t producers_number; /* the segment that they are from */
 	struct epf_window_extent extents[READER_EXTENTS_MAX];
 	size_t extents_count;
 
@@ -122,6 +134,13 @@ epp_status *reader_ring_end(struct reader_impl *impl) EPP_MUST_CHECK;
 /* Takes in an EPF_BLOCK_OVERWRITTEN. */
 epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
+/* Takes in an EPF_BLOCK_KEPT. */
+epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+    EPP_MUST_CHECK;
+/* `count` ledger entries were taken in from the segment that is being scanned. */
+epp_status *reader_ring_entries(struct reader_impl *impl, size_t count) EPP_MUST_CHECK;
+/* The number of that segment; 0 where there is no ring. */
+uint64_t reader_ring_number(const struct reader_impl *impl);
 /* The blocks of the segment that impl->segment holds `bytes` of, from *at on. */
 epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t bytes, size_t *at) EPP_MUST_CHECK;
 

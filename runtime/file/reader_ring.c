@@ -87,6 +87,69 @@ epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload,
 	return NULL;
 }
 
+uint64_t reader_ring_number(const struct reader_impl *impl)
+{
+	return impl->places ? impl->places[impl->segment_index].number : 0;
+}
+
+epp_status *reader_ring_entries(struct reader_impl *impl, size_t count)
+{
+	uint64_t number = reader_ring_number(impl);
+
+	if (!number)
+		return NULL;
+	if (!reader_grow(&impl->entries, &impl->entries_capacity, impl->entries_count + 1, sizeof(*impl->entries)))
+		return reader_no_memory();
+	impl->entries[impl->entries_count++] = (struct reader_entries){ impl->reader.ledger_count - count, count, number };
+	return NULL;
+}
+
+epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+{
+	struct epf_kept head;
+
+	if (bytes >= sizeof(head))
+		memcpy(&head, payload, sizeof(head));
+	if (bytes < sizeof(head) || head.entry_count > (bytes - sizeof(head)) / sizeof(*impl->kept)) {
+		reader_find(impl, EPP_ERROR, offset, "an account of what was kept, of %zu bytes", bytes);
+		return NULL;
+	}
+	if (head.through <= impl->kept_through)
+		return NULL;
+	struct epf_ledger_entry *entries = reallocarray(NULL, head.entry_count + 1, sizeof(*entries));
+	if (!entries)
+		return reader_no_memory();
+	memcpy(entries, payload + sizeof(head), head.entry_count * sizeof(*entries));
+	free(impl->kept);
+	impl->kept = entries;
+	impl->kept_count = head.entry_count;
+	impl->kept_through = head.through;
+	return NULL;
+}
+
+/* Accounts of void segments give way to their sum. */
+static epp_status *settle_accounts(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	size_t kept = 0, next = 0;
+
+	if (!impl->kept_through)
+		return NULL;
+	for (size_t i = 0; i < reader->ledger_count; i++) {
+		while (next < impl->entries_count && i >= impl->entries[next].first + impl->entries[next].count)
+			next++;
+		bool is_void = next < impl->entries_count && i >= impl->entries[next].first &&
+		               impl->entries[next].number <= impl->kept_through;
+		if (!is_void)
+			reader->ledger[kept++] = reader->ledger[i];
+	}
+	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, kept + impl->kept_count, sizeof(*reader->ledger)))
+		return reader_no_memory();
+	memcpy(reader->ledger + kept, impl->kept, impl->kept_count * sizeof(*impl->kept));
+	reader->ledger_count = kept + impl->kept_count;
+	return NULL;
+}
+
 struct ordered {
 	struct reader_block block;
 	uint64_t origin, number;
@@ -125,5 +188,5 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 	/* They are not in the order of the scans any more: all of a thread's blocks may close what stands on its stack. */
 	impl->blocks_before_slots = 0;
 	free(list);
-	return NULL;
+	return settle_accounts(impl);
 }

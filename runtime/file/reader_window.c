@@ -162,8 +162,7 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 	struct epf_ledger_entry *entry = &reader->ledger[reader->ledger_count++];
 	*entry = (struct epf_ledger_entry){ .track = slot->track,
 		                            .run = slot->run,
-		                            .ids_taken = (uint64_t)slot->id_blocks * 65536 + slot->next_id -
-		                                         slot->id_block_first,
+		                            .ids_taken = epf_slot_ids_taken(slot),
 		                            .lost_idless = slot->lost_idless };
 	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
 	entry->lost[EPP_LOSS_DISK] += slot->drain_lost_disk;

@@ -1,6 +1,5 @@
-/* Segments stand in an array in order of their numbers, beginning at `oldest`.  What was overwritten is kept sorted and is
- * joined with what the victim holds in two steps: into a block first, which may fail to be written; and for good only
- * when the segment is begun anew. */
+/* What was overwritten is kept sorted and is joined with what the victim holds in two steps: into a block first, which may
+ * fail to be written; and for good only when it is there. */
 #include "file/ring.h"
 
 #include <stdlib.h>
@@ -18,7 +17,7 @@ bool ring_init(struct ring *ring, uint32_t segments_max)
 
 void ring_deinit(struct ring *ring)
 {
-	for (uint32_t i = 0; i < ring->segments_count; i++)
+	for (uint32_t i = 0; i < ring->segments_max && ring->segments; i++)
 		free(ring->segments[i].holds.rows);
 	free(ring->segments);
 	free(ring->gone.rows);
@@ -27,7 +26,7 @@ void ring_deinit(struct ring *ring)
 
 const struct ring_segment *ring_victim(const struct ring *ring)
 {
-	return ring->segments_count < ring->segments_max ? NULL : &ring->segments[ring->oldest];
+	return ring->segments_count < 2 ? NULL : &ring->segments[ring->oldest];
 }
 
 size_t ring_reserve(const struct ring *ring)
@@ -93,8 +92,22 @@ size_t ring_give_up(struct ring *ring, void *payload)
 	return sizeof(head) + head.row_count * sizeof(struct epf_overwritten_row);
 }
 
-static void forget(struct ring *ring, struct ring_segment *victim)
+size_t ring_repeat(const struct ring *ring, void *payload)
 {
+	struct epf_overwritten head = { .through = ring->gone_through, .row_count = ring->gone.count };
+	size_t bytes = ring->gone.count * sizeof(*ring->gone.rows);
+
+	if (ring->gone.count > RING_ROWS_MAX)
+		return 0;
+	memcpy(payload, &head, sizeof(head));
+	if (bytes)
+		memcpy((uint8_t *)payload + sizeof(head), ring->gone.rows, bytes);
+	return sizeof(head) + bytes;
+}
+
+uint64_t ring_forget(struct ring *ring)
+{
+	struct ring_segment *victim = &ring->segments[ring->oldest];
 	struct ring_rows *gone = &ring->gone;
 	/* What is gone moves up, so that the join can begin where it stood. */
 	struct ring_rows moved = { gone->rows + victim->holds.count, gone->count, gone->count };
@@ -107,24 +120,21 @@ static void forget(struct ring *ring, struct ring_segment *victim)
 	gone->count = join(gone->rows, &moved, &victim->holds);
 	ring->gone_through = victim->number;
 	victim->holds.count = 0;
+	ring->oldest = (ring->oldest + 1) % ring->segments_max;
+	ring->segments_count--;
+	return victim->index;
 }
 
 void ring_begin(struct ring *ring, uint64_t index, uint64_t number)
 {
-	struct ring_segment *segment = &ring->segments[ring->segments_count];
+	struct ring_segment *segment = &ring->segments[(ring->oldest + ring->segments_count) % ring->segments_max];
 
-	if (ring->segments_count < ring->segments_max) {
-		ring->segments_count++;
-	} else {
-		segment = &ring->segments[ring->oldest];
-		forget(ring, segment);
-		ring->oldest = (ring->oldest + 1) % ring->segments_max;
-	}
+	ring->segments_count++;
 	segment->index = index;
 	segment->number = number;
 }
 
-static struct ring_rows *newest(struct ring *ring)
+static struct ring_rows *newest(const struct ring *ring)
 {
 	uint32_t last = (ring->oldest + ring->segments_count - 1) % ring->segments_max;
 
@@ -134,6 +144,11 @@ static struct ring_rows *newest(struct ring *ring)
 bool ring_room(struct ring *ring)
 {
 	return room(newest(ring), ROWS_PER_BLOCK);
+}
+
+bool ring_is_crowded(const struct ring *ring)
+{
+	return newest(ring)->count >= RING_OWNERS_MAX;
 }
 
 void ring_count(struct ring *ring, uint32_t of, uint32_t run, uint64_t events)
@@ -148,4 +163,53 @@ void ring_count(struct ring *ring, uint32_t of, uint32_t run, uint64_t events)
 		}
 	}
 	holds->rows[holds->count++] = (struct epf_overwritten_row){ of, run, events };
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+uint32_t *ring_owners(const struct ring *ring, size_t *count, uint32_t *first_run)
+{
+	size_t most = 1;
+
+	*count = 0;
+	*first_run = UINT32_MAX;
+	for (uint32_t i = 0; i < ring->segments_max; i++)
+		most += ring->segments[i].holds.count;
+	uint32_t *owners = reallocarray(NULL, most, sizeof(*owners));
+	if (!owners)
+		return NULL;
+	for (uint32_t i = 0; i < ring->segments_max; i++) {
+		const struct ring_rows *holds = &ring->segments[i].holds;
+		for (size_t r = 0; r < holds->count; r++) {
+			owners[(*count)++] = holds->rows[r].of;
+			if (!(holds->rows[r].of & EPF_OVERWRITTEN_PRODUCER) && holds->rows[r].run < *first_run)
+				*first_run = holds->rows[r].run;
+		}
+	}
+	qsort(owners, *count, sizeof(*owners), by_number);
+	return owners;
+}
+
+uint64_t ring_gone(const struct ring *ring, uint32_t track, uint32_t run)
+{
+	const struct epf_overwritten_row key = { .of = track, .run = run };
+	const struct epf_overwritten_row *row = ring->gone.count ? bsearch(&key, ring->gone.rows, ring->gone.count,
+	                                                                   sizeof(key), by_owner)
+	                                                         : NULL;
+
+	return row ? row->events : 0;
+}
+
+void ring_drop(struct ring *ring, const uint32_t *tracks, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ring->gone.count; i++)
+		if (!count || !bsearch(&ring->gone.rows[i].of, tracks, count, sizeof(*tracks), by_number))
+			ring->gone.rows[kept++] = ring->gone.rows[i];
+	ring->gone.count = kept;
 }

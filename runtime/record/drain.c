@@ -103,7 +103,9 @@ static void count_producer_lost(struct session *session, uint32_t producer, uint
 static void count_producer_written(struct session *session, uint32_t producer, uint32_t run, int error)
 {
 	(void)error;
-	block_writer_count(&session->writer, EPF_OVERWRITTEN_PRODUCER | producer, run, 1);
+	(void)run;
+	/* Its account goes on from run to run. */
+	block_writer_count(&session->writer, EPF_OVERWRITTEN_PRODUCER | producer, 0, 1);
 }
 
 /* A region's events are given up: the thread's account says so, and that of each profiler that had handed some over. */
@@ -260,7 +262,7 @@ static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *
 	*entry = (struct epf_ledger_entry){
 		.track = slot->track,
 		.run = slot->run,
-		.ids_taken = (uint64_t)slot->id_blocks * RECORDER_ID_BLOCK + slot->next_id - slot->id_block_first,
+		.ids_taken = epf_slot_ids_taken(slot),
 		.lost_idless = slot->lost_idless,
 	};
 	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
@@ -268,9 +270,8 @@ static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *
 	entry->lost[EPP_LOSS_POLICY] += slot->drain_lost_policy;
 }
 
-/* What the recorder still held becomes a block; its account is put at `entry`.  False: both stay in the window. */
-static bool close_account(struct session *session, struct recorder *recorder, uint64_t end_ticks,
-                          struct epf_ledger_entry *entry, enum failed failed)
+/* What the recorder still held becomes a block, and its account final; or both stay in the window. */
+static void close_account(struct session *session, struct recorder *recorder, uint64_t end_ticks, enum failed failed)
 {
 	struct epf_region *region = recorder->region;
 	bool in_slot = recorder->chunk == RECORDER_NO_CHUNK;
@@ -281,15 +282,14 @@ static bool close_account(struct session *session, struct recorder *recorder, ui
 			STORE_RELAXED(in_slot ? &session->slot_region_state[recorder->slot_index]
 			                      : &session->chunk_state[recorder->chunk],
 			              REGION_FULL);
-		return false;
+		return;
 	}
 	if (region && !in_slot) {
 		if (recorder->chunk >= session->chunks_used)
 			session->chunks_used = recorder->chunk + 1;
 		recorder_chunk_free(session, recorder->chunk);
 	}
-	fill_account(entry, recorder->slot);
-	return true;
+	STORE_RELEASE(&recorder->slot->state, EPF_SLOT_LEFT);
 }
 
 /* The account is in a block: the slot may serve another thread.  session->lock is held. */
@@ -312,7 +312,6 @@ static void slot_clear(struct session *session, uint32_t index)
 struct gone {
 	struct recorder *recorder;
 	uint64_t end_ticks; /* of what it left open */
-	bool closed;
 };
 
 static size_t collect_gone(struct session *session, bool final, struct gone *gone)
@@ -334,35 +333,53 @@ static size_t collect_gone(struct session *session, bool final, struct gone *gon
 	return count;
 }
 
-/* Threads that are gone, or, if `final`, all.  Their recorders stay listed, and so are nobody else's, until their accounts
- * are in a block; the session's lock is not held meanwhile, since threads that begin, and end, must not wait for a disk. */
-static void drain_recorders(struct session *session, bool final, bool *stuck)
+/* Accounts of threads that have left become a block, and their slots serve others.  Until then a slot keeps its account for
+ * whoever reads the file, and is tried again on each visit. */
+static void drain_accounts(struct session *session)
 {
 	struct epf_ledger_entry entries[GONE_MAX];
+	uint32_t slots[GONE_MAX];
+	uint32_t next = 0, used = LOAD_RELAXED(&session->slots_used);
+	while (next < used) {
+		size_t count = 0;
+		for (; next < used && count < GONE_MAX; next++) {
+			const struct epf_slot *slot = &session->window.slots[next];
+			if (LOAD_RELAXED(&slot->state) != EPF_SLOT_LEFT)
+				continue;
+			fill_account(&entries[count], slot);
+			slots[count++] = next;
+		}
+		if (!count)
+			return;
+		memcpy(scratch_block(session) + 1, entries, count * sizeof(entries[0]));
+		if (append_plain(session, EPF_BLOCK_LEDGER, count * sizeof(entries[0])))
+			return;
+		pthread_mutex_lock(&session->lock);
+		for (size_t i = 0; i < count; i++)
+			slot_clear(session, slots[i]);
+		pthread_mutex_unlock(&session->lock);
+	}
+}
+
+/* Threads that are gone, or, if `final`, all.  Their recorders stay listed, and so are nobody else's, until all they held is
+ * in blocks; the session's lock is not held meanwhile, since threads that begin, and end, must not wait for a disk. */
+static void drain_recorders(struct session *session, bool final, bool *stuck)
+{
 	struct gone gone[GONE_MAX];
 	for (size_t count; (count = collect_gone(session, final, gone)) > 0;) {
 		/* They may have filled regions since the last look, which must become blocks before their slots are cleared. */
 		enum failed failed = final ? at_end(session) : FAILED_WAITS;
 		drain_full(session, failed, stuck);
 		if (*stuck && !final)
-			return;
-		size_t closed = 0;
-		for (size_t i = 0; i < count; i++) {
-			gone[i].closed = close_account(session, gone[i].recorder, gone[i].end_ticks, &entries[closed],
-			                               final ? failed : FAILED_IS_LOST);
-			closed += gone[i].closed;
-		}
-		memcpy(scratch_block(session) + 1, entries, closed * sizeof(entries[0]));
-		int error = closed ? append_plain(session, EPF_BLOCK_LEDGER, closed * sizeof(entries[0])) : 0;
+			break;
+		for (size_t i = 0; i < count; i++)
+			close_account(session, gone[i].recorder, gone[i].end_ticks, final ? failed : FAILED_IS_LOST);
 		pthread_mutex_lock(&session->lock);
-		for (size_t i = 0; i < count; i++) {
-			/* Without its ledger block the slot keeps the account for whoever reads the file. */
-			if (gone[i].closed && !error)
-				slot_clear(session, gone[i].recorder->slot_index);
+		for (size_t i = 0; i < count; i++)
 			recorder_unlist(gone[i].recorder);
-		}
 		pthread_mutex_unlock(&session->lock);
 	}
+	drain_accounts(session);
 }
 
 /* ---- clocks and the run ---- */

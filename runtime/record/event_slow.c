@@ -83,6 +83,20 @@ static bool ended_elsewhere(struct session *session, uint64_t id)
 	return false;
 }
 
+/* What is above comes one down; a kill leaves the entry that is on its way in one place or in both, and no other. */
+static void take_out(struct epf_slot *slot, uint32_t at)
+{
+	for (; at + 1 < slot->depth; at++) {
+		const struct epf_open *from = &slot->open[at + 1];
+		struct epf_open *to = &slot->open[at];
+		STORE_RELAXED(&to->tail, 0);
+		STORE_RELEASE(&to->start_ticks, from->start_ticks);
+		STORE_RELEASE(&to->id, from->id);
+		STORE_RELEASE(&to->tail, from->tail);
+	}
+	STORE_RELEASE(&slot->depth, slot->depth - 1);
+}
+
 bool event_reclaim(struct recorder *recorder)
 {
 	struct epf_slot *slot = recorder->slot;
@@ -90,18 +104,17 @@ bool event_reclaim(struct recorder *recorder)
 	if (LOAD_RELAXED(&session->orphans_at) == 0)
 		return false;
 	uint64_t now = clock_ticks();
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < slot->depth; i++) {
-		struct epf_open open = slot->open[i];
-		if (ended_elsewhere(session, open.id)) {
-			/* Its record says unended; the orphan end, which the reader joins, says when it really ended. */
-			event_store(recorder, open.start_ticks, now - open.start_ticks, open.id, open.name,
-			            open.bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
-		} else {
-			slot->open[kept++] = open;
+	uint32_t depth = slot->depth;
+	for (uint32_t i = 0; i < slot->depth;) {
+		const struct epf_open *open = &slot->open[i];
+		if (!ended_elsewhere(session, open->id)) {
+			i++;
+			continue;
 		}
+		/* Its record says unended; the orphan end, which the reader joins, says when it really ended. */
+		event_store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
+		            open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
+		take_out(slot, i);
 	}
-	bool room = kept < slot->depth;
-	STORE_RELEASE(&slot->depth, kept);
-	return room;
+	return slot->depth < depth;
 }

@@ -105,10 +105,14 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 {
 	struct epf_slot *slot = recorder->slot;
 	uint64_t first = recorder_id_block();
-	STORE_RELAXED(&slot->id_blocks, slot->id_blocks + (slot->id_block_end ? 1 : 0));
-	STORE_RELAXED(&slot->next_id, first);
-	STORE_RELAXED(&slot->id_block_first, first);
-	STORE_RELAXED(&slot->id_block_end, first + RECORDER_ID_BLOCK);
+	bool another = slot->id_block_end != 0;
+	/* The fields do not fit together until all are stored: till then the count stands by itself. */
+	STORE_RELAXED(&slot->ids_settled, (another ? epf_slot_ids_taken(slot) : 0) + 1);
+	STORE_RELEASE(&slot->id_blocks, slot->id_blocks + another);
+	STORE_RELEASE(&slot->next_id, first);
+	STORE_RELEASE(&slot->id_block_first, first);
+	STORE_RELEASE(&slot->id_block_end, first + RECORDER_ID_BLOCK);
+	STORE_RELEASE(&slot->ids_settled, 0);
 	return first;
 }
 

@@ -1,0 +1,241 @@
+/* A thread that stops between any two stores of a call leaves a file that says what is true: the call is gone through
+ * instruction by instruction, and after each one that changes the thread's slot the file is read as if the process had been
+ * killed there.  For calls whose stores belong together: a full stack that is moved together, another block of ids; and,
+ * since it costs nothing, the usual ones. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "epprof/trace_reader.h"
+#include "file/reader_private.h"
+#include "recording.h"
+
+#define EVENTS 70
+#define STEPS_MAX 20000000
+
+/* What the child has begun, which is known before the call that is gone through. */
+static struct shared {
+	uint64_t ids[EVENTS];
+	uint32_t names[EVENTS];
+	unsigned begun;
+	unsigned ended; /* of them, on other threads or by this call */
+} * shared;
+
+static epp_session *session;
+
+/* ---- the child ---- */
+
+static void begin(void)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "event %u", shared->begun);
+	shared->names[shared->begun] = epp_name_intern(text);
+	shared->ids[shared->begun] = epp_event_begin(session, EPP_NODE, shared->names[shared->begun]);
+	shared->begun++;
+}
+
+static void *end_some(void *unused)
+{
+	for (unsigned i = 46; i < shared->begun; i += 7)
+		epp_event_end(session, shared->ids[i], NULL, 0);
+	return unused;
+}
+
+static void fill_stack(void)
+{
+	while (shared->begun < EPF_OPEN_MAX)
+		begin();
+	recording_on_thread(end_some, NULL);
+}
+
+static void begin_one_more(void)
+{
+	epp_event_begin(session, EPP_NODE, epp_name_intern("one more"));
+}
+
+static void use_up_ids(void)
+{
+	for (unsigned i = 0; i < 5; i++)
+		begin();
+	struct epf_slot *slot = recorder_cache.recorder->slot;
+	while (slot->next_id != slot->id_block_end)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, shared->names[0]), NULL, 0);
+}
+
+static void begin_three(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		begin();
+}
+
+static void end_innermost(void)
+{
+	epp_event_end(session, shared->ids[2], NULL, 0);
+}
+
+static void end_outermost(void)
+{
+	epp_event_end(session, shared->ids[0], NULL, 0);
+}
+
+static const struct scenario {
+	void (*prepare)(void);
+	void (*call)(void);
+	unsigned changes; /* of the slot, at least */
+} scenarios[] = {
+	{ fill_stack, begin_one_more, 100 }, { use_up_ids, begin_one_more, 5 }, { begin_three, begin_one_more, 3 },
+	{ begin_three, end_innermost, 1 },   { begin_three, end_outermost, 3 },
+};
+
+static void be_gone_through(const char *path, const struct scenario *scenario)
+{
+	session = recording_start(path);
+	scenario->prepare();
+	epp_name_intern("one more");
+	/* By now the helper has nothing to do for a while. */
+	recording_sleep_ms(30);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(77);
+	raise(SIGSTOP);
+	scenario->call();
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/* ---- what each instant leaves ---- */
+
+/* The file as it is now, of a process that is gone: of another boot. */
+static void copy_file(const uint8_t *file, size_t bytes, const char *to)
+{
+	int fd = open(to, O_RDWR | O_CREAT | O_TRUNC, 0666);
+	struct epf_header header;
+	memcpy(&header, file, sizeof(header));
+	memset(header.source.boot_id, 1, sizeof(header.source.boot_id));
+	uint32_t state = header.state;
+	header.state = header.checksum = 0;
+	header.checksum = checksum_crc32c(0, &header, offsetof(struct epf_header, checksum));
+	header.state = state;
+	ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+	ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	/* Chunks are empty but for the first ones. */
+	size_t parts[][2] = { { EPF_LIVE_OFFSET, EPF_SLOTS_OFFSET + 16 * EPF_SLOT_BYTES - EPF_LIVE_OFFSET },
+		              { EPF_LOG_OFFSET, 65536 },
+		              { EPF_CHUNKS_OFFSET, 64 * EPF_CHUNK_BYTES },
+		              { EPF_SEGMENTS_OFFSET, bytes > EPF_SEGMENTS_OFFSET ? bytes - EPF_SEGMENTS_OFFSET : 0 } };
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(pwrite(fd, file + parts[i][0], parts[i][1], (off_t)parts[i][0]), (ssize_t)parts[i][1]);
+	close(fd);
+}
+
+static void print_finding(void *user, const epp_trace_finding *finding)
+{
+	(void)user;
+	if (finding->severity == EPP_ERROR)
+		printf("%llu: %s\n", (unsigned long long)finding->offset, finding->text);
+}
+
+static void check_events(struct reader *reader)
+{
+	struct reader_records records = { 0 };
+	unsigned seen[EVENTS] = { 0 };
+	for (size_t b = 0; b < reader->blocks_count; b++) {
+		check_ok(reader_records_read(&records, reader, &reader->blocks[b]));
+		for (uint32_t r = 0; r < records.count; r++)
+			for (unsigned i = 0; i < shared->begun && EPF_BITS_KIND(records.records[r].bits) == EPF_EVENT; i++)
+				if (shared->ids[i] == records.records[r].id) {
+					seen[i]++;
+					ck_assert_uint_eq(records.records[r].name, shared->names[i]);
+				}
+	}
+	reader_records_deinit(&records);
+	for (size_t o = 0; o < reader->open_count; o++)
+		for (unsigned i = 0; i < shared->begun; i++)
+			if (shared->ids[i] == reader->open[o].open.id) {
+				seen[i]++;
+				ck_assert_uint_eq(reader->open[o].open.name, shared->names[i]);
+			}
+	for (unsigned i = 0; i < shared->begun; i++)
+		ck_assert_msg(seen[i] == 1, "event %u is there %u times", i, seen[i]);
+}
+
+static void check_instant(const uint8_t *file, size_t bytes, const char *copy)
+{
+	epp_trace *trace;
+	uint64_t errors;
+	copy_file(file, bytes, copy);
+	check_ok(epp_trace_open(copy, &trace));
+	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
+	ck_assert_uint_eq(errors, 0);
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		epp_trace_account account;
+		check_ok(epp_trace_account_at(trace, i, &account));
+		ck_assert_msg(account.balanced, "%s: emitted %llu, written %llu, open %llu", account.producer,
+		              (unsigned long long)account.emitted, (unsigned long long)account.written,
+		              (unsigned long long)account.open);
+	}
+	check_events(trace->reader);
+	epp_trace_close(trace);
+}
+
+START_TEST(between_two_stores)
+{
+	const struct scenario *scenario = &scenarios[_i];
+	char *path = strdup(check_path("stores.epp")), *copy = strdup(check_path("stores_copy.epp"));
+	int status;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = fork();
+	if (child == 0)
+		be_gone_through(path, scenario);
+	waitpid(child, &status, WUNTRACED);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		CHECK_SKIP("this process may not trace its child");
+		return;
+	}
+	ck_assert(WIFSTOPPED(status));
+	struct stat st;
+	int fd = open(path, O_RDONLY);
+	fstat(fd, &st);
+	const uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(file, MAP_FAILED);
+	uint8_t before[EPF_SLOT_BYTES];
+	memcpy(before, file + EPF_SLOTS_OFFSET, sizeof(before));
+	unsigned changes = 0;
+	for (unsigned step = 0; step < STEPS_MAX; step++) {
+		ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+		waitpid(child, &status, WUNTRACED);
+		if (!WIFSTOPPED(status) || WSTOPSIG(status) == SIGSTOP)
+			break;
+		if (!memcmp(before, file + EPF_SLOTS_OFFSET, sizeof(before)))
+			continue;
+		memcpy(before, file + EPF_SLOTS_OFFSET, sizeof(before));
+		changes++;
+		check_instant(file, (size_t)st.st_size, copy);
+	}
+	ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	ck_assert_uint_ge(changes, scenario->changes);
+	munmap((void *)(uintptr_t)file, (size_t)st.st_size);
+	close(fd);
+	free(path);
+	free(copy);
+}
+END_TEST
+
+static Suite *stores_suite(void)
+{
+	Suite *suite = suite_create("stores");
+	TCase *tcase = tcase_create("stores");
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, between_two_stores, 0, sizeof(scenarios) / sizeof(*scenarios));
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(stores_suite)
