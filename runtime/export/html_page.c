@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "export/html.h"
 #include "export/ledger.h"
-#include "wire/xml.h"
+#include "export/svg_text.h"
 
 /* A file of the source tree, as it is, between NAME and NAME_end.  The build runs at the root of the tree. */
 #define EMBED(name, path) \
@@ -138,14 +138,6 @@ static epp_status *write_data(struct export_run *run, struct html *html)
 
 /* ---- the page ---- */
 
-static void write_escaped(struct sink *sink, const char *text)
-{
-	size_t bytes = strlen(text), limit = SINK_RESERVE_MAX / 6;
-
-	bytes = bytes < limit ? bytes : limit;
-	sink_commit(sink, xml_escape(sink_reserve(sink, XML_ESCAPED_BYTES(bytes)), text, bytes));
-}
-
 static const char *title_of(const struct export_run *run)
 {
 	if (run->info->label && run->info->label[0])
@@ -156,7 +148,7 @@ static const char *title_of(const struct export_run *run)
 static epp_status *write_title(struct export_run *run, struct html *html)
 {
 	(void)html;
-	write_escaped(run->sink, title_of(run));
+	svg_write_text(run->sink, title_of(run), strlen(title_of(run)));
 	return NULL;
 }
 
