@@ -102,6 +102,21 @@ int conversion_check(struct conversion *conversion)
 	return CLI_OK;
 }
 
+bool conversion_name_output(struct conversion *conversion, const char *extension, char **made)
+{
+	size_t bytes = strlen(conversion->input);
+
+	*made = NULL;
+	if (conversion->output)
+		return true;
+	if (bytes > 4 && strcmp(conversion->input + bytes - 4, ".epp") == 0)
+		bytes -= 4;
+	if (asprintf(made, "%.*s%s", (int)bytes, conversion->input, extension) < 0)
+		*made = NULL;
+	conversion->output = *made;
+	return *made != NULL;
+}
+
 int conversion_run(const struct conversion *conversion)
 {
 	epp_export_options options = conversion->options;
