@@ -143,6 +143,9 @@ $(O)/%.o: %.cc
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++17 $(COMMON) $(call flags,$<) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
+# The files of the page are in the object.
+$(O)/runtime/export/html_page.o: $(wildcard runtime/export/report/*)
+
 $(call objects,$(TESTS) $(TEST_SHARED)): EXTRA = $(CHECK_CFLAGS)
 $(O)/tests/plugins/official_%.o: EXTRA = -isystem $(ORT_HEADERS)
 

@@ -1,4 +1,4 @@
-/* epprof convert: every format onto a full device, filters, what is an error on request. */
+/* epprof convert and report: every format onto a full device, filters, what is an error on request. */
 #include <string.h>
 
 #include "tests/check.h"
@@ -76,6 +76,31 @@ START_TEST(what_is_left_out_is_an_error_on_request)
 }
 END_TEST
 
+START_TEST(a_report_stands_beside_its_trace)
+{
+	char *page = check_path("sample.html");
+	struct command run = command_run(NULL, "report", "--events", "5", sample, NULL);
+
+	ck_assert_int_eq(run.code, 0);
+	ck_assert_ptr_nonnull(strstr(run.err, "22 events are in the tables and not in the timeline"));
+	ck_assert_int_eq(access(page, F_OK), 0);
+	command_free(&run);
+	run = command_run(NULL, "report", sample, NULL);
+	ck_assert_int_eq(run.code, 1);
+	ck_assert_ptr_nonnull(strstr(run.err, "--force replaces it"));
+	command_free(&run);
+	run = command_run(NULL, "report", "-o", "/dev/full", sample, NULL);
+	ck_assert_int_eq(run.code, 1);
+	command_free(&run);
+	run = command_run(NULL, "report", "--strict", "--events=5", "--force", sample, NULL);
+	ck_assert_int_eq(run.code, 3);
+	command_free(&run);
+	run = command_run(NULL, "report", "--events", "0", sample, NULL);
+	ck_assert_int_eq(run.code, 2);
+	command_free(&run);
+}
+END_TEST
+
 START_TEST(ranks_are_numbers)
 {
 	struct command run = command_run(NULL, "convert", "-tkineto", "--rank", "1", "--world-size=2", "-o-", sample, NULL);
@@ -98,6 +123,7 @@ static Suite *convert_suite(void)
 	tcase_add_test(tests, every_format_is_chosen_by_its_ending);
 	tcase_add_test(tests, filters_are_understood);
 	tcase_add_test(tests, what_is_left_out_is_an_error_on_request);
+	tcase_add_test(tests, a_report_stands_beside_its_trace);
 	tcase_add_test(tests, ranks_are_numbers);
 	suite_add_tcase(suite, tests);
 	return suite;

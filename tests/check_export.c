@@ -9,6 +9,7 @@
 #include "epprof/epprof.h"
 #include "tests/check.h"
 #include "tests/export_text.h"
+#include "tests/html_text.h"
 #include "tests/parquet_text.h"
 #include "tests/sqlite_text.h"
 #include "tests/strict_json.h"
@@ -80,6 +81,7 @@ static const struct {
 	{ "kineto", "sample.kineto.json", is_json, LEDGER_JSON, NULL, 0 },
 	{ "xspace", "sample.xplane.pb", is_protobuf, LEDGER_JSON, NULL, 0 },
 	{ "parquet", "sample.parquet.txt", is_parquet, LEDGER_JSON, parquet_text_dump, 0 },
+	{ "html", "sample.html.txt", is_text, "41 lost", html_text_dump, 997 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

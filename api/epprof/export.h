@@ -36,7 +36,7 @@ typedef struct epp_export_options {
 	const char *process;
 	uint32_t unix_times; /* xspace: 1: lines carry UNIX time, as those that TensorFlow collects; their base is
 	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */
-	uint32_t reserved;
+	uint32_t events_max; /* html: how many events its timeline holds; of more it shows a part.  0: 2,000,000 */
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */

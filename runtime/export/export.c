@@ -10,9 +10,10 @@
 #include "export/writer.h"
 #include "wire/json.h"
 
-static const struct export_writer *const writers[] = { &export_chrome, &export_ort,    &export_svg,      &export_csv,
-	                                               &export_ndjson, &export_sqlite, &export_perfetto, &export_kineto,
-	                                               &export_xspace, &export_parquet };
+static const struct export_writer *const writers[] = { &export_chrome,   &export_ort,    &export_svg,
+	                                               &export_csv,      &export_ndjson, &export_sqlite,
+	                                               &export_perfetto, &export_kineto, &export_xspace,
+	                                               &export_parquet,  &export_html };
 #define WRITERS_COUNT (sizeof writers / sizeof *writers)
 
 const epp_export_format *epp_export_format_at(size_t index)

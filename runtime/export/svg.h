@@ -4,6 +4,7 @@
 #define EPPROF_EXPORT_SVG_H
 
 #include "export/rows.h"
+#include "export/svg_text.h"
 #include "export/writer.h"
 
 /* The most bars in a picture; beyond, the longest are kept. */
@@ -38,8 +39,6 @@ struct svg {
 #define SVG_TOP 70.0
 #define SVG_BAR 19.0
 #define SVG_STEP 21.0 /* from one depth to the next */
-#define SVG_COLOURS_COUNT 10u
-#define SVG_GREY SVG_COLOURS_COUNT
 
 struct svg_row {
 	uint32_t row;    /* index into rows */

@@ -10,26 +10,13 @@
 #include "base/status.h"
 #include "export/ledger.h"
 #include "export/svg.h"
-#include "wire/utf8.h"
-#include "wire/xml.h"
+#include "export/svg_text.h"
 
 #define FOOT 36.0
 /* Mean width of a letter in a bar, and in a label. */
 #define BAR_LETTER 6.6
 #define LABEL_LETTER 6.6
 #define TICKS 8.0
-
-static const char
-    style[] = "<style>text{font:12px ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif}"
-	      ".p{fill:#fff;stroke:#d0d7de}.t{fill:#1f2328}.h{font-weight:600}.m{fill:#656d76}.s{font-size:11px}"
-	      ".g{stroke:#e4e8ec}.l{fill:#f6f8fa}.a{fill:none;stroke:#444c56;stroke-width:1;stroke-opacity:.55}"
-	      ".i{fill:#444c56;fill-opacity:.75}.n{fill:#1b1f24;font-size:11px}.u{stroke:#656d76;stroke-dasharray:3 2}"
-	      "@media(prefers-color-scheme:dark){.p{fill:#0d1117;stroke:#30363d}.t{fill:#e6edf3}.m{fill:#8b949e}"
-	      ".g{stroke:#262c34}.l{fill:#151b23}.a{stroke:#adbac7}.i{fill:#adbac7}}</style>\n";
-
-static const char *const colours[SVG_COLOURS_COUNT + 1] = { "#8ab8f5", "#86cf9b", "#f8c765", "#c9a2f2",
-	                                                    "#f4978e", "#74d0dc", "#f7ab72", "#ef9ccb",
-	                                                    "#b5cf6b", "#a3b1f5", "#ccd3dc" };
 
 struct picture {
 	struct export_run *run;
@@ -49,55 +36,6 @@ static double x_of(const struct picture *picture, int64_t ns)
 static double y_of(const struct picture *picture, const struct svg_bar *bar)
 {
 	return picture->layout->top[bar->row] + bar->depth * SVG_STEP;
-}
-
-/* ---- text ---- */
-
-static void write_text(struct sink *sink, const char *text, size_t bytes)
-{
-	while (bytes) {
-		size_t piece = utf8_cut(text, bytes, SINK_RESERVE_MAX / 6);
-		sink_commit(sink, xml_escape(sink_reserve(sink, XML_ESCAPED_BYTES(piece)), text, piece));
-		text += piece;
-		bytes -= piece;
-	}
-}
-
-/* As much of a text as `letters` hold, with an ellipsis if that is not all. */
-static void write_cut(struct sink *sink, const char *text, size_t letters)
-{
-	size_t bytes = strlen(text), at = 0, used = 0, keep = 0;
-	bool valid;
-
-	while (at < bytes && used <= letters) {
-		if (used < letters)
-			keep = at;
-		/* From U+0800 on, letters are mostly wide. */
-		size_t length = utf8_sequence(text + at, bytes - at, &valid);
-		used += length >= 3 ? 2 : 1;
-		at += length;
-	}
-	if (used <= letters) {
-		write_text(sink, text, bytes);
-		return;
-	}
-	write_text(sink, text, keep);
-	sink_text(sink, "\xE2\x80\xA6");
-}
-
-/* "1.25 ms": three digits that count. */
-static const char *duration_text(double ns, char text[32])
-{
-	static const char *const units[] = { "ns", "\xC2\xB5s", "ms", "s" };
-	unsigned unit = 0;
-
-	while (unit < 3 && fabs(ns) >= 999.5) {
-		ns /= 1000;
-		unit++;
-	}
-	int decimals = unit == 0 || fabs(ns) >= 99.95 ? 0 : fabs(ns) >= 9.995 ? 1 : 2;
-	snprintf(text, 32, "%.*f\xC2\xA0%s", decimals, ns, units[unit]);
-	return text;
 }
 
 /* ---- axis ---- */
@@ -154,7 +92,7 @@ static void draw_labels(const struct picture *picture)
 		const struct row *row = &rows->rows[place->row];
 		if (place->begins_group) {
 			sink_format(sink, "<text class=\"t h\" x=\"20\" y=\"%.1f\">", place->top - 9);
-			write_cut(sink, rows->processes[row->process].name, 100);
+			svg_write_cut(sink, rows->processes[row->process].name, 100);
 			sink_text(sink, "</text>\n");
 		}
 		sink_format(sink, "<rect class=\"l\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>",
@@ -163,7 +101,8 @@ static void draw_labels(const struct picture *picture)
 		/* Other lanes stand below their track's first one, if that has bars. */
 		bool under_track = row->lane && i && rows->rows[layout->rows[i - 1].row].track == row->track;
 		if (!under_track)
-			write_cut(sink, row->track->name, (size_t)((SVG_LEFT - (row->lane ? 110 : 30)) / LABEL_LETTER));
+			svg_write_cut(sink, row->track->name,
+			              (size_t)((SVG_LEFT - (row->lane ? 110 : 30)) / LABEL_LETTER));
 		sink_text(sink, rows_lane_text(row->lane, lane));
 		sink_text(sink, "</text>\n");
 	}
@@ -175,12 +114,12 @@ static void draw_title(const struct picture *picture, const struct svg_bar *bar)
 	struct sink *sink = picture->sink;
 
 	sink_text(sink, "<title>");
-	write_text(sink, bar->name, strlen(bar->name));
-	sink_format(sink, "\n%s, from %s", duration_text((double)(bar->end_ns - bar->start_ns), length),
-	            duration_text((double)bar->start_ns, start));
+	svg_write_text(sink, bar->name, strlen(bar->name));
+	sink_format(sink, "\n%s, from %s", svg_duration((double)(bar->end_ns - bar->start_ns), length),
+	            svg_duration((double)bar->start_ns, start));
 	if (bar->on_device)
 		sink_format(sink, "\n%s, \xC2\xB1 %s", export_placement(bar->placement),
-		            duration_text((double)bar->start_error_ns, error));
+		            svg_duration((double)bar->start_error_ns, error));
 	if (bar->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN))
 		sink_text(sink, bar->flags & EPP_FLAG_OPEN ? "\nstill open" : "\nnever ended");
 	if (bar->flags & EPP_FLAG_UNCORRELATED)
@@ -199,11 +138,11 @@ static void draw_bar(const struct picture *picture, const struct svg_bar *bar)
 	sink_text(sink, "<g>");
 	draw_title(picture, bar);
 	sink_format(sink, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"%.1f\" fill=\"%s\"%s/>", x,
-	            y, width, SVG_BAR, width > 6 ? 3.0 : width / 3, colours[bar->colour],
+	            y, width, SVG_BAR, width > 6 ? 3.0 : width / 3, svg_colours[bar->colour],
 	            bar->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN) ? " class=\"u\"" : "");
 	if (width >= 30) {
 		sink_format(sink, "<text class=\"n\" x=\"%.1f\" y=\"%.1f\">", x + 5, y + 13.5);
-		write_cut(sink, bar->name, (size_t)((width - 8) / BAR_LETTER));
+		svg_write_cut(sink, bar->name, (size_t)((width - 8) / BAR_LETTER));
 		sink_text(sink, "</text>");
 	}
 	sink_text(sink, "</g>\n");
@@ -282,7 +221,7 @@ static epp_status *draw_foot(const struct picture *picture)
 		sink_text(sink, " \xC2\xB7 none lost");
 	if (counts->largest_error_ns)
 		sink_format(sink, " \xC2\xB7 device times within \xC2\xB1 %s",
-		            duration_text((double)counts->largest_error_ns, error));
+		            svg_duration((double)counts->largest_error_ns, error));
 	sink_text(sink, "</text>\n");
 	return NULL;
 }
@@ -299,15 +238,15 @@ epp_status *svg_draw(struct export_run *run, const struct svg_layout *layout)
 	            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
 	            "role=\"img\">\n<title>Timeline of ",
 	            SVG_WIDTH, height, SVG_WIDTH, height);
-	write_text(sink, label ? label : "", label ? strlen(label) : 0);
+	svg_write_text(sink, label ? label : "", label ? strlen(label) : 0);
 	sink_text(sink, "</title>\n");
-	sink_text(sink, style);
+	sink_text(sink, svg_style);
 	sink_format(sink, "<rect class=\"p\" x=\".5\" y=\".5\" width=\"%.0f\" height=\"%.0f\" rx=\"8\"/>\n",
 	            SVG_WIDTH - 1, height - 1);
 	sink_text(sink, "<text class=\"t h\" x=\"20\" y=\"30\" style=\"font-size:15px\">");
-	write_cut(sink, label ? label : "", 90);
+	svg_write_cut(sink, label ? label : "", 90);
 	sink_format(sink, "</text>\n<text class=\"m\" x=\"%.0f\" y=\"30\" text-anchor=\"end\">%s</text>\n", SVG_RIGHT,
-	            duration_text((double)layout->to_ns - (double)layout->from_ns, span));
+	            svg_duration((double)layout->to_ns - (double)layout->from_ns, span));
 	draw_labels(&picture);
 	draw_axis(&picture);
 	/* Behind the bars: an arrow that passes a thread must not strike out its names. */

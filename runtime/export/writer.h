@@ -47,6 +47,7 @@ extern const struct export_writer export_perfetto;
 extern const struct export_writer export_kineto;
 extern const struct export_writer export_xspace;
 extern const struct export_writer export_parquet;
+extern const struct export_writer export_html;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)

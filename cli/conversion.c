@@ -1,0 +1,146 @@
+/* One export, from the options to what is printed about it. */
+#include "conversion.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "accounts.h"
+
+static void print_receipt(void *user, const char *text)
+{
+	*(bool *)user = true;
+	fprintf(stderr, "epprof: %s\n", text);
+}
+
+/* An error of the trace, not of the output. */
+static bool is_of_trace(epp_code code)
+{
+	return code == EPP_CORRUPT || code == EPP_INCOMPATIBLE;
+}
+
+static int explain_failure(epp_status *status)
+{
+	epp_code code = epp_status_code(status);
+
+	if (cli_signal) {
+		epp_status_release(status);
+		raise(cli_signal);
+		return CLI_FAILURE;
+	}
+	if (is_of_trace(code))
+		return cli_unreadable(status);
+	if (code != EPP_UNAVAILABLE)
+		return cli_failure(status);
+	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
+	epp_status_release(status);
+	return CLI_FAILURE;
+}
+
+static int judge_strictly(epp_trace *trace, bool left_out)
+{
+	struct accounts accounts;
+	epp_status *status = accounts_add_up(&accounts, trace);
+
+	if (status)
+		return cli_unreadable(status);
+	return accounts_strict(&accounts) == CLI_OK && !left_out ? CLI_OK : CLI_INVALID;
+}
+
+void conversion_init(struct conversion *conversion, const struct cli_command *command)
+{
+	*conversion = (struct conversion){ .command = command,
+		                           .window.struct_size = sizeof(epp_timeline_options),
+		                           .options.struct_size = sizeof(epp_export_options),
+		                           .to_ns = INT64_MAX };
+}
+
+bool conversion_option(struct conversion *conversion, int option)
+{
+	switch (option) {
+	case 'o':
+		conversion->output = optarg;
+		break;
+	case 'F':
+		return cli_time(conversion->command, "--from", &conversion->from_ns);
+	case 'T':
+		return cli_time(conversion->command, "--to", &conversion->to_ns);
+	case 'D':
+		return cli_time(conversion->command, "--min-duration", &conversion->options.min_duration_ns);
+	case 'N':
+		conversion->options.name = optarg;
+		break;
+	case 'K':
+		conversion->options.track = optarg;
+		break;
+	case 'P':
+		conversion->options.process = optarg;
+		break;
+	case '!':
+		conversion->force = true;
+		break;
+	case 'S':
+		conversion->strict = true;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+int conversion_check(struct conversion *conversion)
+{
+	if (conversion->to_ns <= conversion->from_ns)
+		return cli_misuse(conversion->command, "--to must lie behind --from");
+	if (cli_is_same_file(conversion->input, conversion->output))
+		return cli_misuse(conversion->command, "'%s' is the trace itself", conversion->output);
+	if (conversion->from_ns != 0 || conversion->to_ns != INT64_MAX) {
+		conversion->window.from_ns = conversion->from_ns;
+		conversion->window.to_ns = conversion->to_ns;
+	}
+	return CLI_OK;
+}
+
+bool conversion_name_output(struct conversion *conversion, const char *extension, char **made)
+{
+	size_t bytes = strlen(conversion->input);
+
+	*made = NULL;
+	if (conversion->output)
+		return true;
+	if (bytes > 4 && strcmp(conversion->input + bytes - 4, ".epp") == 0)
+		bytes -= 4;
+	if (asprintf(made, "%.*s%s", (int)bytes, conversion->input, extension) < 0)
+		*made = NULL;
+	conversion->output = *made;
+	return *made != NULL;
+}
+
+int conversion_run(const struct conversion *conversion)
+{
+	epp_export_options options = conversion->options;
+	const char *output = conversion->output;
+	char size[CLI_NUMBER_BYTES];
+	bool left_out = false;
+	int code = CLI_OK;
+	struct stat st;
+	epp_trace *trace;
+
+	options.timeline = &conversion->window;
+	options.cancel = &cli_signal;
+	if (!cli_open(conversion->input, &trace))
+		return CLI_UNREADABLE;
+	cli_catch_signals();
+	epp_status *status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
+	                                     print_receipt, &left_out);
+	if (status)
+		code = explain_failure(status);
+	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
+		fprintf(stderr, "epprof: wrote %s: %s, %s\n", output, conversion->format,
+		        cli_bytes((uint64_t)st.st_size, size));
+	if (code == CLI_OK && conversion->strict)
+		code = judge_strictly(trace, left_out);
+	epp_trace_close(trace);
+	return code;
+}

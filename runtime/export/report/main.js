@@ -1,0 +1,388 @@
+/* The page: reads the data, holds what is selected and sought, and paints when something has changed. */
+
+class Find {
+	constructor(app) {
+		this.app = app;
+		this.input = document.getElementById("search");
+		this.output = document.getElementById("found");
+		this.input.addEventListener("input", () => this.seek(this.input.value));
+		this.clear();
+	}
+
+	focus() {
+		this.input.focus();
+		this.input.select();
+	}
+
+	clear() {
+		this.input.value = "";
+		this.input.blur();
+		this.seek("");
+	}
+
+	/* Events whose name, or whose args as text, hold what is sought; `exact`: whose name it is. */
+	seek(text, exact = false) {
+		const { app } = this, { model } = app, { events } = model;
+		this.text = text;
+		this.names = this.args = undefined;
+		this.matches = new Uint32Array(0);
+		if (text) {
+			const wanted = text.toLowerCase();
+			this.names = Uint8Array.from(model.names, (name) => Number(exact ? name === text : name.toLowerCase().includes(wanted)));
+			this.args = new Uint8Array(model.args.count + 1);
+			for (let i = 0; !exact && i < model.args.count; i++)
+				this.args[i + 1] = Number(model.args.json(i).toLowerCase().includes(wanted));
+			let count = 0;
+			const matches = new Uint32Array(events.count);
+			for (let i = 0; i < events.count; i++) {
+				if (this.names[events.name[i]] || this.args[events.args[i]])
+					matches[count++] = i;
+			}
+			this.matches = matches.slice(0, count);
+		}
+		this.tell();
+		app.repaint();
+	}
+
+	has(event) {
+		const { events } = this.app.model;
+		return this.names[events.name[event]] || this.args[events.args[event]];
+	}
+
+	tell() {
+		const place = this.matches.indexOf(this.app.state.selected);
+		const count = countText(this.matches.length);
+		this.output.textContent = !this.text ? "" : place >= 0 ? `${countText(place + 1)} of ${count}` : count;
+	}
+
+	next(step) {
+		const { app, matches } = this, { events } = app.model;
+		if (!matches.length)
+			return;
+		const from = app.state.selected;
+		const place = from >= 0 ? this.placeNear(from, step) : lowerBound(matches, events.start, app.view.wantedFrom);
+		app.select(matches[(place + matches.length) % matches.length], true);
+	}
+
+	/* Matches are in order. */
+	placeNear(event, step) {
+		let low = 0, high = this.matches.length;
+		while (low < high) {
+			const middle = low + high >>> 1;
+			if (this.matches[middle] < event)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		return step < 0 ? low - 1 : this.matches[low] === event ? low + 1 : low;
+	}
+}
+
+class App {
+	constructor(model) {
+		this.model = model;
+		for (const name of ["lanes", "map", "bars", "marks", "help", "spoken"])
+			this[name] = document.getElementById(name);
+		this.lost = model.facts.lost;
+		this.state = {
+			selected: -1, hover: -1, pointer: undefined, range: undefined, links: [],
+			family: getComputedStyle(document.body).fontFamily,
+			isDim: (event) => Boolean(this.find.text) && !this.find.has(event),
+		};
+		this.view = new View(model);
+		this.painter = new Painter(model, this.view, this.state);
+		this.details = new Details(this);
+		this.find = new Find(this);
+		this.panels = new Panels(this);
+		this.input = new Input(this);
+		this.fillHead();
+		this.fillHelp();
+		document.getElementById("fit").addEventListener("click", () => { this.view.fit(); this.repaint(); });
+		document.getElementById("theme").addEventListener("click", () => this.switchTheme());
+		document.getElementById("keys").addEventListener("click", () => this.showHelp());
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.useTheme());
+		this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+		new ResizeObserver(() => this.resize()).observe(this.lanes);
+		this.useTheme();
+		this.resize();
+		this.view.jump();
+	}
+
+	/* ---- painting ---- */
+
+	repaint() {
+		if (this.waiting)
+			return;
+		this.waiting = requestAnimationFrame((now) => this.paint(now));
+	}
+
+	paint(now) {
+		this.waiting = undefined;
+		const moving = this.view.approach(Math.min(50, now - (this.painted ?? now) || 16), this.calm.matches);
+		this.painted = now;
+		const begin = performance.now();
+		this.painter.draw(this.bars.getContext("2d"));
+		this.painter.drawMarks(this.marks.getContext("2d"));
+		this.drawMap();
+		this.paintMs = performance.now() - begin;
+		if (moving)
+			this.repaint();
+		else
+			this.painted = undefined;
+	}
+
+	resize() {
+		const scale = devicePixelRatio || 1;
+		for (const [canvas, box] of [[this.bars, this.lanes], [this.marks, this.lanes], [this.map, this.map.parentElement]]) {
+			const width = box.clientWidth, height = canvas === this.map ? this.map.clientHeight : box.clientHeight;
+			canvas.width = Math.round(width * scale);
+			canvas.height = Math.round(height * scale);
+			canvas.getContext("2d").setTransform(scale, 0, 0, scale, 0, 0);
+		}
+		this.view.width = this.lanes.clientWidth;
+		this.view.height = this.lanes.clientHeight;
+		this.view.scrollTo(this.view.scroll);
+		this.mapShape = undefined;
+		this.repaint();
+	}
+
+	/* How busy hosts (above) and devices (below) are over the whole time, and where the view is. */
+	shapeOfMap(width) {
+		const { model } = this, { events } = model, scale = width / (model.last - model.first);
+		const shapes = [new Float64Array(width + 1), new Float64Array(width + 1)], tracks = [0, 0];
+		for (const track of model.tracks) {
+			if (track.kind !== "slices")
+				continue;
+			const shape = shapes[Number(track.device)];
+			tracks[Number(track.device)]++;
+			const { list, before } = track.levels[0];
+			let from = 0;
+			for (let x = 0; x < width && from < list.length; x++) {
+				const end = model.first + (x + 1) / scale;
+				const to = lowerBound(list, events.start, end, from);
+				shape[x] += (before[to] - before[from]) * scale;
+				from = to;
+			}
+		}
+		/* What is longer than a pixel goes on into the next ones. */
+		shapes.forEach((shape, i) => {
+			let rest = 0;
+			for (let x = 0; x < width; x++) {
+				const here = Math.min(tracks[i], shape[x] + rest);
+				rest = shape[x] + rest - here;
+				shape[x] = here / (tracks[i] || 1);
+			}
+		});
+		return shapes;
+	}
+
+	drawMap() {
+		const context = this.map.getContext("2d"), { view, model } = this, { colours } = this.painter;
+		const left = view.gutter, width = Math.max(1, Math.floor(view.width - left)), height = this.map.clientHeight, half = height / 2;
+		this.mapShape ??= this.shapeOfMap(width);
+		context.clearRect(0, 0, view.width, height);
+		context.fillStyle = colours.edges[0];
+		context.globalAlpha = 0.8;
+		for (let x = 0; x < width; x++)
+			context.fillRect(left + x, half - 1 - this.mapShape[0][x] * (half - 4), 1, this.mapShape[0][x] * (half - 4));
+		context.fillStyle = colours.edges[1];
+		for (let x = 0; x < width; x++)
+			context.fillRect(left + x, half + 1, 1, this.mapShape[1][x] * (half - 4));
+		context.globalAlpha = 1;
+		const scale = width / (model.last - model.first);
+		const from = Math.max(0, (view.from - model.first) * scale), to = Math.min(width, (view.to - model.first) * scale);
+		context.fillStyle = colours.paper;
+		context.globalAlpha = 0.72;
+		context.fillRect(left, 0, from, height);
+		context.fillRect(left + to, 0, width - to, height);
+		context.globalAlpha = 1;
+		context.strokeStyle = colours.accent;
+		context.strokeRect(left + from + 0.5, 0.5, Math.max(2, to - from - 1), height - 1);
+		context.fillStyle = colours.soft;
+		context.font = this.painter.font(10.5);
+		context.textBaseline = "middle";
+		context.fillText("host", 14, half / 2 + 1);
+		if (model.facts.device_events)
+			context.fillText("devices", 14, half * 1.5 - 1);
+	}
+
+	/* ---- what is pointed at, selected, sought ---- */
+
+	point(at) {
+		const { state } = this;
+		state.pointer = at?.x;
+		state.hover = at ? this.view.eventAt(at.x, at.y) : -1;
+		this.details.point(state.hover, at?.clientX, at?.clientY);
+		if (!this.waiting)
+			this.waiting = requestAnimationFrame(() => {
+				this.waiting = undefined;
+				this.painter.drawMarks(this.marks.getContext("2d"));
+			});
+	}
+
+	select(event, reveal = false) {
+		const { state } = this;
+		state.selected = event;
+		state.links = event >= 0 ? this.model.linksOf(event) : [];
+		if (event >= 0) {
+			state.range = undefined;
+			if (reveal)
+				this.view.reveal(event);
+			this.spoken.textContent = [this.details.title(event), ...this.details.facts(event).map((pair) => pair.join(" "))].join(", ");
+		}
+		if (event >= 0 || this.panels.title === "Selection")
+			this.panels.open("Selection");
+		this.find.tell();
+		this.repaint();
+	}
+
+	clear() {
+		if (this.find.text)
+			this.find.clear();
+		this.state.range = undefined;
+		this.select(-1);
+	}
+
+	highlight(name) {
+		this.find.input.value = name;
+		this.find.seek(name, true);
+	}
+
+	setRange(from, to) {
+		this.state.range = [Math.min(from, to), Math.max(from, to)];
+		this.repaint();
+	}
+	showRange() {
+		this.state.selected = -1;
+		this.state.links = [];
+		this.panels.open("Selection");
+		this.repaint();
+	}
+	rangeOfSelection() {
+		const { selected } = this.state, { events } = this.model;
+		if (selected >= 0)
+			this.setRange(events.start[selected], events.end[selected]);
+		else
+			this.setRange(this.view.wantedFrom, this.view.wantedTo);
+		this.showRange();
+	}
+
+	zoomToSelection() {
+		const { selected, range } = this.state;
+		if (selected >= 0)
+			this.view.reveal(selected, true);
+		else if (range)
+			this.view.show(...range);
+		this.repaint();
+	}
+
+	/* Along the track of the selection; without one, the first event that is seen. */
+	step(way) {
+		const { model, view } = this, { selected } = this.state, { events } = model;
+		const track = selected >= 0 ? model.trackOf(selected) : model.tracks.find((one) => view.isShown(one));
+		if (!track)
+			return;
+		const { list } = track.levels[selected >= 0 ? model.levelOf(selected, track) : 0];
+		const start = selected >= 0 ? events.start[selected] : view.wantedFrom;
+		let place = lowerBound(list, events.start, start);
+		while (selected >= 0 && list[place] !== selected)
+			place++;
+		place += selected < 0 ? 0 : way;
+		if (place >= 0 && place < list.length)
+			this.select(list[place], true);
+	}
+	stepOut() {
+		const around = this.state.selected >= 0 ? this.model.enclosing(this.state.selected) : -1;
+		if (around >= 0)
+			this.select(around, true);
+	}
+	stepIn() {
+		const { model } = this, { selected } = this.state, track = selected >= 0 ? model.trackOf(selected) : undefined;
+		const level = track?.levels[model.events.depth[selected] + 1];
+		if (!level || track.kind !== "slices")
+			return;
+		const first = level.list[lowerBound(level.list, model.events.start, model.events.start[selected])];
+		if (first !== undefined && model.events.start[first] <= model.events.end[selected])
+			this.select(first, true);
+	}
+	toCause() {
+		const cause = this.state.selected >= 0 ? this.model.events.cause[this.state.selected] : -1;
+		if (cause >= 0)
+			this.select(cause, true);
+	}
+	toCaused() {
+		const children = this.state.selected >= 0 ? this.model.causedBy(this.state.selected) : [];
+		if (children.length)
+			this.select(children[0], true);
+	}
+
+	/* ---- light and dark ---- */
+
+	get dark() {
+		const chosen = document.documentElement.dataset.theme;
+		return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+	}
+	switchTheme() {
+		document.documentElement.dataset.theme = this.dark ? "light" : "dark";
+		this.useTheme();
+	}
+	useTheme() {
+		document.getElementById("theme").textContent = this.dark ? "\u263c" : "\u263e";
+		this.painter.useColours(this.dark);
+		this.repaint();
+	}
+
+	/* ---- around the timeline ---- */
+
+	fillHead() {
+		const { facts } = this.model, { trace } = facts;
+		const began = new Date(Number(trace.epoch_unix_ns) / 1e6);
+		const when = Number.isNaN(began.getTime()) ? "" : began.toISOString().replace("T", " ").slice(0, 19);
+		document.getElementById("subtitle").textContent =
+			[trace.program !== document.getElementById("title").textContent && trace.program, `process ${trace.pid}`, trace.hostname, `${when} UTC`, trace.state]
+				.filter(Boolean).join(" \u00b7 ");
+		const chip = (value, word, kind) => make("li", { class: kind }, make("b", {}, value), ` ${word}`);
+		const error = Number(trace.largest_error_ns);
+		document.getElementById("chips").append(chip(durationText(facts.last - facts.first), "long"), chip(countText(facts.events), facts.events === 1 ? "event" : "events"),
+			this.lost ? chip(countText(this.lost), "lost", "bad") : chip("none", "lost", "good"),
+			...facts.balanced ? [] : [chip("ledger", "does not balance", "bad")],
+			...facts.device_events ? [chip(`\u00b1 ${durationText(error)}`, "on devices")] : []);
+		const notes = [];
+		if (facts.part)
+			notes.push(`The timeline shows ${countText(facts.shown)} of ${countText(facts.events)} events: those from ${timeText(facts.part.from - facts.base_ns - this.model.zero, 1e3)} to ${timeText(facts.part.to - facts.base_ns - this.model.zero, 1e3)}, the stretch in which ${facts.device_events ? "devices" : "threads"} were busiest among those that fit${facts.part.cut ? `, less ${countText(facts.part.cut)} at its end` : ""}. The tables are of all events.`);
+		if (facts.filtered)
+			notes.push(`${countText(facts.filtered)} events were filtered out, and are in no table.`);
+		if (facts.args_left_out)
+			notes.push(`The args of ${countText(facts.args_left_out)} events are left out: too many for one page.`);
+		const notice = document.getElementById("notice");
+		notice.hidden = !notes.length;
+		notice.textContent = notes.join(" ");
+	}
+
+	fillHelp() {
+		const list = (lines, wrap) => make("dl", {}, ...lines.flatMap(([keys, text]) =>
+			[make("dt", {}, ...wrap(keys)), make("dd", {}, text)]));
+		this.help.append(make("h2", {}, "Keys"), list(KEYS, (keys) => keys.split(" ").map((key) => make("kbd", {}, key))),
+			make("h2", {}, "Hands"), list(HANDS, (hands) => [hands]),
+			make("p", { class: "note" }, "Bars with a torn end were never seen to end; a dashed frame has no known host event; whiskers show how far a start or end may be off; hatching shows where events were lost."),
+			make("form", { method: "dialog" }, make("button", {}, "Close")));
+	}
+	showHelp() {
+		this.help.showModal();
+	}
+}
+
+async function main() {
+	const element = document.getElementById("data");
+	const data = await readData(element.textContent);
+	element.remove();
+	window.epprof = new App(new Model(data));
+	document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+main().catch((error) => {
+	const failure = document.getElementById("failure");
+	failure.hidden = false;
+	failure.textContent = `This report cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
+	document.documentElement.dataset.failed = String(error.stack);
+});

@@ -1,0 +1,242 @@
+/* What is drawn where: tracks from top to bottom, each with levels of events that do not overlap; who caused whom. */
+
+const SLICE = 1, INSTANT = 2, COUNTER = 3, ASYNC = 5;
+const UNENDED = 1, OPEN = 2, ARGS_CUT = 4, ELSEWHERE = 8, UNCORRELATED = 32, OUTSIDE = 64;
+const CATEGORIES = ["Session", "Node", "Kernel", "Api"];
+const PLACEMENTS = [
+	"read from the host's own clock", "placed by a fit over clock pairs", "placed by ONNX Runtime's formula",
+	"placed by its clock; its host event was found by containment",
+	"put inside its host event: only its duration is known", "moved into its host event on request",
+];
+const FLAG_WORDS = [
+	[UNENDED, "never ended: it lasted at least this long"], [OPEN, "still open when the trace was read or cut off"],
+	[ARGS_CUT, "its args were cut"], [ELSEWHERE, "ended on another thread"],
+	[UNCORRELATED, "no host event is known that caused it"],
+	[OUTSIDE, "lies outside its host event by more than the error bound"],
+];
+
+const kindOf = (what) => what & 7, categoryOf = (what) => what >> 3 & 3;
+const placementOf = (what) => what >> 5 & 7, flagsOf = (what) => what >> 8 & 127;
+
+/* The first place in `list` (event numbers) whose key is at least `value`. */
+function lowerBound(list, keys, value, from = 0) {
+	let low = from, high = list.length;
+	while (low < high) {
+		const middle = low + high >>> 1;
+		if (keys[list[middle]] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The events of one depth, in order; `before` is the sum of the durations in front of each. */
+class Level {
+	constructor(list, events) {
+		this.list = list;
+		this.before = new Float64Array(list.length + 1);
+		for (let i = 0; i < list.length; i++)
+			this.before[i + 1] = this.before[i] + events.end[list[i]] - events.start[list[i]];
+	}
+}
+
+/* Lists of numbers, by key, in one array each: two passes over the events. */
+function groupBy(count, keysCount, keyOf) {
+	const sizes = new Uint32Array(keysCount);
+	for (let i = 0; i < count; i++) {
+		const key = keyOf(i);
+		if (key >= 0)
+			sizes[key]++;
+	}
+	const lists = Array.from(sizes, (size) => new Uint32Array(size));
+	sizes.fill(0);
+	for (let i = 0; i < count; i++) {
+		const key = keyOf(i);
+		if (key >= 0)
+			lists[key][sizes[key]++] = i;
+	}
+	return lists;
+}
+
+/* Each asynchronous event goes to the first level that is free when it starts. */
+function packed(list, events) {
+	const ends = [], levels = [];
+	for (const event of list) {
+		let level = ends.findIndex((end) => end <= events.start[event]);
+		if (level < 0)
+			level = ends.length < 32 ? ends.push(0) - 1 : 0;
+		ends[level] = Math.max(events.end[event], events.start[event] + 1);
+		(levels[level] ??= []).push(event);
+	}
+	return levels.map((one) => Uint32Array.from(one));
+}
+
+class Model {
+	constructor(data) {
+		Object.assign(this, data);
+		const { facts, events } = data;
+		this.zero = -facts.base_ns;
+		this.first = facts.first - facts.base_ns;
+		this.last = Math.max(facts.last - facts.base_ns, this.first + 1);
+		if (facts.part) {
+			this.first = facts.part.from - facts.base_ns;
+			this.last = facts.part.to - facts.base_ns;
+		}
+		this.findValues();
+		this.makeTracks();
+		this.causedBy = this.lists(events.cause);
+		this.giveColours();
+	}
+
+	/* The number of each counter's event among the values. */
+	findValues() {
+		const { events } = this;
+		this.valueAt = new Float64Array(this.facts.counters ? events.count : 0);
+		for (let i = 0, values = 0; i < this.valueAt.length; i++) {
+			if (kindOf(events.what[i]) === COUNTER)
+				this.valueAt[i] = this.value(values++);
+		}
+	}
+
+	/* By a column of causes: the events of each, as offsets into one array. */
+	lists(cause) {
+		const count = cause.length, offsets = new Uint32Array(count + 2);
+		for (let i = 0; i < count; i++)
+			offsets[cause[i] + 2]++;
+		for (let i = 1; i <= count + 1; i++)
+			offsets[i] += offsets[i - 1];
+		const list = new Uint32Array(count), next = offsets.slice();
+		for (let i = 0; i < count; i++)
+			list[next[cause[i] + 1]++] = i;
+		return (event) => list.subarray(offsets[event + 1], offsets[event + 2]);
+	}
+
+	makeTracks() {
+		const { events, facts } = this;
+		const byRow = groupBy(events.count, facts.rows.length, (i) => events.row[i]);
+		const rank = (row) => (facts.processes[row.process].device ? 1e6 : 0) + row.process;
+		const order = facts.rows.map((row, index) => ({ row, index }));
+		order.sort((a, b) => rank(a.row) - rank(b.row) || a.row.sort - b.row.sort || a.index - b.index);
+		this.tracks = [];
+		for (const { row, index } of order)
+			this.makeTracksOf(row, index, byRow[index]);
+	}
+
+	makeTracksOf(row, index, list) {
+		const { events, facts } = this;
+		const process = facts.processes[row.process];
+		const lost = facts.losses.find((loss) => loss.track === row.track);
+		const base = { row, index, process, processIndex: row.process, device: process.device, lost: row.lane ? undefined : lost };
+		const title = (row.name || (row.tid ? `thread ${row.tid}` : "(no name)")) + row.lane;
+		const asyncs = [], counters = new Map();
+		let depth = -1;
+		for (const event of list) {
+			const kind = kindOf(events.what[event]);
+			if (kind === ASYNC)
+				asyncs.push(event);
+			else if (kind === COUNTER)
+				(counters.get(events.name[event]) ?? counters.set(events.name[event], []).get(events.name[event])).push(event);
+			else
+				depth = Math.max(depth, Math.min(events.depth[event], 63));
+		}
+		if (depth >= 0) {
+			const levelOf = (i) => {
+				const kind = kindOf(events.what[list[i]]);
+				return kind === SLICE || kind === INSTANT ? Math.min(events.depth[list[i]], depth) : -1;
+			};
+			const lists = groupBy(list.length, depth + 1, levelOf).map((places) => places.map((place) => list[place]));
+			this.tracks.push({ ...base, title, kind: "slices", levels: lists.map((one) => new Level(one, events)) });
+		}
+		if (asyncs.length) {
+			const levels = packed(asyncs, events).map((one) => new Level(one, events));
+			this.tracks.push({ ...base, title: `${title} (asynchronous)`, kind: "async", levels });
+		}
+		for (const [name, one] of counters)
+			this.tracks.push(this.counterTrack(base, this.names[name], Uint32Array.from(one)));
+	}
+
+	counterTrack(base, title, list) {
+		const values = Float64Array.from(list, (event) => this.valueAt[event]);
+		let low = 0, high = 0;
+		for (const value of values) {
+			low = Math.min(low, value);
+			high = Math.max(high, value);
+		}
+		/* The largest of each block, so that a pixel with many values shows their largest without looking at each. */
+		const blocks = new Float64Array(Math.ceil(values.length / 256)).fill(-Infinity);
+		values.forEach((value, i) => { blocks[i >> 8] = Math.max(blocks[i >> 8], value); });
+		return { ...base, title, kind: "counter", levels: [new Level(list, this.events)], values, blocks, low, high };
+	}
+
+	largest(track, from, to) {
+		let largest = -Infinity;
+		for (let i = from; i < to;) {
+			const whole = i % 256 === 0 && i + 256 <= to;
+			largest = Math.max(largest, whole ? track.blocks[i >> 8] : track.values[i]);
+			i += whole ? 256 : 1;
+		}
+		return largest;
+	}
+
+	/* Colours go round by the time that names take, so that the ones that matter differ; what only encloses is grey. */
+	giveColours() {
+		const { events, names } = this;
+		this.totals = new Float64Array(names.length);
+		this.counts = new Uint32Array(names.length);
+		const plain = new Uint8Array(names.length);
+		for (let i = 0; i < events.count; i++) {
+			const kind = kindOf(events.what[i]);
+			if (kind !== SLICE && kind !== ASYNC)
+				continue;
+			this.totals[events.name[i]] += events.end[i] - events.start[i];
+			this.counts[events.name[i]]++;
+			plain[events.name[i]] |= categoryOf(events.what[i]) === 0 ? 1 : 2;
+		}
+		const order = names.map((_, i) => i).filter((i) => plain[i] > 1).sort((a, b) => this.totals[b] - this.totals[a]);
+		this.colour = new Uint8Array(names.length).fill(0);
+		order.forEach((name, i) => { this.colour[name] = 1 + i % 11; });
+	}
+
+	/* The event around one on its own track: its host event is its cause on a device. */
+	enclosing(event) {
+		const track = this.trackOf(event), depth = this.events.depth[event];
+		if (!track || !depth || track.kind !== "slices" || !track.levels[depth - 1])
+			return -1;
+		const list = track.levels[depth - 1].list;
+		const place = lowerBound(list, this.events.start, this.events.start[event] + 0.5) - 1;
+		return place >= 0 && this.events.end[list[place]] >= this.events.end[event] ? list[place] : -1;
+	}
+
+	trackOf(event) {
+		const { events } = this, kind = kindOf(events.what[event]);
+		const wanted = kind === ASYNC ? "async" : kind === COUNTER ? "counter" : "slices";
+		return this.tracks.find((track) => track.index === events.row[event] && track.kind === wanted &&
+			(kind !== COUNTER || track.title === this.names[events.name[event]]));
+	}
+
+	levelOf(event, track = this.trackOf(event)) {
+		if (!track || track.kind === "counter")
+			return 0;
+		if (track.kind === "slices")
+			return Math.min(this.events.depth[event], track.levels.length - 1);
+		return Math.max(0, track.levels.findIndex(({ list }) => list.includes(event)));
+	}
+
+	/* Pairs of cause and effect, and arrows that the program drew, at an event. */
+	linksOf(event) {
+		const links = Array.from(this.causedBy(event), (child) => [event, child]);
+		if (this.events.cause[event] >= 0)
+			links.push([this.events.cause[event], event]);
+		for (let i = 0; i < this.arrowFrom.length; i++) {
+			if (this.arrowFrom[i] === event || this.arrowTo[i] === event)
+				links.push([this.arrowFrom[i], this.arrowTo[i]]);
+		}
+		return links;
+	}
+
+	argsOf(event) {
+		const number = this.events.args[event];
+		return number ? this.args.value(number - 1) : {};
+	}
+}

@@ -1,0 +1,160 @@
+"""A browser without a window: Chromium, spoken to in its DevTools protocol through a pipe, with nothing but the standard
+library.
+
+    with browser.Browser() as chromium:
+        page = chromium.open(path, width=1280, height=800, dark=True)
+        page.wait("document.documentElement.dataset.ready")
+        page.value("epprof.model.events.count")
+"""
+import base64
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+LIMIT_S = 60
+
+
+def find():
+    """The path of a browser, or None."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Failure(Exception):
+    """The page threw, or what was waited for did not come."""
+
+
+class Browser:
+    def __init__(self):
+        self.profile = tempfile.TemporaryDirectory(prefix="epprof-browser-")
+        theirs_in, self.requests = os.pipe()
+        self.answers, theirs_out = os.pipe()
+
+        def connect():  # it reads from 3 and writes to 4
+            high_in, high_out = os.dup(theirs_in), os.dup(theirs_out)
+            while high_in <= 4:
+                high_in = os.dup(high_in)
+            while high_out <= 4:
+                high_out = os.dup(high_out)
+            os.dup2(high_in, 3)
+            os.dup2(high_out, 4)
+
+        self.process = subprocess.Popen(
+            [find(), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+             "--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
+            preexec_fn=connect)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.numbers = itertools.count(1)
+        self.waiting = b""
+        self.events = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.requests)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.answers)
+        self.profile.cleanup()
+
+    def _receive(self):
+        while b"\0" not in self.waiting:
+            piece = os.read(self.answers, 1 << 20)
+            if not piece:
+                raise Failure("the browser is gone")
+            self.waiting += piece
+        message, self.waiting = self.waiting.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, session=None, **parameters):
+        number = next(self.numbers)
+        request = {"id": number, "method": method, "params": parameters}
+        if session:
+            request["sessionId"] = session
+        os.write(self.requests, json.dumps(request).encode() + b"\0")
+        while True:
+            message = self._receive()
+            if message.get("id") == number:
+                if "error" in message:
+                    raise Failure(f"{method}: {message['error']['message']}")
+                return message["result"]
+            self.events.append(message)
+
+    def open(self, address, width=1280, height=800, dark=False, scale=1):
+        """A page of a file or an address."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        page = Page(self, session)
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            page.call(f"{domain}.enable")
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
+        page.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"}])
+        page.call("Page.navigate", url=Path(address).absolute().as_uri() if "://" not in str(address) else address)
+        page.wait("document.readyState === 'complete'")
+        return page
+
+
+class Page:
+    def __init__(self, browser, session):
+        self.browser = browser
+        self.session = session
+
+    def call(self, method, **parameters):
+        return self.browser.call(method, self.session, **parameters)
+
+    def value(self, expression):
+        """What a JavaScript expression is; a promise is waited for."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            details = result["exceptionDetails"]
+            raise Failure(details.get("exception", {}).get("description", details["text"]))
+        return result["result"].get("value")
+
+    def wait(self, expression):
+        """Waits until it is true, and returns what it is then."""
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            value = self.value(expression)
+            if value:
+                return value
+            time.sleep(0.02)
+        raise Failure(f"never true: {expression}; {self.value('document.documentElement?.dataset.failed')}")
+
+    def painted(self):
+        """Waits until everything is drawn."""
+        self.value("new Promise((done) => { const look = () => epprof.waiting ? requestAnimationFrame(look) : done(); "
+                   "requestAnimationFrame(look); })")
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def click(self, x, y):
+        self.mouse("mouseMoved", x, y)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.mouse(kind, x, y, button="left", clickCount=1)
+
+    def press(self, key, text=None):
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if text is None else text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def screenshot(self, path):
+        image = self.call("Page.captureScreenshot", format="png")["data"]
+        Path(path).write_bytes(base64.b64decode(image))
+
+    def happened(self, method):
+        """What the page was told of since it was opened: requests of the network, exceptions."""
+        return [event["params"] for event in self.browser.events
+                if event.get("method") == method and event.get("sessionId") == self.session]
