@@ -48,7 +48,7 @@ static OrtStatus *node_compute(OrtNodeComputeInfo *info, void *state, OrtKernelC
 	(void)state;
 	TRY(ort->KernelContext_GetOutput(context, 0, &one, 1, &y));
 	const char *count = getenv("WORK_COUNT");
-	int failed = ((struct work *)info)->give(count ? atoi(count) : 1);
+	int failed = ((struct work *)info)->give(count ? (int)strtol(count, NULL, 10) : 1);
 	return failed ? ort->CreateStatus(ORT_EP_FAIL, "work EP: the device did not take it") : NULL;
 }
 
