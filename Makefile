@@ -82,7 +82,7 @@ COMMON := $(WARNINGS) $(SANITIZE) -fPIC -fvisibility=hidden -pthread -MMD -MP
 # The kit is dropped into the trees of others, so it gets no feature macro from here.
 FLAGS_runtime := -D_GNU_SOURCE -Iapi -Iruntime -I.
 FLAGS_cli := -D_GNU_SOURCE -Iapi
-FLAGS_bridges := -D_GNU_SOURCE -Iapi
+FLAGS_bridges := -D_GNU_SOURCE -Iapi -I.
 FLAGS_ep_kit := -Iapi
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
 # A call of a library without a detour: what it costs is the library's then.
@@ -172,9 +172,10 @@ $(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
 	$(Q)ln -sf $(@F).$(SOVERSION) $@
 
 # A framework opens a bridge by its path; libepprof lies beside it.
-$(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBEPPROF)
+$(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBTRACE) $(LIBEPPROF)
 	$(call say,LD)
-	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof
+	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
+		-lepprof-trace -lepprof
 
 $(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o $(O)/bridges/xspace_carried.o $(LIBTRACE) $(LIBEPPROF)
 	$(call say,LD)

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_carried.h"
 
@@ -34,6 +35,16 @@ OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status)
 		return NULL;
 	OrtStatus *given = host->api->CreateStatus(ORT_FAIL, epp_status_message(status));
 	epp_status_release(status);
+	return given;
+}
+
+OrtStatus *ort_status_from_epprof(const struct ort_host *host, OrtStatus *status)
+{
+	const OrtApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
+	if (!status)
+		return NULL;
+	OrtStatus *given = host->api->CreateStatus(ORT_FAIL, own->GetErrorMessage(status));
+	own->ReleaseStatus(status);
 	return given;
 }
 

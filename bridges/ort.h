@@ -16,6 +16,9 @@ struct ort_host {
 /* Takes an epprof status: gives it to ONNX Runtime as one of its own.  NULL stays NULL. */
 OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status);
 
+/* Takes a status of libepprof's tables, which are not ONNX Runtime's, likewise. */
+OrtStatus *ort_status_from_epprof(const struct ort_host *host, OrtStatus *status);
+
 /* Whether the environment names an output. */
 bool ort_output_wanted(void);
 

@@ -1,27 +1,24 @@
 /* Carrying: libraries are opened as ONNX Runtime opens them, with copies of its tables (ort_copies.c); their EPs run no node
- * here, but their profilers are driven as ONNX Runtime drives its own, beside the collector.
- *
- * StartEvent tells them the trace's id of the event, since ONNX Runtime's repeat; which of ONNX Runtime's it was is noted,
- * in at most NOTES_MAX notes, for the events that they add to its profile in the end.
+ * here, but make profilers (ort_profilers.c).  One that is no library of EPs is opened as the plugin of another framework's.
  */
 #include "ort_carried.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "epprof/plugin.h"
 #include "ort_copies.h"
 
 #define FACTORIES_MAX 4u
 #define DEVICES_MAX 8u
-#define NOTES_MAX (4u << 20) /* 64 MiB */
 
 struct library {
 	STAILQ_ENTRY(library) link;
 	const char *file; /* the last part of its path */
 	char *path;
+	epp_plugin *plugin; /* of another framework's; then it has none of the following */
 	void *handle;
 	ReleaseEpApiFactoryFn release_factory;
 	OrtEpFactory *factories[FACTORIES_MAX];
@@ -41,38 +38,17 @@ struct ort_libraries {
 
 struct ort_eps {
 	const struct ort_libraries *libraries;
+	const OrtLogger *logger;
 	size_t count;
 	struct {
 		const struct library *library;
-		OrtEp *ep;
-	} all[];
-};
-
-struct ort_profilers {
-	const struct ort_host *host;
-	pthread_mutex_t lock; /* of the notes */
-	struct note {
-		uint64_t id, ort_id;
-	} * notes;
-	size_t notes_count, notes_room;
-	size_t count;
-	struct {
-		OrtEpProfilerImpl *profiler;
-		epp_member *member;
+		OrtEp *ep; /* NULL: a plugin's */
 	} all[];
 };
 
 static OrtStatus *fail(const struct ort_host *host, const struct library *library, const char *reason)
 {
 	return ort_status_of(host, epp_status_create(EPP_PLUGIN, "EPPROF_PROFILERS: %s: %s", library->file, reason));
-}
-
-/* Keeps the first of two statuses. */
-static OrtStatus *first_of(const struct ort_host *host, OrtStatus *first, OrtStatus *second)
-{
-	if (first && second)
-		host->api->ReleaseStatus(second);
-	return first ? first : second;
 }
 
 /* ---- libraries ---- */
@@ -85,6 +61,15 @@ static OrtStatus *factory_check(const struct ort_host *host, const struct librar
 	             : fail(host, library, "a factory that is none, lacks an entry, or is older than API version 25");
 }
 
+/* A profiler plugin of another framework's: what is none of these either is told of here. */
+static OrtStatus *plugin_open(const struct ort_host *host, struct library *library)
+{
+	dlclose(library->handle);
+	library->handle = NULL;
+	return ort_status_of(host,
+	                     epp_status_prefix(epp_plugin_load(library->path, &library->plugin), "EPPROF_PROFILERS"));
+}
+
 static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *base, const OrtLogger *logger,
                                struct library *library)
 {
@@ -94,8 +79,10 @@ static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *ba
 		return fail(host, library, dlerror());
 	*(void **)&create = dlsym(library->handle, "CreateEpFactories");
 	*(void **)&library->release_factory = dlsym(library->handle, "ReleaseEpFactory");
-	if (!create || !library->release_factory)
-		return fail(host, library, create ? "no symbol 'ReleaseEpFactory'" : "no symbol 'CreateEpFactories'");
+	if (!create)
+		return plugin_open(host, library);
+	if (!library->release_factory)
+		return fail(host, library, "no symbol 'ReleaseEpFactory'");
 	size_t count = 0;
 	OrtStatus *status = create(library->file, base, logger, library->factories, FACTORIES_MAX, &count);
 	if (status)
@@ -119,6 +106,7 @@ static void library_close(const struct ort_host *host, struct library *library)
 	}
 	if (library->handle)
 		dlclose(library->handle);
+	epp_status_release(epp_plugin_unload(library->plugin));
 	free(library->path);
 	free(library);
 }
@@ -200,7 +188,7 @@ OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const Ort
 	if (!libraries)
 		return NULL;
 	STAILQ_FOREACH(library, &libraries->all, link)
-		if (!status && !library->devices_count)
+		if (!status && !library->plugin && !library->devices_count)
 			status = find_devices(libraries->host, library, devices, count);
 	return status;
 }
@@ -228,10 +216,13 @@ OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessio
 	if (!made)
 		return ort_status_of(host, epp_status_no_memory());
 	made->libraries = libraries;
+	made->logger = logger;
 	OrtStatus *status = NULL;
 	struct library *library;
 	STAILQ_FOREACH(library, &libraries->all, link) {
 		OrtEp *ep = NULL;
+		if (library->plugin)
+			made->all[made->count++].library = library;
 		if (status || !library->factory)
 			continue;
 		status = library->factory->CreateEp(library->factory, library->devices, library->metadata,
@@ -253,11 +244,12 @@ OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessio
 void ort_eps_release(struct ort_eps *eps)
 {
 	for (size_t i = 0; eps && i < eps->count; i++)
-		eps->all[i].library->factory->ReleaseEp(eps->all[i].library->factory, eps->all[i].ep);
+		if (eps->all[i].ep)
+			eps->all[i].library->factory->ReleaseEp(eps->all[i].library->factory, eps->all[i].ep);
 	free(eps);
 }
 
-/* ---- profilers ---- */
+/* ---- their profilers ---- */
 
 static bool is_whole(const OrtEpProfilerImpl *profiler)
 {
@@ -265,141 +257,50 @@ static bool is_whole(const OrtEpProfilerImpl *profiler)
 	       profiler->StartProfiling && profiler->EndProfiling;
 }
 
-static int64_t since_ns(uint64_t ticks)
+static OrtStatus *make_of_ep(const struct ort_host *host, const struct library *library, OrtEp *ep,
+                             OrtEpProfilerImpl **profiler)
 {
-	return (int64_t)((double)(epp_host_ticks() - ticks) * 1e9 / (double)epp_host_ticks_per_second());
-}
-
-static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct library *library, OrtEp *ep,
-                                 epp_session *session, int64_t offset_ns, uint64_t told_ticks)
-{
-	const struct ort_host *host = profilers->host;
-	OrtEpProfilerImpl *profiler = NULL;
 	if (ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN || !ep->CreateProfiler)
 		return fail(host, library, "it does not profile");
-	OrtStatus *status = ep->CreateProfiler(ep, &profiler);
-	if (status || !profiler)
-		return status;
-	if (!is_whole(profiler))
-		return fail(host, library,
-		            "CreateProfiler: a profiler that lacks an entry, or is older than API version 25");
-	epp_member *member;
-	status = ort_status_of(host,
-	                       epp_session_join(session, profiler, library->factory->GetName(library->factory), &member));
-	if (status) {
-		profiler->Release(profiler);
-		return status;
-	}
-	profilers->all[profilers->count].profiler = profiler;
-	profilers->all[profilers->count++].member = member;
-	status = epp_member_start(member, offset_ns + since_ns(told_ticks));
-	if (status)
-		epp_member_count_error(member);
+	OrtStatus *status = ep->CreateProfiler(ep, profiler);
+	if (!status && *profiler && !is_whole(*profiler))
+		status = fail(host, library,
+		              "CreateProfiler: a profiler that lacks an entry, or is older than API version 25");
 	return status;
 }
 
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, int64_t offset_ns, uint64_t told_ticks,
-                               struct ort_profilers **profilers)
+size_t ort_eps_count(const struct ort_eps *eps)
 {
-	*profilers = NULL;
-	if (!eps)
-		return NULL;
+	return eps->count;
+}
+
+const struct ort_host *ort_eps_host(const struct ort_eps *eps)
+{
+	return eps->libraries->host;
+}
+
+const OrtLogger *ort_eps_logger(const struct ort_eps *eps)
+{
+	return eps->logger;
+}
+
+OrtStatus *ort_eps_profiler(const struct ort_eps *eps, size_t index, struct ort_eps_profiler *made)
+{
 	const struct ort_host *host = eps->libraries->host;
-	struct ort_profilers *made = calloc(1, sizeof(*made) + eps->count * sizeof(made->all[0]));
-	if (!made)
-		return ort_status_of(host, epp_status_no_memory());
-	made->host = host;
-	pthread_mutex_init(&made->lock, NULL);
-	OrtStatus *status = NULL;
-	for (size_t i = 0; i < eps->count; i++)
-		status = first_of(
-		    host, status,
-		    profiler_start(made, eps->all[i].library, eps->all[i].ep, session, offset_ns, told_ticks));
-	*profilers = made;
-	return status;
-}
-
-static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
-{
-	pthread_mutex_lock(&profilers->lock);
-	if (profilers->notes_count == profilers->notes_room && profilers->notes_room < NOTES_MAX) {
-		size_t room = profilers->notes_room ? profilers->notes_room * 2 : 1024;
-		struct note *larger = reallocarray(profilers->notes, room, sizeof(*larger));
-		if (larger) {
-			profilers->notes = larger;
-			profilers->notes_room = room;
-		}
+	const struct library *library = eps->all[index].library;
+	*made = (struct ort_eps_profiler){ .is_foreign = library->plugin != NULL };
+	if (library->plugin) {
+		made->label = epp_plugin_name(library->plugin);
+		return ort_status_of(host, epp_plugin_profiler_create(library->plugin, &made->profiler));
 	}
-	/* Without a note an event of theirs has no correlation id in ONNX Runtime's profile; the trace needs none. */
-	if (profilers->notes_count < profilers->notes_room)
-		profilers->notes[profilers->notes_count++] = (struct note){ id, ort_id };
-	pthread_mutex_unlock(&profilers->lock);
+	made->label = library->factory->GetName(library->factory);
+	return make_of_ep(host, library, eps->all[index].ep, &made->profiler);
 }
 
-OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
+void ort_eps_profiler_release(const struct ort_eps_profiler *made)
 {
-	OrtStatus *status = NULL;
-	if (!profilers)
-		return NULL;
-	note(profilers, id, ort_id);
-	for (size_t i = 0; i < profilers->count; i++) {
-		OrtEpProfilerImpl *profiler = profilers->all[i].profiler;
-		OrtStatus *given = profiler->StartEvent ? profiler->StartEvent(profiler, id) : NULL;
-		if (given)
-			epp_member_count_error(profilers->all[i].member);
-		status = first_of(profilers->host, status, given);
-	}
-	return status;
-}
-
-OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, const OrtProfilingEvent *event)
-{
-	OrtStatus *status = NULL;
-	for (size_t i = 0; profilers && i < profilers->count; i++) {
-		OrtEpProfilerImpl *profiler = profilers->all[i].profiler;
-		OrtStatus *given = profiler->StopEvent ? profiler->StopEvent(profiler, id, event) : NULL;
-		if (given)
-			epp_member_count_error(profilers->all[i].member);
-		status = first_of(profilers->host, status, given);
-	}
-	return status;
-}
-
-static int by_id(const void *a, const void *b)
-{
-	const struct note *left = a, *right = b;
-	return (left->id > right->id) - (left->id < right->id);
-}
-
-static uint64_t ort_id_of(const void *user, uint64_t id)
-{
-	const struct ort_profilers *profilers = user;
-	const struct note key = { .id = id }, *found = NULL;
-	if (profilers->notes_count)
-		found = bsearch(&key, profilers->notes, profilers->notes_count, sizeof(key), by_id);
-	return found ? found->ort_id : 0;
-}
-
-OrtStatus *ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContainer *real)
-{
-	OrtStatus *status = NULL;
-	if (!profilers)
-		return NULL;
-	if (profilers->notes_count)
-		qsort(profilers->notes, profilers->notes_count, sizeof(*profilers->notes), by_id);
-	for (size_t i = 0; i < profilers->count; i++) {
-		OrtEpProfilerImpl *profiler = profilers->all[i].profiler;
-		epp_member *member = profilers->all[i].member;
-		struct ort_container container = { member, real, ort_id_of, profilers };
-		OrtStatus *given = real ? ort_container_fill(&container, profiler) : NULL;
-		if (given)
-			epp_member_count_error(member);
-		status = first_of(profilers->host, status, given);
-		epp_member_leave(member);
-		profiler->Release(profiler);
-	}
-	pthread_mutex_destroy(&profilers->lock);
-	free(profilers->notes);
-	free(profilers);
-	return status;
+	if (made->is_foreign)
+		epp_plugin_profiler_release(made->profiler);
+	else
+		made->profiler->Release(made->profiler);
 }

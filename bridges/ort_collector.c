@@ -9,10 +9,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "ort.h"
-#include "ort_carried.h"
 #include "ort_event_args.h"
+#include "ort_profilers.h"
 
 /* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
 #define OPEN_MAX 128u
@@ -23,7 +24,8 @@
 struct collector {
 	OrtEpProfilerImpl impl; /* first */
 	const struct ort_host *host;
-	epp_session *session; /* NULL: not profiling */
+	bool is_on;           /* an event may begin beside EndProfiling, so what it uses stays until Release */
+	epp_session *session; /* NULL: never started, or could not */
 	epp_member *member;
 	const struct ort_eps *eps;
 	struct ort_profilers *carried;
@@ -72,22 +74,42 @@ static uint64_t pop(const struct collector *collector, uint64_t ort_id)
 
 /* ---- OrtEpProfilerImpl ---- */
 
-static void collector_release(OrtEpProfilerImpl *impl)
+static bool is_on(const struct collector *collector)
 {
-	struct collector *collector = (struct collector *)impl;
-	ort_profilers_end(collector->carried, NULL);
+	return __atomic_load_n(&collector->is_on, __ATOMIC_ACQUIRE);
+}
+
+static void let_go(struct collector *collector)
+{
+	ort_profilers_release(collector->carried);
 	epp_member_leave(collector->member);
 	epp_session_release(collector->session);
-	free(collector);
+	collector->carried = NULL;
+	collector->member = NULL;
+	collector->session = NULL;
+}
+
+static void collector_release(OrtEpProfilerImpl *impl)
+{
+	let_go((struct collector *)impl);
+	free(impl);
+}
+
+static int64_t unix_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
 	static uint64_t numbers;
-	uint64_t told_ticks = epp_host_ticks();
+	const struct ort_told told = { .offset_ns = offset_ns, .ticks = epp_host_ticks(), .unix_ns = unix_ns() };
 	struct collector *collector = (struct collector *)impl;
-	if (collector->session)
+	if (is_on(collector))
 		return NULL;
+	let_go(collector);
 	epp_status *status = epp_session_share_output(&collector->session);
 	if (!status && collector->session)
 		status = epp_session_join(collector->session, impl, "onnxruntime", &collector->member);
@@ -99,13 +121,15 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	ort_event_args_prepare();
 	collector->events_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
-	return ort_profilers_start(collector->eps, collector->session, offset_ns, told_ticks, &collector->carried);
+	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &told, &collector->carried);
+	__atomic_store_n(&collector->is_on, collector->session != NULL, __ATOMIC_RELEASE);
+	return started;
 }
 
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
 {
 	const struct collector *collector = (const struct collector *)impl;
-	if (!collector->session)
+	if (!is_on(collector))
 		return NULL;
 	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0);
 	push(collector, ort_id, id);
@@ -115,7 +139,7 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	struct collector *collector = (struct collector *)impl;
-	uint64_t id = collector->session ? pop(collector, ort_id) : 0;
+	uint64_t id = is_on(collector) ? pop(collector, ort_id) : 0;
 	if (!id)
 		return NULL;
 	struct ort_event_args read;
@@ -131,26 +155,22 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 static void note_what_it_left_out(const struct collector *collector)
 {
 	char note[80];
-	if (collector->events_count <= ORT_EVENTS_MAX)
+	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED);
+	if (count <= ORT_EVENTS_MAX)
 		return;
 	snprintf(note, sizeof(note), "%llu events, of which its own profile holds %u at most",
-	         (unsigned long long)collector->events_count, ORT_EVENTS_MAX);
+	         (unsigned long long)count, ORT_EVENTS_MAX);
 	epp_member_note(collector->member, note);
 }
 
 static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
 {
 	struct collector *collector = (struct collector *)impl;
-	if (!collector->session)
+	if (!__atomic_exchange_n(&collector->is_on, false, __ATOMIC_ACQ_REL))
 		return NULL;
-	OrtStatus *status = ort_profilers_end(collector->carried, container);
-	collector->carried = NULL;
+	ort_profilers_end(collector->carried, container);
 	note_what_it_left_out(collector);
-	epp_member_leave(collector->member);
-	epp_session_release(collector->session);
-	collector->member = NULL;
-	collector->session = NULL;
-	return status;
+	return NULL;
 }
 
 OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)

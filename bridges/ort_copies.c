@@ -248,8 +248,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 /* Into the trace: made by the tables of libepprof, whose statuses are not ONNX Runtime's. */
 static OrtStatus *add_to_trace(const struct ort_container *container, const struct carried_event *event)
 {
-	const OrtApi *own_api = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
-	const OrtEpApi *own = own_api->GetEpApi();
+	const OrtEpApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->GetEpApi();
 	OrtProfilingEvent *made = NULL;
 	OrtStatus *status = create_by(own, event, (const char *const *)event->keys, (const char *const *)event->values,
 	                              event->count, &made);
@@ -258,11 +257,7 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 		status = own->ProfilingEventsContainer_AddEvents(epp_member_container(container->member), events, 1);
 	}
 	own->ReleaseProfilingEvent(made);
-	if (!status)
-		return NULL;
-	OrtStatus *given = host.api->CreateStatus(ORT_FAIL, own_api->GetErrorMessage(status));
-	own_api->ReleaseStatus(status);
-	return given;
+	return ort_status_from_epprof(&host, status);
 }
 
 static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfilingEvent *const *events, size_t count)

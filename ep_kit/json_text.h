@@ -22,7 +22,7 @@ struct json_text {
 };
 
 /* Empties it and makes room; false: no memory. */
-static bool json_text_reset(struct json_text *text, size_t room)
+static inline bool json_text_reset(struct json_text *text, size_t room)
 {
 	text->used = 0;
 	if (room <= text->room)
@@ -62,7 +62,7 @@ static char *json_escape_byte(char *to, unsigned byte)
 }
 
 /* Adds a string, escaped, with its end; there is room. */
-static const char *json_text_add(struct json_text *text, const char *string, bool is_value)
+static inline const char *json_text_add(struct json_text *text, const char *string, bool is_value)
 {
 	const unsigned char *from = (const unsigned char *)string;
 	char *begin = text->bytes + text->used;
@@ -92,7 +92,7 @@ static const char *json_text_add(struct json_text *text, const char *string, boo
 }
 
 /* The most that it can take. */
-static size_t json_text_bytes(const char *string)
+static inline size_t json_text_bytes(const char *string)
 {
 	return strlen(string) * JSON_ESCAPE_BYTES_MAX + 1;
 }

@@ -6,9 +6,12 @@
  * done, so whoever waits for a command finds it reported. */
 #include "accelerator.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "accelerator_ops.h"
 
@@ -34,6 +37,7 @@ struct accelerator {
 	accelerator_clock clock;
 	void (*completed)(void *user, const accelerator_completion *completion);
 	void *user;
+	int log;              /* -1: none */
 	pthread_mutex_t lock; /* guards the engines' queues and counts, and `closing` */
 	bool closing;
 	unsigned threads_count;
@@ -66,8 +70,17 @@ static void run(accelerator *device, accelerator_stream stream, const accelerato
 	completion.start_ticks = accelerator_now(device);
 	accelerator_command_run(command);
 	completion.end_ticks = accelerator_now(device);
+	if (device->log >= 0)
+		dprintf(device->log, "%s %d %llu %llu\n", completion.name, (int)stream,
+		        (unsigned long long)completion.start_ticks, (unsigned long long)completion.end_ticks);
 	if (device->completed)
 		device->completed(device->user, &completion);
+}
+
+static int log_open(void)
+{
+	const char *path = getenv("ACCELERATOR_LOG");
+	return path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
 }
 
 static void *engine_thread(void *engine_pointer)
@@ -117,6 +130,7 @@ accelerator_result accelerator_create(const accelerator_options *options, accele
 	}
 	made->completed = options->completed;
 	made->user = options->user;
+	made->log = log_open();
 	pthread_mutex_init(&made->lock, NULL);
 	for (unsigned i = 0; i < ACCELERATOR_STREAM_COUNT; i++) {
 		made->engines[i].device = made;
@@ -161,6 +175,8 @@ void accelerator_destroy(accelerator *device)
 		pthread_cond_destroy(&device->engines[i].done);
 	}
 	pthread_mutex_destroy(&device->lock);
+	if (device->log >= 0)
+		close(device->log);
 	free(device);
 }
 

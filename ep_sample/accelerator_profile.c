@@ -18,7 +18,7 @@ __extension__ typedef __int128 int128;
 
 #define DEVICE_NAME "/device:CUSTOM:ACCELERATOR:0"
 #define COMPLETIONS_MAX 1000000
-#define SIDE 16
+#define SIDE 64
 
 struct moment {
 	uint64_t ticks;
@@ -97,13 +97,28 @@ int accelerator_profile_work(int count)
 	return accelerator_synchronise(profile.device) ? 3 : 0;
 }
 
-static struct moment moment_now(void)
+static int64_t unix_ns_now(void)
 {
 	struct timespec now;
-	struct moment moment = { .ticks = accelerator_now(profile.device) };
 	clock_gettime(CLOCK_REALTIME, &now);
-	moment.unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	return moment;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Both clocks at once: the tightest of a few readings, since the thread may lose its turn between the two. */
+static struct moment moment_now(void)
+{
+	struct moment tightest = { 0 };
+	int64_t tightest_ns = INT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		int64_t before_ns = unix_ns_now();
+		uint64_t ticks = accelerator_now(profile.device);
+		int64_t width_ns = unix_ns_now() - before_ns;
+		if (width_ns < tightest_ns) {
+			tightest = (struct moment){ .ticks = ticks, .unix_ns = before_ns + width_ns / 2 };
+			tightest_ns = width_ns;
+		}
+	}
+	return tightest;
 }
 
 const char *accelerator_profile_start(void)

@@ -1,6 +1,7 @@
 /* The sample execution provider: one library for ONNX Runtime and for every epprof host, around the software accelerator.
- * This file has the library, the device and the profiling; ort_ep_graph.c and ort_ep_compute.c run models.  What an EP adds for profiling is marked [profiling]: a profiler made with the kit, a token taken where work is launched,
- * and an event emitted where the device reports that work is done.
+ * This file has the library, the device and the profiling; ort_ep_graph.c and ort_ep_compute.c run models, ort_ep_work.c gives
+ * the device work without one.  What an EP adds for profiling is marked [profiling]: a profiler made with the kit, a token
+ * taken where work is launched, and an event emitted where the device reports that work is done.
  *
  * The device is one per process, as hardware is: made with the first factory, destroyed with the last.  A launch is the
  * work of one node: its commands carry it as their tag.  It lasts until the last of them, the copy out, is reported (without
@@ -68,8 +69,9 @@ accelerator *sample_device(void)
 	return sample.device;
 }
 
-/* [profiling] Takes the calling thread's tokens, in every session that has an event open on this thread. */
-struct sample_launch *sample_launch_begin(const char *const *kernel_names)
+/* [profiling] Takes the calling thread's tokens, in every session that has an event open on this thread; work of nobody's
+ * goes to the others, too, without one. */
+struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool of_nobody)
 {
 	pthread_mutex_lock(&sample.lock);
 	struct sample_profiler *profiler;
@@ -81,7 +83,7 @@ struct sample_launch *sample_launch_begin(const char *const *kernel_names)
 		launch->kernel_names = kernel_names;
 	LIST_FOREACH(profiler, &sample.profilers, others) {
 		uint64_t token = launch ? epp_ep_current(&profiler->kit) : 0;
-		if (token == 0)
+		if (token == 0 && !(of_nobody && launch))
 			continue;
 		profiler->launches_count++;
 		launch->parents[launch->parents_count].profiler = profiler;
@@ -155,7 +157,7 @@ const char *sample_ep_run(const sample_ep_node *node)
 		if (++op == sizeof(op_types) / sizeof(op_types[0]))
 			return "the sample EP has no such op";
 	}
-	struct sample_launch *launch = sample_launch_begin(NULL);
+	struct sample_launch *launch = sample_launch_begin(NULL, false);
 	if (launch == NULL)
 		return accelerator_result_text(ACCELERATOR_OUT_OF_MEMORY);
 	accelerator_node work = {

@@ -376,7 +376,7 @@ OrtStatus *sample_graph_compile(const struct sample_api *api, const OrtGraph *gr
 	size_t count = 0;
 	*info = NULL;
 	struct sample_plan *plan = calloc(1, sizeof(*plan));
-	struct sample_launch *launch = plan ? sample_launch_begin(NULL) : NULL;
+	struct sample_launch *launch = plan ? sample_launch_begin(NULL, false) : NULL;
 	OrtStatus *status = launch ? graph_read(api->ort, graph, &readings, &count)
 	                           : api->ort->CreateStatus(ORT_FAIL, "sample EP: out of memory");
 	if (!status) {

@@ -2,6 +2,8 @@
 #ifndef EP_SAMPLE_ORT_EP_LAUNCH_H
 #define EP_SAMPLE_ORT_EP_LAUNCH_H
 
+#include <stdbool.h>
+
 #include "accelerator.h"
 #include "epprof/ort_ep_profiler.h"
 
@@ -18,9 +20,10 @@ struct sample_launch;
 
 /* A launch, for the host events that are open on the calling thread; its address is the tag of its commands.  It ends
  * by itself when its copy out is reported; if there will be none, by sample_launch_end once all its commands are done.
- * `kernel_names`: the ONNX node of each kernel, in order; NULL: they are not known.
+ * `kernel_names`: the ONNX node of each kernel, in order; NULL: they are not known.  `of_nobody`: profilers without an open
+ * event are told of the work as well.
  * Thread: [any-thread].  Ownership: names must live until the launch ends.  Errors: NULL without memory. */
-struct sample_launch *sample_launch_begin(const char *const *kernel_names);
+struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool of_nobody);
 void sample_launch_end(struct sample_launch *launch);
 
 #endif

@@ -39,6 +39,22 @@ static const struct epf_producer *producer_of(const struct trace_scan *scan, con
 	return NULL;
 }
 
+START_TEST(it_knows_its_account)
+{
+	epp_session *session = recording_start(NULL);
+	struct profiler_double one = double_make('1'), two = double_make('2');
+	epp_member *first = join(session, &one, "one"), *second = join(session, &two, "two");
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_str_eq(scan->producers[epp_member_producer(first)].label, "one");
+	ck_assert_str_eq(scan->producers[epp_member_producer(second)].label, "two");
+	trace_scan_free(scan);
+	trace_scan_free(recording_finish(session));
+	ck_assert_int_eq(epp_member_producer(first), -1);
+	epp_member_leave(first);
+	epp_member_leave(second);
+}
+END_TEST
+
 START_TEST(it_is_not_called)
 {
 	epp_session *session = recording_start(NULL);
@@ -247,6 +263,7 @@ static Suite *profilers_suite(void)
 {
 	Suite *suite = suite_create("profilers");
 	TCase *tcase = tcase_create("profilers");
+	tcase_add_test(tcase, it_knows_its_account);
 	tcase_add_test(tcase, it_is_not_called);
 	tcase_add_test(tcase, what_it_adds_is_moved_to_the_run);
 	tcase_add_test(tcase, times_that_are_none);

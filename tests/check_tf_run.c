@@ -130,7 +130,7 @@ static void sample_runs(const char *path)
 	ck_assert_uint_eq(scan->producers[0].emitted, 600);
 	const struct scan_record *event = scan_first(scan, EPF_COMPLETE, 0);
 	ck_assert_str_eq(scan_track(scan, event->track)->group, "/device:CUSTOM:ACCELERATOR:0");
-	ck_assert_uint_eq(scan_arg(event, epp_name_intern("m"))->value, 16);
+	ck_assert_uint_eq(scan_arg(event, epp_name_intern("m"))->value, 64);
 	trace_scan_free(scan);
 	epp_session_release(session);
 	check_ok(epp_plugin_unload(tf_plugin));

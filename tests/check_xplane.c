@@ -312,6 +312,40 @@ START_TEST(a_device_that_has_a_plane_s_name_keeps_it)
 }
 END_TEST
 
+/* What a plugin that is told of no host event says: a call and its kernel, by an id that another plugin has, too. */
+static void a_call_and_its_kernel(int32_t producer, const char *call, const char *kernel)
+{
+	const struct epf_track calling = {
+		.kind = EPF_TRACK_DEVICE, .device = -1, .stream = 77, .clock_kind = EPF_TRACK_CLOCK_HOST, .producer = producer
+	};
+	const struct epf_track computing = { .kind = EPF_TRACK_DEVICE,
+		                             .clock_kind = EPF_TRACK_CLOCK_HOST,
+		                             .producer = producer };
+	uint32_t calls = builder_track(builder, &calling, "thread 77", "plugin");
+	uint32_t stream = builder_track(builder, &computing, "stream 0", "plugin device 0");
+	epp_arg arg = { .key = builder_name(builder, "correlation"), .type = EPP_ARG_U64, .value.u64 = 5 };
+
+	builder_complete(builder, calls, BUILDER_START, 3, EPP_API, builder_name(builder, call), 0, &arg, 1);
+	builder_complete(builder, stream, BUILDER_START + 5, 3, EPP_KERNEL, builder_name(builder, kernel), 0, &arg, 1);
+}
+
+START_TEST(a_plugin_s_calls_are_the_host_s_and_lead_to_its_kernels)
+{
+	builder_producer(builder, 0, "one");
+	builder_producer(builder, 1, "other");
+	a_call_and_its_kernel(0, "launch", "kernel");
+	a_call_and_its_kernel(1, "other's launch", "other's kernel");
+	write_and_read(NULL);
+	ck_assert_str_eq(find("launch")->plane, "/host:CPU");
+	ck_assert_str_eq(find("launch")->line, "thread 77 (uncorrelated)");
+	ck_assert_str_eq(find("kernel")->plane, "/device:CUSTOM:plugin device 0");
+	ck_assert_uint_eq(find("launch")->correlation, 5);
+	ck_assert_uint_eq(find("kernel")->correlation, 5);
+	ck_assert_uint_ne(find("other's kernel")->correlation, 5);
+	ck_assert_uint_eq(find("other's kernel")->correlation, find("other's launch")->correlation);
+}
+END_TEST
+
 static Suite *xplane_suite(void)
 {
 	Suite *suite = suite_create("xplane");
@@ -326,6 +360,7 @@ static Suite *xplane_suite(void)
 	tcase_add_test(tests, times_beyond_picoseconds_are_told);
 	tcase_add_test(tests, unix_times_are_cut_at_their_base);
 	tcase_add_test(tests, a_device_that_has_a_plane_s_name_keeps_it);
+	tcase_add_test(tests, a_plugin_s_calls_are_the_host_s_and_lead_to_its_kernels);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

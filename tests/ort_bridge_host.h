@@ -24,6 +24,7 @@ struct host {
 static const char *version_text = "1.29.0";
 static uint32_t version_asked;
 static unsigned logged_count;
+static char logged_text[1024]; /* of the last */
 static union {
 	epp_ort_slot slots[EPPROF_ORT_API_SLOTS];
 	OrtApi table;
@@ -55,6 +56,7 @@ static OrtStatus *log_message(const OrtLogger *logger, OrtLoggingLevel level, co
                               int line, const char *function)
 {
 	(void)logger, (void)level, (void)file, (void)line, (void)function;
+	snprintf(logged_text, sizeof(logged_text), "%s", message);
 	logged_count += strstr(message, "EPPROF_OUTPUT is not set") != NULL;
 	return NULL;
 }

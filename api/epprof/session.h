@@ -135,6 +135,9 @@ EPP_EXPORT OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns);
  * Ownership: valid until epp_member_leave. */
 EPP_EXPORT OrtProfilingEventsContainer *epp_member_container(epp_member *member);
 
+/* The number of its account in the session's trace: what epp_trace_track.producer is of its tracks; -1 once the session is gone. */
+EPP_EXPORT int32_t epp_member_producer(const epp_member *member);
+
 /* A callback of the profiler gave an error: the ledger counts it. */
 EPP_EXPORT void epp_member_count_error(epp_member *member);
 

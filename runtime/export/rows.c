@@ -82,7 +82,8 @@ static bool tid_taken(const struct rows *rows, uint32_t process, uint32_t tid)
 /* Threads, and tracks that belong to no device, stand in their process. */
 static epp_status *process_of(struct rows *rows, const epp_trace_info *info, const epp_trace_track *track, uint32_t *index)
 {
-	bool is_device = track->kind != EPP_TRACK_THREAD && track->group[0];
+	bool is_call = track->kind == EPP_TRACK_DEVICE && track->device < 0;
+	bool is_device = track->kind != EPP_TRACK_THREAD && track->group[0] && !(is_call && rows->calls_at_home);
 	struct rows_process *process;
 
 	for (size_t i = 0; i < rows->processes_count; i++) {

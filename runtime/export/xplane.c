@@ -2,8 +2,9 @@
  *
  * Times are relative: an absolute one overflows the readers' picoseconds; only TensorFlow, while it collects, takes its
  * session's start off, and wants them absolute.  A host event and the device events that it caused
- * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Events wait by line
- * until the end (xplane_line.c). */
+ * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Where a plugin was told
+ * of no host event, its own ids do that for its calls, which stand on the host's plane, and its device events; those of one
+ * plugin are told apart from another's.  Events wait by line until the end (xplane_line.c). */
 #include <search.h>
 
 #include "base/status.h"
@@ -131,6 +132,22 @@ static uint64_t correlation(uint32_t source, uint64_t id)
 	return id + source * UINT64_C(0x9E3779B97F4A7C15);
 }
 
+/* An id that a plugin gave: small numbers, most often, which others give as well. */
+static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
+{
+	const epp_trace_arg *args = export_args(event);
+
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		bool is_known = strcmp(args[i].key, "correlation") == 0 || strcmp(args[i].key, "correlation_id") == 0;
+		if (!is_known || (args[i].type != EPP_ARG_U64 && args[i].type != EPP_ARG_I64))
+			continue;
+		uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer;
+		*id = correlation(event->track->source, args[i].value.u64) + producer * UINT64_C(0xC2B2AE3D27D4EB4F);
+		return true;
+	}
+	return false;
+}
+
 static char *put_flags(char *at, unsigned flags)
 {
 	char words[128] = "";
@@ -150,9 +167,13 @@ static char *put_flags(char *at, unsigned flags)
 static char *put_known(char *at, const epp_event *event)
 {
 	unsigned flags = event->flags & ~(unsigned)EPP_FLAG_REFERRED;
+	uint64_t id;
 
 	if (event->track->kind == EPP_TRACK_DEVICE) {
-		if (event->parent)
+		/* With a host event known, the call is an event beside it. */
+		if (!event->parent && plugin_s_correlation(event, &id))
+			at = put_u64_stat(at, KNOWN_CORRELATION, id);
+		else if (event->parent && event->track->device >= 0)
 			at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->parent));
 		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
 	} else if (event->flags & EPP_FLAG_REFERRED) {
@@ -202,6 +223,9 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		uint32_t key = 0;
 		EPP_TRY(number_of_key(xplanes, &args[i], &key));
+		/* There is one already. */
+		if (key == KNOWN_CORRELATION && event->track->kind == EPP_TRACK_DEVICE)
+			continue;
 		at = put_arg(at, key, &args[i]);
 		has_details |= key == KNOWN_KERNEL_DETAILS;
 	}
@@ -256,6 +280,7 @@ static epp_status *xplane_begin(struct export_run *run)
 	struct xplanes *xplanes = run->state;
 
 	xplanes->rows.number_devices = true;
+	xplanes->rows.calls_at_home = true;
 	if (run->options->unix_times) {
 		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
 		xplanes->base_unix_ns = (int64_t)((uint64_t)run->info->epoch_unix_ns + (uint64_t)xplanes->base_ns);

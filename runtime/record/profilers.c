@@ -195,6 +195,16 @@ OrtProfilingEventsContainer *epp_member_container(epp_member *member)
 	return &member->container;
 }
 
+int32_t epp_member_producer(const epp_member *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return -1;
+	int32_t producer = (int32_t)of->producer;
+	profiler_registry_leave(member->profiler);
+	return producer;
+}
+
 void epp_member_note(epp_member *member, const char *text)
 {
 	struct session_profiler *of = profiler_registry_enter(member->profiler);

@@ -12,9 +12,7 @@ import unittest
 import interop
 
 interop.in_each_environment(interop.TORCH)
-import torch
-
-BRIDGE = interop.library("libepprof_kineto")
+import torch_bridge
 
 PROGRAM = """
 import ctypes, json, sys, threading
@@ -37,14 +35,7 @@ def trace(p):
 
 
 def setUpModule():
-    folder = os.path.dirname(torch.__file__)
-    # Made anew: it was made for another torch, perhaps.
-    if os.path.exists(BRIDGE):
-        os.remove(BRIDGE)
-    made = subprocess.run(["make", "-s", "kineto", f"TORCH={folder}", f"BUILD={os.environ.get('BUILD', 'build')}"],
-                          cwd=interop.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if made.returncode != 0:
-        raise RuntimeError(made.stdout)
+    torch_bridge.make()
 
 
 def plugin(name):
@@ -58,7 +49,7 @@ class Run:
     def __init__(self, program, library="", path=None, **environment):
         Run.count += 1
         out = interop.scratch() / f"trace-{Run.count}.json"
-        command = [sys.executable, "-c", PROGRAM + program, str(out), BRIDGE, library]
+        command = [sys.executable, "-c", PROGRAM + program, str(out), torch_bridge.PATH, library]
         env = {**os.environ, "KINETO_PLUGIN_PATH": library if path is None else path, **environment}
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", check=False)

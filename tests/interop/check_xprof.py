@@ -6,19 +6,14 @@ import unittest
 
 import interop
 import viewers
+import xprof_tool
 
 viewers.in_environment("xprof")
 
-from xprof.convert import raw_to_tool_data
-
 
 def tool(trace, name, *options):
-    """A tool's answer, and the tools that there are; caches are written beside the file, so it has a directory of its own."""
-    directory = interop.scratch() / "-".join((name, *options)).replace("@", "")
-    directory.mkdir(exist_ok=True)
-    path = viewers.convert(trace, "xspace", *options).rename(directory / "host.xplane.pb")
-    names = raw_to_tool_data.xspace_to_tool_names([str(path)])
-    data, _ = raw_to_tool_data.xspace_to_tool_data([str(path)], name, {})
+    """The tools that there are, and this one's answer."""
+    names, data = xprof_tool.tool(viewers.convert(trace, "xspace", *options), name)
     return names, json.loads(data)
 
 

@@ -61,8 +61,8 @@ TENSORFLOW = Framework("TensorFlow", "EPPROF_TENSORFLOW_VERSIONS", ("2.21.0",), 
 TORCH = Framework("PyTorch", "EPPROF_TORCH_VERSIONS", ("2.15.0",), environment.torch)
 JAX = Framework("JAX", "EPPROF_JAX_VERSIONS", ("newest",),
                 lambda version: ["jax" if version == "newest" else f"jax=={version}", "numpy"])
-FRAMEWORKS = {"check_kineto.py": TORCH, "check_pjrt.py": JAX, "check_tf_bridge.py": TENSORFLOW,
-              "check_tf_plugin.py": TENSORFLOW}  # of tests with another than ONNX Runtime
+FRAMEWORKS = {"check_kineto.py": [TORCH], "check_matrix.py": [ONNXRUNTIME, TENSORFLOW, TORCH, JAX], "check_pjrt.py": [JAX],
+              "check_tf_bridge.py": [TENSORFLOW], "check_tf_plugin.py": [TENSORFLOW]}  # of tests with others than ONNX Runtime
 
 
 def _closing(checks, failures, errors):
@@ -137,7 +137,7 @@ def do_as_page(page, **replacements):
 
 def prepare(programs):
     """Makes all environments that these programs want, so that no test waits for it."""
-    for framework in {FRAMEWORKS.get(program, ONNXRUNTIME) for program in programs}:
+    for framework in {each for program in programs for each in FRAMEWORKS.get(program, [ONNXRUNTIME])}:
         for version in framework.versions():
             try:
                 framework.python_for(version)

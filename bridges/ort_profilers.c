@@ -1,0 +1,246 @@
+/* The profilers of what is carried (ort_carried.c), driven as ONNX Runtime drives its own, beside the collector.  Those of EPs
+ * add their events in the end, to both the trace and ONNX Runtime's profile; those of plugins of other frameworks record into
+ * the trace by themselves, and what they recorded there is given to ONNX Runtime (ort_foreign.c).
+ *
+ * StartEvent tells them the trace's id of the event, since ONNX Runtime's repeat; which of ONNX Runtime's it was is noted,
+ * in at most NOTES_MAX notes, for the events that they add to its profile in the end.
+ *
+ * What they give as errors is counted, and handed on to ONNX Runtime, which logs it.  But an error from EndProfiling would
+ * make it drop the events of all of them, so those are logged from here.
+ */
+#include "ort_profilers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "epprof/plugin.h"
+#include "ort_copies.h"
+#include "ort_foreign.h"
+
+#define NOTES_MAX (4u << 20) /* 64 MiB */
+
+struct ort_profilers {
+	const struct ort_host *host;
+	const OrtLogger *logger;
+	epp_session *session;
+	int64_t profile_unix_ns; /* when ONNX Runtime's profile began */
+	pthread_mutex_t lock;    /* of the notes */
+	struct note {
+		uint64_t id, ort_id;
+	} * notes;
+	size_t notes_count, notes_room;
+	bool notes_sorted; /* nothing is noted any more */
+	size_t count;
+	struct carried {
+		struct ort_eps_profiler made;
+		epp_member *member;
+	} all[];
+};
+
+/* ---- errors ---- */
+
+/* Keeps the first of two statuses. */
+static OrtStatus *first_of(const struct ort_host *host, OrtStatus *first, OrtStatus *second)
+{
+	if (first && second)
+		host->api->ReleaseStatus(second);
+	return first ? first : second;
+}
+
+/* What a callback gave, as one of ONNX Runtime's that names it. */
+static OrtStatus *status_from(const struct ort_profilers *profilers, const struct carried *of, const char *step,
+                              OrtStatus *given)
+{
+	const OrtApi *api = of->made.is_foreign ? epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)
+	                                        : profilers->host->api;
+	if (!given)
+		return NULL;
+	epp_member_count_error(of->member);
+	epp_status *status = epp_status_create(EPP_PLUGIN, "epprof: %s: %s: %s", of->made.label, step,
+	                                       api->GetErrorMessage(given));
+	api->ReleaseStatus(given);
+	return ort_status_of(profilers->host, status);
+}
+
+static void log_status(const struct ort_profilers *profilers, OrtStatus *status)
+{
+	const OrtApi *api = profilers->host->api;
+	OrtStatus *failed = NULL;
+	if (!status)
+		return;
+	if (profilers->logger)
+		failed = api->Logger_LogMessage(profilers->logger, ORT_LOGGING_LEVEL_ERROR,
+		                                api->GetErrorMessage(status), __FILE__, __LINE__, __func__);
+	if (failed)
+		api->ReleaseStatus(failed);
+	api->ReleaseStatus(status);
+}
+
+/* ---- start ---- */
+
+static int64_t since_ns(uint64_t ticks)
+{
+	return (int64_t)((double)(epp_host_ticks() - ticks) * 1e9 / (double)epp_host_ticks_per_second());
+}
+
+static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index,
+                                 const struct ort_told *told)
+{
+	const struct ort_host *host = profilers->host;
+	struct carried *of = &profilers->all[profilers->count];
+	OrtStatus *status = ort_eps_profiler(eps, index, &of->made);
+	if (status || !of->made.profiler)
+		return status;
+	status = ort_status_of(host, epp_session_join(profilers->session, of->made.profiler, of->made.label, &of->member));
+	if (status) {
+		ort_eps_profiler_release(&of->made);
+		return status;
+	}
+	profilers->count++;
+	return status_from(profilers, of, "StartProfiling",
+	                   epp_member_start(of->member, told->offset_ns + since_ns(told->ticks)));
+}
+
+OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, const struct ort_told *told,
+                               struct ort_profilers **profilers)
+{
+	*profilers = NULL;
+	if (!eps)
+		return NULL;
+	const struct ort_host *host = ort_eps_host(eps);
+	struct ort_profilers *made = calloc(1, sizeof(*made) + ort_eps_count(eps) * sizeof(made->all[0]));
+	if (!made)
+		return ort_status_of(host, epp_status_no_memory());
+	made->host = host;
+	made->logger = ort_eps_logger(eps);
+	made->session = session;
+	made->profile_unix_ns = told->unix_ns - told->offset_ns;
+	pthread_mutex_init(&made->lock, NULL);
+	OrtStatus *status = NULL;
+	for (size_t i = 0; i < ort_eps_count(eps); i++)
+		status = first_of(host, status, profiler_start(made, eps, i, told));
+	*profilers = made;
+	return status;
+}
+
+/* ---- events ---- */
+
+static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
+{
+	pthread_mutex_lock(&profilers->lock);
+	if (!profilers->notes_sorted && profilers->notes_count == profilers->notes_room &&
+	    profilers->notes_room < NOTES_MAX) {
+		size_t room = profilers->notes_room ? profilers->notes_room * 2 : 1024;
+		struct note *larger = reallocarray(profilers->notes, room, sizeof(*larger));
+		if (larger) {
+			profilers->notes = larger;
+			profilers->notes_room = room;
+		}
+	}
+	/* Without a note an event of theirs has no correlation id in ONNX Runtime's profile; the trace needs none. */
+	if (!profilers->notes_sorted && profilers->notes_count < profilers->notes_room)
+		profilers->notes[profilers->notes_count++] = (struct note){ id, ort_id };
+	pthread_mutex_unlock(&profilers->lock);
+}
+
+OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
+{
+	OrtStatus *status = NULL;
+	if (!profilers)
+		return NULL;
+	note(profilers, id, ort_id);
+	for (size_t i = 0; i < profilers->count; i++) {
+		OrtEpProfilerImpl *profiler = profilers->all[i].made.profiler;
+		OrtStatus *given = profiler->StartEvent ? profiler->StartEvent(profiler, id) : NULL;
+		status = first_of(profilers->host, status,
+		                  status_from(profilers, &profilers->all[i], "StartEvent", given));
+	}
+	return status;
+}
+
+OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, const OrtProfilingEvent *event)
+{
+	OrtStatus *status = NULL;
+	for (size_t i = 0; profilers && i < profilers->count; i++) {
+		OrtEpProfilerImpl *profiler = profilers->all[i].made.profiler;
+		OrtStatus *given = profiler->StopEvent ? profiler->StopEvent(profiler, id, event) : NULL;
+		status = first_of(profilers->host, status, status_from(profilers, &profilers->all[i], "StopEvent", given));
+	}
+	return status;
+}
+
+/* ---- end ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	const struct note *left = a, *right = b;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static uint64_t ort_id_of(const void *user, uint64_t id)
+{
+	const struct ort_profilers *profilers = user;
+	const struct note key = { .id = id }, *found = NULL;
+	if (profilers->notes_count)
+		found = bsearch(&key, profilers->notes, profilers->notes_count, sizeof(key), by_id);
+	return found ? found->ort_id : 0;
+}
+
+/* The events of those of plugins, from the trace. */
+static OrtStatus *fill_foreign(const struct ort_profilers *profilers, OrtProfilingEventsContainer *real)
+{
+	struct ort_foreign foreign = { .host = profilers->host,
+		                       .session = profilers->session,
+		                       .profile_unix_ns = profilers->profile_unix_ns,
+		                       .ort_id_of = ort_id_of,
+		                       .user = profilers };
+	for (size_t i = 0; i < profilers->count; i++) {
+		const struct carried *of = &profilers->all[i];
+		int32_t producer = of->made.is_foreign ? epp_member_producer(of->member) : -1;
+		if (producer >= 0)
+			foreign.producers |= UINT64_C(1) << producer;
+	}
+	return foreign.producers ? ort_foreign_fill(&foreign, real) : NULL;
+}
+
+static void end_one(struct ort_profilers *profilers, const struct carried *of, OrtProfilingEventsContainer *real)
+{
+	OrtEpProfilerImpl *profiler = of->made.profiler;
+	struct ort_container container = { of->member, real, ort_id_of, profilers };
+	OrtStatus *given = of->made.is_foreign ? profiler->EndProfiling(profiler, epp_member_container(of->member))
+	                                       : ort_container_fill(&container, profiler);
+	log_status(profilers, status_from(profilers, of, "EndProfiling", given));
+}
+
+/* Others may still begin events. */
+static void sort_notes(struct ort_profilers *profilers)
+{
+	pthread_mutex_lock(&profilers->lock);
+	profilers->notes_sorted = true;
+	if (profilers->notes_count)
+		qsort(profilers->notes, profilers->notes_count, sizeof(*profilers->notes), by_id);
+	pthread_mutex_unlock(&profilers->lock);
+}
+
+void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContainer *real)
+{
+	if (!profilers)
+		return;
+	sort_notes(profilers);
+	for (size_t i = 0; i < profilers->count; i++)
+		end_one(profilers, &profilers->all[i], real);
+	log_status(profilers, fill_foreign(profilers, real));
+}
+
+void ort_profilers_release(struct ort_profilers *profilers)
+{
+	for (size_t i = 0; profilers && i < profilers->count; i++) {
+		epp_member_leave(profilers->all[i].member);
+		ort_eps_profiler_release(&profilers->all[i].made);
+	}
+	if (profilers) {
+		pthread_mutex_destroy(&profilers->lock);
+		free(profilers->notes);
+	}
+	free(profilers);
+}
