@@ -26,6 +26,7 @@ static const struct bench_case {
 	{ "session create to release, in memory", bench_short_session },
 	{ "helper while nothing happens", bench_helper },
 	{ "timeline, 64 tracks", bench_timeline },
+	{ "merge, 64 tracks each", bench_merge },
 	{ "device clocks, 10 simulated minutes", bench_clocks },
 	{ "Chrome JSON to /dev/null", bench_chrome },
 	{ "ONNX Runtime JSON to /dev/null", bench_ort },

@@ -143,6 +143,7 @@ void bench_two_threads(struct bench *bench);
 void bench_kit_emit(struct bench *bench);
 void bench_helper(struct bench *bench);
 void bench_timeline(struct bench *bench);
+void bench_merge(struct bench *bench);
 void bench_clocks(struct bench *bench);
 void bench_chrome(struct bench *bench);
 void bench_ort(struct bench *bench);

@@ -116,12 +116,13 @@ static struct epf_host_pair pair_at(uint64_t ticks)
 
 static void put_header(struct making *making)
 {
+	static uint32_t made;
 	uint8_t page[EPF_PAGE_BYTES] = { 0 };
 	struct epf_header header = { .magic = EPF_MAGIC,
 		                     .version = EPF_VERSION,
 		                     .byte_order = EPF_BYTE_ORDER,
 		                     .header_bytes = EPF_PAGE_BYTES,
-		                     .file_id = "made by a bench",
+		                     .file_id = "    by a bench",
 		                     .live_offset = EPF_PAGE_BYTES,
 		                     .slots_offset = SEGMENTS_OFFSET,
 		                     .log_offset = SEGMENTS_OFFSET,
@@ -137,6 +138,9 @@ static void put_header(struct making *making)
 		                             .hostname = "bench",
 		                             .program = "bench",
 		                             .label = "made up" };
+	/* No two are the same recording. */
+	made++;
+	memcpy(header.file_id, &made, sizeof(made));
 	header.checksum = checksum_crc32c(0, &header, offsetof(struct epf_header, checksum));
 	header.state = EPF_FINISHED;
 	memcpy(page, &header, sizeof(header));

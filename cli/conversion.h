@@ -29,7 +29,7 @@ struct conversion {
 	"  --min-duration TIME  only slices that last so long\n" \
 	"  --name PATTERN     only events of such a name; patterns are the shell's: 'gemm*'\n" \
 	"  --track PATTERN    only events of threads and streams of such a name\n" \
-	"  --process PATTERN  only events of a process (its number or program) or device\n"
+	"  --process PATTERN  only events of a process (its number, program, label or host) or device\n"
 
 void conversion_init(struct conversion *conversion, const struct cli_command *command);
 /* Takes one of CONVERSION_LONGS; others are not looked at.  False: a mistake was explained. */

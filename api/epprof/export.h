@@ -32,7 +32,7 @@ typedef struct epp_export_options {
 	/* Filters.  What they leave out is a line of the exported ledger. */
 	int64_t min_duration_ns; /* only slices and asynchronous events that last so long */
 	const char *name; /* patterns as the shell's, of the event's name, of its track's, of its process: the number, */
-	const char *track; /* the program or the device; NULL: all */
+	const char *track; /* the program, the label, the host or the device; NULL: all */
 	const char *process;
 	uint32_t unix_times; /* xspace: 1: lines carry UNIX time, as those that TensorFlow collects; their base is
 	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */

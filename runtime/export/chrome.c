@@ -166,14 +166,23 @@ static void write_counter(struct export_run *run, const epp_event *event, const 
 	sink_commit(run->sink, at);
 }
 
+/* An id is unique in its process. */
+static void write_async_id(const struct export_run *run, const epp_event *event)
+{
+	sink_format(run->sink,
+	            run->info->sources_count > 1 ? ",\"id2\":{\"local\":\"0x%" PRIx64 "\"}" : ",\"id\":\"0x%" PRIx64 "\"",
+	            event->id);
+}
+
 static void write_async(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	sink_commit(run->sink, chrome_head(run, event, row, 'b', event->start_ns));
-	sink_format(run->sink, ",\"id\":\"0x%" PRIx64 "\"", event->id);
+	write_async_id(run, event);
 	chrome_args(run, event);
 	sink_bytes(run->sink, "}", 1);
 	sink_commit(run->sink, chrome_head(run, event, row, 'e', event->start_ns + event->duration_ns));
-	sink_format(run->sink, ",\"id\":\"0x%" PRIx64 "\"}", event->id);
+	write_async_id(run, event);
+	sink_bytes(run->sink, "}", 1);
 }
 
 /* The second pass, if the program drew arrows: where their ends are. */

@@ -17,13 +17,33 @@ static void write_metadata(struct sink *sink, const struct row *row, const char 
 	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{", what, row->pid, row->tid);
 }
 
-static void announce_process(struct sink *sink, const struct rows_process *process, uint32_t index)
+/* The head has the label of the first process. */
+static void announce_labels(const struct export_run *run, const struct rows_process *process)
 {
+	struct sink *sink = run->sink;
+	epp_trace_source source;
+
+	if (process->group || run->info->sources_count < 2 || !epp_trace_source_at(run->trace, process->source, &source))
+		return;
+	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%u,\"args\":{\"labels\":\"", process->pid);
+	sink_json_text(sink, source.label, strlen(source.label));
+	if (source.hostname[0]) {
+		sink_text(sink, source.label[0] ? " on " : "on ");
+		sink_json_text(sink, source.hostname, strlen(source.hostname));
+	}
+	sink_text(sink, "\"}}");
+}
+
+static void announce_process(const struct export_run *run, const struct rows_process *process, uint32_t index)
+{
+	struct sink *sink = run->sink;
+
 	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"args\":{\"name\":", process->pid);
 	sink_json_string(sink, process->name);
 	/* Processes first, devices below. */
 	sink_format(sink, "}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,\"args\":{\"sort_index\":%u}}",
 	            process->pid, index + (process->group ? 100000 : 0));
+	announce_labels(run, process);
 }
 
 static void announce_row(struct sink *sink, struct row *row)
@@ -53,7 +73,7 @@ epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uin
 	if (!(*row)->announced) {
 		struct rows_process *process = &chrome->rows.processes[(*row)->process];
 		if (!process->announced)
-			announce_process(run->sink, process, (*row)->process);
+			announce_process(run, process, (*row)->process);
 		process->announced = true;
 		announce_row(run->sink, *row);
 	}

@@ -185,7 +185,7 @@ epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_op
 	epp_status *status = NULL;
 	run.state = calloc(1, writer->state_bytes);
 	if (run.state) {
-		status = all_passes(writer, &run, filter_init(&filter, &options, run.info) ? &filter : NULL);
+		status = all_passes(writer, &run, filter_init(&filter, &options, trace) ? &filter : NULL);
 		writer->deinit(&run);
 		filter_deinit(&filter);
 	} else {

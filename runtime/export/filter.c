@@ -12,9 +12,9 @@ static epp_status *no_memory(void)
 	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
 }
 
-bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace_info *info)
+bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace *trace)
 {
-	*filter = (struct filter){ .options = options, .info = info };
+	*filter = (struct filter){ .options = options, .trace = trace };
 	return options->min_duration_ns > 0 || options->name || options->track || options->process;
 }
 
@@ -54,19 +54,27 @@ static epp_status *judge_name(struct filter *filter, const epp_event *event, boo
 	return NULL;
 }
 
+static bool of_process(const struct filter *filter, const char *pattern, const epp_trace_track *track)
+{
+	epp_trace_source source;
+	char pid[16];
+
+	epp_trace_source_at(filter->trace, track->source, &source);
+	snprintf(pid, sizeof pid, "%u", track->pid ? track->pid : source.pid);
+	return matches(pattern, pid) || matches(pattern, source.program) || matches(pattern, source.label) ||
+	       matches(pattern, source.hostname);
+}
+
 static bool judge_track(struct filter *filter, const epp_trace_track *track)
 {
 	size_t slot = track->track % FILTER_TRACKS_COUNT;
 	const char *process = filter->options->process;
-	char pid[16];
 
 	if (filter->tracks[slot].track == track)
 		return filter->tracks[slot].passes;
 	bool passes = !filter->options->track || matches(filter->options->track, track->name);
-	snprintf(pid, sizeof pid, "%u", track->pid ? track->pid : filter->info->pid);
 	if (process)
-		passes = passes && (matches(process, pid) || matches(process, track->group) ||
-		                    (filter->info->program && matches(process, filter->info->program)));
+		passes = passes && (matches(process, track->group) || of_process(filter, process, track));
 	filter->tracks[slot].track = track;
 	filter->tracks[slot].passes = passes;
 	return passes;

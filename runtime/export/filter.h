@@ -8,7 +8,7 @@
 
 struct filter {
 	const epp_export_options *options;
-	const epp_trace_info *info;
+	const epp_trace *trace;
 	uint8_t *names; /* by number: 0: not judged yet, else 1 + whether it passes */
 	size_t names_room;
 	struct {
@@ -20,7 +20,7 @@ struct filter {
 };
 
 /* False: all events pass, and the filter need not be asked. */
-bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace_info *info);
+bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace *trace);
 void filter_deinit(struct filter *filter);
 
 /* Judges an event; of one that passes, a cause that did not pass is taken away, so that no writer draws an arrow from it.

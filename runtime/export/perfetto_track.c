@@ -29,12 +29,18 @@ static uint64_t process_uuid(uint32_t index)
 
 static epp_status *describe_process(struct export_run *run, const struct rows_process *process, uint32_t index)
 {
-	const char *label = run->info->label ? run->info->label : "";
-	size_t name_bytes = strlen(process->name), label_bytes = strlen(label);
+	epp_trace_source source;
+	bool several = run->info->sources_count > 1;
+
+	epp_trace_source_at(run->trace, process->source, &source);
+	size_t name_bytes = strlen(process->name), label_bytes = strlen(source.label),
+	       host_bytes = strlen(source.hostname);
 	char *at, *descriptor, *inner;
 
-	EPP_TRY(perfetto_packet_begin(
-	    run, NUMBERS_BYTES + message_text_bytes(name_bytes) + message_text_bytes(label_bytes), &at));
+	EPP_TRY(perfetto_packet_begin(run,
+	                              NUMBERS_BYTES + message_text_bytes(name_bytes) + message_text_bytes(label_bytes) +
+	                                  message_text_bytes(host_bytes),
+	                              &at));
 	at = descriptor = protobuf_begin(at, PACKET_TRACK_DESCRIPTOR);
 	at = protobuf_u64(at, TRACK_UUID, process_uuid(index));
 	if (process->group) {
@@ -44,7 +50,9 @@ static epp_status *describe_process(struct export_run *run, const struct rows_pr
 		at = protobuf_u64(at, PROCESS_PID, process->pid);
 		at = protobuf_text(at, PROCESS_NAME, process->name, name_bytes);
 		if (label_bytes)
-			at = protobuf_text(at, PROCESS_LABELS, label, label_bytes);
+			at = protobuf_text(at, PROCESS_LABELS, source.label, label_bytes);
+		if (several && host_bytes)
+			at = protobuf_text(at, PROCESS_LABELS, source.hostname, host_bytes);
 		protobuf_end(inner, at);
 	}
 	at = protobuf_u64(at, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);

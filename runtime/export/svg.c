@@ -79,6 +79,7 @@ static epp_status *svg_event(struct export_run *run, const epp_event *event)
 		                 .id = event->id,
 		                 .parent = event->parent,
 		                 .row = (uint32_t)(row - svg->rows.rows),
+		                 .source = event->track->source,
 		                 .depth = event->depth,
 		                 .category = event->category,
 		                 .placement = event->placement,

@@ -16,6 +16,7 @@ struct svg_bar {
 	uint64_t id, parent;
 	char *name;
 	uint32_t row; /* index into rows */
+	uint32_t source;
 	uint32_t depth;
 	uint8_t category;
 	uint8_t placement;

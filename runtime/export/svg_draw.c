@@ -152,9 +152,11 @@ static void draw_bar(const struct picture *picture, const struct svg_bar *bar)
 
 static int by_id(const void *a, const void *b)
 {
-	uint64_t left = (*(const struct svg_bar *const *)a)->id, right = (*(const struct svg_bar *const *)b)->id;
+	const struct svg_bar *left = *(const struct svg_bar *const *)a, *right = *(const struct svg_bar *const *)b;
 
-	return (left > right) - (left < right);
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
 }
 
 static void draw_arrow(const struct picture *picture, const struct svg_bar *from, const struct svg_bar *to)
@@ -190,7 +192,8 @@ static epp_status *draw_arrows(const struct picture *picture)
 	}
 	qsort(hosts, count, sizeof *hosts, by_id);
 	for (size_t i = 0; i < svg->bars_count; i++) {
-		const struct svg_bar *bar = &svg->bars[i], *parent = &(struct svg_bar){ .id = bar->parent };
+		const struct svg_bar *bar = &svg->bars[i],
+				     *parent = &(struct svg_bar){ .id = bar->parent, .source = bar->source };
 		const struct svg_bar **found = NULL;
 		if (bar->on_device && bar->parent)
 			found = bsearch(&parent, hosts, count, sizeof *hosts, by_id);
