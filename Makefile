@@ -177,7 +177,8 @@ $(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBTRACE) $(LIBEPPROF
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
 		-lepprof-trace -lepprof
 
-$(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o $(O)/bridges/xspace_carried.o $(LIBTRACE) $(LIBEPPROF)
+$(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o $(call objects,$(sort $(wildcard bridges/xspace_*.c))) \
+		$(LIBTRACE) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
 		-lepprof-trace -lepprof

@@ -28,7 +28,7 @@ struct PLUGIN_Profiler {
 	bool is_on;              /* it was started and not stopped */
 	bool was_asked;          /* the profile's size was told */
 	struct carried_run *run; /* NULL: nothing is profiled, or the profile was made */
-	struct carried_profile profile;
+	struct xspace_profile profile;
 	struct carried_problems problems;
 };
 
@@ -113,7 +113,7 @@ static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Start_Args *args)
 	if (!first) {
 		carried_run_release(profiler->run);
 		free(profiler->profile.bytes);
-		profiler->profile = (struct carried_profile){ 0 };
+		profiler->profile = (struct xspace_profile){ 0 };
 		profiler->was_asked = false;
 		profiler->is_on = true;
 		first = profiler;

@@ -24,8 +24,8 @@
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
-	struct carried_run *run;        /* NULL: nothing is profiled, or the profile was made */
-	struct carried_profile profile; /* until it was handed over, or the next start */
+	struct carried_run *run;       /* NULL: nothing is profiled, or the profile was made */
+	struct xspace_profile profile; /* until it was handed over, or the next start */
 	struct carried_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -43,7 +43,7 @@ static void forget(void)
 	carried_run_release(bridge.run);
 	free(bridge.profile.bytes);
 	bridge.run = NULL;
-	bridge.profile = (struct carried_profile){ 0 };
+	bridge.profile = (struct xspace_profile){ 0 };
 }
 
 static void tell_problems(TF_Status *status)

@@ -7,14 +7,13 @@
  */
 #include "xspace_carried.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "epprof/epprof.h"
-#include "epprof/export.h"
 #include "epprof/plugin.h"
 
 #define PLUGINS_MAX 32u /* a session has no more profilers */
@@ -197,70 +196,37 @@ void carried_run_release(struct carried_run *run)
 
 /* ---- its profile ---- */
 
-struct growing {
-	struct carried_profile *profile;
-	size_t room;
-};
-
-/* Frameworks have an int for the size. */
-static size_t grow(const void *bytes, size_t count, void *user)
+/* EPPROF_PROFILE_BYTES, within what frameworks take. */
+static size_t bytes_max(struct carried_problems *problems)
 {
-	struct growing *to = user;
-	size_t needed = to->profile->count + count;
-	if (needed > INT32_MAX) {
-		errno = EFBIG;
-		return 0;
+	const char *text = secure_getenv("EPPROF_PROFILE_BYTES");
+	char *end;
+	if (!text || !*text)
+		return XSPACE_PROFILE_BYTES_MAX;
+	unsigned long long bytes = strtoull(text, &end, 10);
+	if (*end || *text == '-') {
+		carried_problems_add(
+		    problems, epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_PROFILE_BYTES: '%s' is no number", text));
+		return XSPACE_PROFILE_BYTES_MAX;
 	}
-	if (needed > to->room) {
-		size_t room = needed > 2 * to->room ? needed : 2 * to->room;
-		uint8_t *larger = realloc(to->profile->bytes, room);
-		if (!larger)
-			return 0;
-		to->profile->bytes = larger;
-		to->room = room;
-	}
-	memcpy(to->profile->bytes + to->profile->count, bytes, count);
-	to->profile->count = needed;
-	return count;
+	return bytes < XSPACE_PROFILE_BYTES_MAX ? (size_t)bytes : XSPACE_PROFILE_BYTES_MAX;
 }
 
-static epp_status *has_events(epp_trace *trace, const epp_timeline_options *window, bool *has)
+void carried_run_profile(struct carried_run *run, struct xspace_profile *profile, struct carried_problems *problems)
 {
-	epp_timeline *timeline;
-	const epp_event *event;
-	EPP_TRY(epp_timeline_create(trace, window, &timeline));
-	*has = epp_timeline_next(timeline, &event);
-	epp_status *status = epp_timeline_status(timeline);
-	epp_timeline_release(timeline);
-	return status;
-}
-
-static epp_status *write_profile(epp_trace *trace, int64_t start_unix_ns, struct growing *to)
-{
-	const epp_timeline_options window = {
-		.struct_size = sizeof(window),
-		.from_ns = start_unix_ns - epp_trace_get_info(trace)->epoch_unix_ns,
-		.to_ns = INT64_MAX,
-	};
-	const epp_export_options options = { .struct_size = sizeof(options), .timeline = &window, .unix_times = 1 };
-	bool has = false;
-	EPP_TRY(has_events(trace, &window, &has));
-	return has ? epp_export(trace, "xspace", &options, grow, to, NULL, NULL) : NULL;
-}
-
-void carried_run_profile(struct carried_run *run, struct carried_profile *profile, struct carried_problems *problems)
-{
-	struct growing to = { .profile = profile };
 	epp_trace *trace;
-	*profile = (struct carried_profile){ 0 };
+	*profile = (struct xspace_profile){ 0 };
 	epp_status *status = epp_trace_open_session(run->session, &trace);
 	if (!status) {
-		status = write_profile(trace, run->start_unix_ns, &to);
+		int64_t from_ns = run->start_unix_ns - epp_trace_get_info(trace)->epoch_unix_ns;
+		size_t most = bytes_max(problems);
+		status = xspace_profile_make(trace, from_ns, most, profile);
+		if (!status && profile->left_out_count)
+			status = epp_status_create(EPP_LOSSY,
+			                           "%" PRIu64 " of %" PRIu64 " events do not fit into %zu bytes",
+			                           profile->left_out_count, profile->events_count, most);
 		epp_trace_close(trace);
 	}
-	if (!status)
-		return;
-	carried_problems_add(problems, epp_status_prefix(status, "the profile"));
-	free(profile->bytes);
-	*profile = (struct carried_profile){ 0 };
+	if (status)
+		carried_problems_add(problems, epp_status_prefix(status, "the profile"));
 }

@@ -5,9 +5,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#include "epprof/status.h"
+#include "xspace_profile.h"
 
 /* What went wrong and was not told yet, joined by "; "; what does not fit is left out. */
 struct carried_problems {
@@ -17,12 +16,6 @@ struct carried_problems {
 
 /* Takes a status; NULL is no problem. */
 void carried_problems_add(struct carried_problems *problems, epp_status *status);
-
-/* A serialised XSpace. */
-struct carried_profile {
-	uint8_t *bytes; /* malloc */
-	size_t count;
-};
 
 struct carried_run;
 
@@ -35,9 +28,10 @@ struct carried_run *carried_run_start(const char *framework, struct carried_prob
 /* Ends the plugins' part; what they recorded waits in the session.  NULL does nothing. */
 void carried_run_end(struct carried_run *run, struct carried_problems *problems);
 
-/* Makes the profile of an ended run; empty if nothing was recorded or a problem is in the way.
+/* Makes the profile of an ended run; empty if nothing was recorded or a problem is in the way.  What does not fit into
+ * EPPROF_PROFILE_BYTES or an int is a problem, too.
  * Ownership: the caller frees its bytes. */
-void carried_run_profile(struct carried_run *run, struct carried_profile *profile, struct carried_problems *problems);
+void carried_run_profile(struct carried_run *run, struct xspace_profile *profile, struct carried_problems *problems);
 
 /* Releases an ended run.  NULL does nothing. */
 void carried_run_release(struct carried_run *run);

@@ -1,6 +1,6 @@
 /* libepprof_tf.so in a host of ours that calls it as TensorFlow does: registration with room and without, two calls for a
- * profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c and
- * xspace_carried.c; tests/interop has TensorFlow itself. */
+ * profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c,
+ * xspace_carried.c and xspace_profile.c; tests/interop has TensorFlow itself. */
 #include <pthread.h>
 
 #include "epprof/plugin.h"

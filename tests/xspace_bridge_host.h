@@ -218,6 +218,46 @@ START_TEST(more_than_can_be_told_is_cut)
 }
 END_TEST
 
+/* The first ones are there, and how many are not is told. */
+START_TEST(what_does_not_fit_is_left_out_and_counted)
+{
+	char text[32], expected[128];
+	unsigned cut_count = 0;
+	host_load(SAMPLE("pjrt"));
+	for (size_t most = 1 << 20; most > 10; most /= 3) {
+		snprintf(text, sizeof(text), "%zu", most);
+		setenv("EPPROF_PROFILE_BYTES", text, 1);
+		int64_t start_ns = unix_ns();
+		host_start();
+		work(SAMPLE("pjrt"), 300);
+		host_stop();
+		size_t count = host_collect();
+		ck_assert_uint_le(count, most);
+		if (seen.relus_count)
+			ck_assert_int_ge(seen.first_ns, start_ns);
+		if (seen.relus_count == 300) {
+			ck_assert_str_eq(told, "");
+			continue;
+		}
+		snprintf(expected, sizeof(expected), "the profile: %u of 300 events do not fit into %zu bytes",
+		         300 - seen.relus_count, most);
+		ck_assert_str_eq(told, expected);
+		/* No more than that is left out; what each plane says of itself takes some room, too. */
+		ck_assert(most < 4000 || count > most / 2);
+		cut_count += seen.relus_count > 0;
+	}
+	ck_assert_uint_ge(cut_count, 2);
+	ck_assert_uint_eq(seen.relus_count, 0);
+	setenv("EPPROF_PROFILE_BYTES", "-1 byte", 1);
+	host_start();
+	work(SAMPLE("pjrt"), 300);
+	host_stop();
+	host_collect();
+	ck_assert_uint_eq(seen.relus_count, 300);
+	ck_assert_str_eq(told, "EPPROF_PROFILE_BYTES: '-1 byte' is no number");
+}
+END_TEST
+
 static void shared_tests_add(TCase *tests)
 {
 	tcase_add_loop_test(tests, each_run_has_its_events_and_no_others, 0, sizeof(samples) / sizeof(samples[0]));
@@ -228,6 +268,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);
+	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);
 }
 
 #endif

@@ -1,0 +1,112 @@
+/* An export tells its size only when it is written, so what does not fit is written all the same, to be measured, and kept no
+ * more; the next attempt has as many of the first events as should fit by that measure.
+ */
+#include "xspace_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "epprof/export.h"
+
+#define EPP_TRY(expression) \
+	do { \
+		epp_status *status_ = (expression); \
+		if (status_) \
+			return status_; \
+	} while (0)
+
+struct growing {
+	uint8_t *bytes;
+	size_t count; /* written, whether there was room or not */
+	size_t room;
+	size_t bytes_max;
+};
+
+static size_t grow(const void *bytes, size_t count, void *user)
+{
+	struct growing *to = user;
+	size_t needed = to->count + count;
+	if (needed > to->room && needed <= to->bytes_max) {
+		size_t room = needed > to->bytes_max / 2 ? to->bytes_max : 2 * needed;
+		uint8_t *larger = realloc(to->bytes, room);
+		if (!larger)
+			return 0;
+		to->bytes = larger;
+		to->room = room;
+	}
+	if (needed <= to->bytes_max)
+		memcpy(to->bytes + to->count, bytes, count);
+	to->count = needed;
+	return count;
+}
+
+/* Counts the events of the window, at most so many, and tells the start of the last one. */
+static epp_status *count_events(epp_trace *trace, const epp_timeline_options *window, uint64_t most, uint64_t *count,
+                                int64_t *last_ns)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+	*count = 0;
+	EPP_TRY(epp_timeline_create(trace, window, &timeline));
+	while (*count < most && epp_timeline_next(timeline, &event)) {
+		(*count)++;
+		*last_ns = event->start_ns;
+	}
+	epp_status *status = epp_timeline_status(timeline);
+	epp_timeline_release(timeline);
+	return status;
+}
+
+static epp_status *write_window(epp_trace *trace, const epp_timeline_options *window, struct growing *to)
+{
+	const epp_export_options options = { .struct_size = sizeof(options), .timeline = window, .unix_times = 1 };
+	to->count = 0;
+	return epp_export(trace, "xspace", &options, grow, to, NULL, NULL);
+}
+
+/* How many of so many events should fit; a sixteenth less, since they are not all of one size. */
+static uint64_t fewer(uint64_t count, size_t bytes, size_t bytes_max)
+{
+	double fits = (double)count * (double)bytes_max / (double)bytes;
+	return (uint64_t)(fits * 15 / 16);
+}
+
+static epp_status *make(epp_trace *trace, epp_timeline_options *window, struct growing *to, struct xspace_profile *profile)
+{
+	int64_t last_ns;
+	uint64_t count;
+	EPP_TRY(count_events(trace, window, 1, &count, &last_ns));
+	if (!count)
+		return NULL;
+	EPP_TRY(write_window(trace, window, to));
+	if (to->count <= to->bytes_max)
+		return NULL;
+	EPP_TRY(count_events(trace, window, UINT64_MAX, &count, &last_ns));
+	profile->events_count = count;
+	while (count && to->count > to->bytes_max) {
+		/* The first one that should not fit is where the window ends. */
+		EPP_TRY(count_events(trace, window, fewer(count, to->count, to->bytes_max) + 1, &count, &window->to_ns));
+		EPP_TRY(count_events(trace, window, UINT64_MAX, &count, &last_ns));
+		if (count)
+			EPP_TRY(write_window(trace, window, to));
+		else
+			to->count = 0;
+	}
+	profile->left_out_count = profile->events_count - count;
+	return NULL;
+}
+
+epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, struct xspace_profile *profile)
+{
+	epp_timeline_options window = { .struct_size = sizeof(window), .from_ns = from_ns, .to_ns = INT64_MAX };
+	struct growing to = { .bytes_max = bytes_max };
+	*profile = (struct xspace_profile){ 0 };
+	epp_status *status = make(trace, &window, &to, profile);
+	if (status || !to.count) {
+		free(to.bytes);
+		return status;
+	}
+	profile->bytes = to.bytes;
+	profile->count = to.count;
+	return NULL;
+}
