@@ -210,7 +210,8 @@ void read_ledger(Trace &trace, epp_trace *of)
 		trace.ledger += trace.ledger.empty() ? "{" : ", ";
 		trace.ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
 		                ", \"written\": " + std::to_string(account.written) +
-		                ", \"lost\": " + std::to_string(account.lost_total) + "}";
+		                ", \"lost\": " + std::to_string(account.lost_total) +
+		                ", \"errors\": " + std::to_string(account.errors) + "}";
 	}
 	if (!trace.ledger.empty())
 		trace.ledger += "}";
@@ -375,9 +376,16 @@ class Session : public libkineto::IActivityProfilerSession
 
 	std::unordered_map<std::string, std::string> getMetadata() override
 	{
-		if (trace_.ledger.empty())
-			return {};
-		return { { "epprof_ledger", trace_.ledger } };
+		std::unordered_map<std::string, std::string> metadata;
+		if (!trace_.ledger.empty())
+			metadata["epprof_ledger"] = trace_.ledger;
+		/* PyTorch asks for errors() and tells nobody. */
+		std::string problems;
+		for (const std::string &error : errors_)
+			problems += (problems.empty() ? "" : ", ") + quoted(error);
+		if (!problems.empty())
+			metadata["epprof_problems"] = "[" + problems + "]";
+		return metadata;
 	}
 
       private:

@@ -66,8 +66,10 @@ static OrtStatus *plugin_open(const struct ort_host *host, struct library *libra
 {
 	dlclose(library->handle);
 	library->handle = NULL;
-	return ort_status_of(host,
-	                     epp_status_prefix(epp_plugin_load(library->path, &library->plugin), "EPPROF_PROFILERS"));
+	epp_status *status = epp_plugin_load(library->path, &library->plugin);
+	if (status)
+		return ort_status_of(host, epp_status_prefix(status, "EPPROF_PROFILERS"));
+	return epp_plugin_symbol(library->plugin, "epprof_carries") ? fail(host, library, "is a bridge itself") : NULL;
 }
 
 static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *base, const OrtLogger *logger,

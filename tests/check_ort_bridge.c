@@ -242,9 +242,9 @@ static void refuse_too_old_a_host(void)
 
 static void refuse_libraries(void)
 {
-	static const char *const lists[] = { "/no/such.so", CHECK_BUILD "/libepprof.so",
+	static const char *const lists[] = { "/no/such.so", CHECK_BUILD "/libepprof.so", CHECK_BUILD "/libepprof_tf.so",
 		                             CHECK_BUILD "/libsample_ort_ep.so:/no/such.so" };
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		setenv("EPPROF_PROFILERS", lists[i], 1);
 		struct host host = host_open();
 		if (!host.error || !strstr(host.error, "EPPROF_PROFILERS: "))

@@ -73,6 +73,7 @@ static const struct {
 	{ "no profiler", "c", "create: it made no profiler", 0 },
 	{ "start", "csxd", "StartProfiling: start: code 13: no \"device\"", 0 },
 	{ "stop", "csexd", "EndProfiling: stop: code 13", 0 },
+	{ "no code", "csexxd", "EndProfiling: stop: code -1: no \"device\"", 0 },
 	{ "collect", "csenxd", "collect_data: code 13", 0 },
 	{ "huge", "csend", "it says that it has 4294967296 bytes", 0 },
 	{ "garbage", "csend", "XSpace: 1 of its messages end early", 0 },

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "wire/utf8.h"
 #include "wire/xspace.h"
 
 #define BRIDGE(kind) CHECK_BUILD "/libepprof_" kind ".so"
@@ -43,7 +44,7 @@ static void work(const char *library, int count)
 /* ---- what comes back ---- */
 
 static struct {
-	unsigned relus_count;
+	unsigned relus_count, events_count;
 	int64_t first_ns, last_ns; /* of relus, UNIX time */
 	int64_t line_ns;
 	bool is_device;
@@ -61,9 +62,22 @@ static void see_line(void *user, const struct xspace_line *line)
 	seen.line_ns = line->timestamp_ns;
 }
 
+/* One byte that is not UTF-8 ends the framework's reading of the profile, and nobody is told. */
+static void see_text(struct protobuf_string text)
+{
+	ck_assert_uint_eq(utf8_valid_bytes(text.text, text.bytes), text.bytes);
+}
+
 static void see_event(void *user, const struct xspace_event *event)
 {
 	(void)user;
+	seen.events_count += seen.is_device;
+	see_text(event->name);
+	for (size_t i = 0; i < event->stats_count; i++) {
+		see_text(event->stats[i].name);
+		if (event->stats[i].type == XSTAT_TEXT)
+			see_text(event->stats[i].value.text);
+	}
 	if (event->name.bytes != 4 || memcmp(event->name.text, "relu", 4) != 0 || !seen.is_device)
 		return;
 	int64_t start_ns = seen.line_ns + event->offset_ps / 1000, end_ns = start_ns + event->duration_ps / 1000;
@@ -202,6 +216,20 @@ START_TEST(what_fails_costs_only_itself_and_is_told)
 }
 END_TEST
 
+#define NAMES CHECK_BUILD "/tests/plugins/names_pu1.so"
+
+START_TEST(texts_of_any_bytes_are_mended)
+{
+	host_load(NAMES);
+	host_start();
+	work(NAMES, 10);
+	host_stop();
+	ck_assert_uint_gt(host_collect(), 0);
+	ck_assert_str_eq(told, "");
+	ck_assert_uint_eq(seen.events_count, 80);
+}
+END_TEST
+
 START_TEST(more_than_can_be_told_is_cut)
 {
 	char list[8192] = "";
@@ -267,6 +295,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, without_plugins_nothing_happens_and_is_said_once);
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
+	tcase_add_test(tests, texts_of_any_bytes_are_mended);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);
 	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);
 }

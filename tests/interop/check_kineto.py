@@ -93,7 +93,7 @@ class ThreeHundredEvents(unittest.TestCase):
         self.assertEqual(len(self.run_.of("privateuse1_runtime", "sampleLaunch")), 307)
         self.assertEqual(len(self.run_.of("gpu_memcpy")), 4)
         self.assertEqual(len(self.run_.of("gpu_memset", "fill")), 2)
-        self.assertEqual(self.run_.ledger(), {"sample_pu1_ep": {"emitted": 626, "written": 626, "lost": 0}})
+        self.assertEqual(self.run_.ledger(), {"sample_pu1_ep": {"emitted": 626, "written": 626, "lost": 0, "errors": 0}})
 
     def test_streams_and_correlations(self):
         kernels = sorted(self.run_.of("kernel"), key=lambda event: event["args"]["correlation"])
@@ -229,6 +229,23 @@ trace(p)
     def test_some_that_are_none(self):
         run = Run(self.EMPTY, path=f"{plugin('missing_pu1')}:/nowhere.so:{interop.ROOT}/Makefile")
         self.assertTrue(run.of("cpu_op", "aten::add"))
+        self.assertNotIn("epprof_problems", run.trace)  # without a plugin there is no session
+
+    def test_one_that_fails_loses_its_own_events_alone(self):
+        run = Run("""
+lib = ctypes.CDLL(%r)
+for i in range(2):
+    with profile(activities=[CPU, DEVICE]) as p:
+        torch.ops.sample.work(torch.ones(3), 50)
+trace(p)
+""" % SAMPLE, path=f"{plugin('tf_fault')}:{plugin('pjrt_fault')}:{SAMPLE}", TF_FAULT="huge", PJRT_FAULT="start")
+        self.assertEqual(len(run.of("kernel", "relu")), 50)
+        self.assertEqual(run.ledger()["sample_pu1_ep"], {"emitted": 106, "written": 106, "lost": 0, "errors": 0})
+        # The first is told in words, the others are counted.
+        self.assertEqual([run.ledger()[name]["errors"] for name in ("XPU", "pjrt_fault.so")], [1, 1])
+        problems = run.trace["epprof_problems"]
+        self.assertEqual(len(problems), 1)
+        self.assertIn("pjrt_fault.so: StartProfiling: start: code 13", problems[0])
 
     def test_texts_of_any_bytes(self):
         run = Run("""

@@ -29,7 +29,7 @@ static void call(const char *letter)
 static PLUGIN_Profiler_Error *fail(const char *step)
 {
 	static PLUGIN_Profiler_Error error = { 13 };
-	return is(step) ? &error : NULL;
+	return is(step) || (is("no code") && !strcmp(step, "stop")) ? &error : NULL;
 }
 
 static void error_destroy(PLUGIN_Profiler_Error_Destroy_Args *args)
@@ -47,6 +47,9 @@ static void error_message(PLUGIN_Profiler_Error_Message_Args *args)
 
 static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args *args)
 {
+	static PLUGIN_Profiler_Error second = { 3 };
+	if (is("no code"))
+		return &second;
 	args->code = args->error->code;
 	return NULL;
 }
