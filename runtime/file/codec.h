@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "file/block_times.h"
 #include "file/format.h"
 
 enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 8 };
@@ -33,9 +34,7 @@ struct codec_writer {
 	uint32_t previous_name;
 	uint16_t previous_bits;
 	uint32_t record_count;
-	uint16_t kinds;
-	uint64_t first_ticks, last_ticks, own_first_ticks;
-	uint64_t first_id; /* ids below were open at the beginning, if `open_count` */
+	struct block_times times;
 	uint32_t open_count;
 	const uint64_t *open_ids;
 };
