@@ -154,6 +154,27 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 	writer->at = at;
 }
 
+void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,
+                          uint32_t args_bytes)
+{
+	struct epf_record plain = { .start_ticks = record->start_ticks,
+		                    .duration_ticks = record->duration_ticks,
+		                    .id = record->id,
+		                    { { .name = record->name, .bits = record->bits } } };
+	uint8_t *shape_at = writer->at;
+	uint32_t end = record->args_offset;
+	struct codec_arg arg;
+
+	codec_append(writer, &plain, NULL);
+	for (uint32_t i = 0; i < record->args_count && end; i++)
+		end = codec_arg(args, args_bytes, end, &arg);
+	if (!record->args_count || !end)
+		return;
+	uint32_t bytes = end - record->args_offset;
+	*shape_at |= CODEC_ARGS;
+	writer->at = mempcpy(put(put(writer->at, record->args_count), bytes), args + record->args_offset, bytes);
+}
+
 void codec_finish(const struct codec_writer *writer, struct epf_block *block)
 {
 	block->payload_bytes = (uint32_t)(writer->at - writer->start);

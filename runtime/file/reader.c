@@ -146,7 +146,7 @@ static epp_status *take_header(struct reader_impl *impl)
 	if (checksum_crc32c(0, &zeroed, offsetof(struct epf_header, checksum)) != header->checksum)
 		return epp_status_create(EPP_CORRUPT, "the header's checksum is wrong");
 	uint64_t unknown = header->features & UINT32_MAX &
-	                   ~(EPF_FEATURE_RING | EPF_FEATURE_WINDOW_ELSEWHERE | EPF_FEATURE_MERGED);
+	                   ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE | EPF_FEATURE_MERGED);
 	if (unknown)
 		return epp_status_create(EPP_INCOMPATIBLE, "it needs features %llx, which cannot be read",
 		                         (unsigned long long)unknown);
@@ -294,6 +294,8 @@ void reader_close(struct reader *reader)
 	free(impl->entries);
 	free(impl->kept);
 	free(impl->origins);
+	free(impl->packed);
+	columns_decoder_deinit(&impl->columns);
 	reader_set_deinit(&impl->sequences);
 	free(reader->sources);
 	free(reader->runs);

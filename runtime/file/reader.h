@@ -38,7 +38,9 @@ struct reader_block {
 	uint16_t kinds;
 	uint16_t open_count;
 	uint16_t source;
-	uint16_t in_window;
+	uint8_t in_window;
+	uint8_t is_packed;   /* columns */
+	uint32_t args_bytes; /* what its args take at most once it is decoded */
 };
 
 struct reader_name {
@@ -98,11 +100,31 @@ struct reader {
 epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader) EPP_MUST_CHECK;
 void reader_close(struct reader *reader);
 
-/* The header and payload of a block in one piece: into *buffer, grown with realloc to *buffer_bytes.  The checksum is
- * checked again, so a file that changed under us gives EPP_CORRUPT; of a ring that is being recorded, a block that was
- * overwritten meanwhile is an empty one. */
+/* The header and payload of a block in one piece, as they stand: into *buffer, grown with realloc to *buffer_bytes.  The
+ * checksum is checked again, so a file that changed under us gives EPP_CORRUPT; of a ring that is being recorded, a block
+ * that was overwritten meanwhile is an empty one. */
 epp_status *reader_block_read(struct reader *reader, const struct reader_block *block, uint8_t **buffer,
                               size_t *buffer_bytes) EPP_MUST_CHECK;
+
+/* What decoding a block takes and gives.  `bytes` and `records` are the caller's, grown with realloc; the rest is valid
+ * while they are, and until they are decoded into again. */
+struct reader_decoded {
+	uint8_t *bytes;
+	size_t bytes_room;
+	struct codec_record *records;
+	size_t records_room;
+
+	struct epf_block header;
+	uint64_t open_ids[EPF_OPEN_MAX];
+	const uint8_t *args; /* what the records' args_offset counts from: in `bytes` */
+	uint32_t args_bytes;
+	uint32_t count;
+	bool whole; /* false: the payload is not what its header says; `count` records before that are good */
+};
+
+/* Reads a block, rows or columns, and decodes it.  Errors: as reader_block_read says. */
+epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
+    EPP_MUST_CHECK;
 
 /* By track number; NULL if there is none. */
 const epp_trace_track *reader_track(const struct reader *reader, uint32_t track);

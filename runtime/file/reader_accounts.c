@@ -343,7 +343,7 @@ void reader_account_end(struct reader_impl *impl)
 epp_status *reader_accounts(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = reader_account_lines(impl);
 
 	if (status || impl->accounts_counted)
@@ -353,11 +353,11 @@ epp_status *reader_accounts(struct reader_impl *impl)
 		const struct reader_block *block = &reader->blocks[i];
 		if (count_by_header(impl, block))
 			continue;
-		status = reader_records_read(&records, reader, block);
+		status = reader_block_decode(reader, block, &records);
 		if (!status)
 			reader_account_count(impl, block, records.records, records.count);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	if (!status)
 		reader_account_end(impl);
 	return status;

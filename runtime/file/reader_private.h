@@ -16,6 +16,7 @@
 #define EPPROF_FILE_READER_PRIVATE_H
 
 #include "base/status.h"
+#include "file/columns.h"
 #include "file/reader.h"
 #include "file/reader_set.h"
 
@@ -102,6 +103,10 @@ struct reader_impl {
 	struct reader_account *accounts; /* sessions by source, threads by track, plugins; NULL: not listed yet */
 	size_t accounts_count, accounts_sessions, accounts_threads; /* up to where each kind goes */
 	bool accounts_counted;
+
+	struct columns_decoder columns;
+	uint8_t *packed; /* a block of columns as it stands */
+	size_t packed_room;
 };
 
 static inline struct reader_impl *reader_impl(struct reader *reader)
@@ -157,7 +162,7 @@ epp_status *reader_define_end(struct reader_impl *impl) EPP_MUST_CHECK;
 
 /* Adds a records block to the index: one at `offset` in the file, or one made of the region at `origin`. */
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
-                             uint64_t origin) EPP_MUST_CHECK;
+                             uint64_t origin, uint32_t args_bytes) EPP_MUST_CHECK;
 
 /* Has the window read from the file that the header names.  False: it is not there or another trace's (a finding). */
 bool reader_elsewhere(struct reader_impl *impl);
@@ -174,20 +179,8 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 /* Which entries of the open stacks count, as open events or as events that ended elsewhere. */
 epp_status *reader_open_events(struct reader_impl *impl) EPP_MUST_CHECK;
 
-/* Decodes one block after the other; zero-initialised. */
-struct reader_records {
-	uint8_t *buffer;
-	size_t buffer_bytes;
-	struct codec_record *records;
-	size_t records_capacity;
-	uint64_t open_ids[EPF_OPEN_MAX];
-	const struct epf_block *block; /* in `buffer`; its payload follows */
-	uint32_t count;
-	bool whole; /* false: the payload is not what its header says; `count` records before that are good */
-};
-epp_status *reader_records_read(struct reader_records *records, struct reader *reader, const struct reader_block *block)
-    EPP_MUST_CHECK;
-void reader_records_deinit(struct reader_records *records);
+/* Frees what blocks were decoded into, one after the other; zero-initialised is ready to use. */
+void reader_decoded_deinit(struct reader_decoded *decoded);
 
 /* Kinds whose records took an id of their own from their thread. */
 #define READER_OWN_ID_KINDS \

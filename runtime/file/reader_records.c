@@ -47,23 +47,64 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 	                         (unsigned long long)block->offset);
 }
 
-epp_status *reader_records_read(struct reader_records *records, struct reader *reader, const struct reader_block *block)
+/* Room that need not keep what is in it. */
+static bool reserve(void *array_pointer, size_t *room, size_t count, size_t size)
 {
-	records->count = 0;
-	EPP_TRY(reader_block_read(reader, block, &records->buffer, &records->buffer_bytes));
-	if (!reader_grow(&records->records, &records->records_capacity, block->record_count, sizeof(*records->records)))
+	void **array = array_pointer;
+
+	if (count <= *room)
+		return true;
+	free(*array);
+	*array = reallocarray(NULL, count, size);
+	*room = *array ? count : 0;
+	return *array != NULL;
+}
+
+static epp_status *decode_columns(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
+{
+	EPP_TRY(reader_block_read(&impl->reader, block, &impl->packed, &impl->packed_room));
+	const uint8_t *payload = impl->packed + sizeof(decoded->header);
+	memcpy(&decoded->header, impl->packed, sizeof(decoded->header));
+	uint32_t bytes = columns_args_bytes(&decoded->header, payload);
+	if (bytes == UINT32_MAX)
+		return NULL;
+	if (!reserve(&decoded->bytes, &decoded->bytes_room, bytes, 1))
 		return reader_no_memory();
-	records->block = (const struct epf_block *)(const void *)records->buffer;
-	records->whole = codec_decode(records->block, records->buffer + sizeof(*records->block), records->open_ids,
-	                              records->records, &records->count);
+	decoded->args = decoded->bytes;
+	decoded->args_bytes = bytes;
+	enum columns_result result = columns_decode(&impl->columns, &decoded->header, payload, decoded->open_ids,
+	                                            decoded->records, decoded->bytes, &decoded->count);
+	decoded->whole = result == COLUMNS_OK;
+	return result == COLUMNS_NO_MEMORY ? reader_no_memory() : NULL;
+}
+
+static epp_status *decode_rows(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
+{
+	EPP_TRY(reader_block_read(&impl->reader, block, &decoded->bytes, &decoded->bytes_room));
+	memcpy(&decoded->header, decoded->bytes, sizeof(decoded->header));
+	decoded->args = decoded->bytes + sizeof(decoded->header);
+	decoded->args_bytes = decoded->header.payload_bytes;
+	decoded->whole = codec_decode(&decoded->header, decoded->args, decoded->open_ids, decoded->records,
+	                              &decoded->count);
 	return NULL;
 }
 
-void reader_records_deinit(struct reader_records *records)
+epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
 {
-	free(records->buffer);
-	free(records->records);
-	*records = (struct reader_records){ 0 };
+	decoded->args = NULL;
+	decoded->args_bytes = decoded->count = 0;
+	decoded->whole = false;
+	if (!reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
+		return reader_no_memory();
+	return block->is_packed ? decode_columns(reader_impl(reader), block, decoded)
+	                        : decode_rows(reader_impl(reader), block, decoded);
+}
+
+void reader_decoded_deinit(struct reader_decoded *decoded)
+{
+	free(decoded->bytes);
+	free(decoded->records);
+	*decoded = (struct reader_decoded){ 0 };
 }
 
 /* The tracks are sorted; most files number them 1, 2, ..., so that is tried first. */

@@ -11,7 +11,7 @@
 #include "file/reader_private.h"
 
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
-                             uint64_t origin)
+                             uint64_t origin, uint32_t args_bytes)
 {
 	struct reader *reader = &impl->reader;
 	bool added = true;
@@ -40,6 +40,8 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 		.open_count = (uint16_t)block->open_count,
 		.source = (uint16_t)block->source,
 		.in_window = in_window,
+		.is_packed = block->type == EPF_BLOCK_COLUMNS,
+		.args_bytes = args_bytes,
 	};
 	return NULL;
 }
@@ -47,7 +49,11 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 static epp_status *take_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
                               uint64_t offset)
 {
-	if (block->type != EPF_BLOCK_RECORDS)
+	uint32_t args_bytes = block->payload_bytes;
+
+	if (block->type == EPF_BLOCK_INDEX)
+		return NULL;
+	if (block->type != EPF_BLOCK_RECORDS && block->type != EPF_BLOCK_COLUMNS)
 		return reader_define_block(impl, block, payload, offset);
 	if (impl->records_closed)
 		return NULL;
@@ -56,7 +62,13 @@ static epp_status *take_block(struct reader_impl *impl, const struct epf_block *
 		            block->record_count, block->open_count, block->source);
 		return NULL;
 	}
-	return reader_add_block(impl, block, offset, false, offset);
+	if (block->type == EPF_BLOCK_COLUMNS)
+		args_bytes = columns_args_bytes(block, payload);
+	if (args_bytes == UINT32_MAX) {
+		reader_find(impl, EPP_ERROR, offset, "a block of columns that cannot be: left out");
+		return NULL;
+	}
+	return reader_add_block(impl, block, offset, false, offset, args_bytes);
 }
 
 /* Why there is no block at `at`; NULL if nothing was ever written there. */

@@ -87,7 +87,7 @@ static epp_status *count_left_out(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = reader_account_lines(impl);
 
 	if (status)
@@ -99,14 +99,38 @@ static epp_status *count_left_out(struct recovery *recovery)
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		if (!is_left_out(recovery, &reader->blocks[i]))
 			continue;
-		status = reader_records_read(&records, reader, &reader->blocks[i]);
+		status = reader_block_decode(reader, &reader->blocks[i], &records);
 		if (!status)
 			reader_account_count(impl, &reader->blocks[i], records.records, records.count);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	for (size_t i = 0; i < impl->accounts_count; i++)
 		recovery->left_out[i] = impl->accounts[i].account.written;
 	reader_account_begin(impl);
+	return status;
+}
+
+/* Columns as rows again. */
+static epp_status *write_rows(struct recovery *recovery, const struct reader_decoded *decoded)
+{
+	struct epf_block *block = malloc(sizeof(*block) + CODEC_BOUND_DECODED(decoded->count, decoded->args_bytes));
+	struct codec_writer rows;
+	epp_status *status;
+
+	if (!block)
+		return epp_status_no_memory();
+	codec_begin(&rows, (uint8_t *)(block + 1), decoded->open_ids, decoded->header.open_count);
+	for (uint32_t i = 0; i < decoded->count; i++)
+		codec_append_decoded(&rows, &decoded->records[i], decoded->args, decoded->args_bytes);
+	*block = decoded->header;
+	block->type = EPF_BLOCK_RECORDS;
+	codec_finish(&rows, block);
+	if (sizeof(*block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES)
+		status = epp_status_create(EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment",
+		                           block->payload_bytes);
+	else
+		status = trace_writer_append(recovery->writer, block);
+	free(block);
 	return status;
 }
 
@@ -115,7 +139,7 @@ static epp_status *write_blocks(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = count_left_out(recovery);
 
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
@@ -124,17 +148,19 @@ static epp_status *write_blocks(struct recovery *recovery)
 			recovery->last_ticks = block->last_ticks;
 		if (is_left_out(recovery, block))
 			continue;
-		status = reader_records_read(&records, reader, block);
+		status = reader_block_decode(reader, block, &records);
 		if (!status &&
 		    sizeof(struct epf_block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES)
 			status = epp_status_create(EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment",
 			                           block->payload_bytes);
-		if (status || !records.block->record_count)
+		if (status || !records.header.record_count)
 			continue;
 		reader_account_count(impl, block, records.records, records.count);
-		status = trace_writer_append(recovery->writer, (struct epf_block *)(void *)records.buffer);
+		status = block->is_packed
+		             ? write_rows(recovery, &records)
+		             : trace_writer_append(recovery->writer, (struct epf_block *)(void *)records.bytes);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	return status;
 }
 
@@ -283,7 +309,7 @@ static epp_status *write_accounts(struct recovery *recovery)
 static void fill_header(struct epf_header *header, const struct epf_header *old)
 {
 	*header = *old;
-	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_WINDOW_ELSEWHERE);
+	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE);
 	header->slots_offset = header->log_offset = header->chunks_offset = TRACE_WRITER_SEGMENTS_OFFSET;
 	header->segments_offset = TRACE_WRITER_SEGMENTS_OFFSET;
 	header->live_offset = EPF_LIVE_OFFSET;

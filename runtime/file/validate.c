@@ -128,34 +128,32 @@ static bool is_host_kind(unsigned kind)
 	return kind != EPF_COMPLETE && kind != EPF_TRACK_SWITCH && kind != EPF_CLOCK_PAIR;
 }
 
-static bool has_parent(const struct epf_block *block, const struct codec_record *record)
+static bool has_parent(const struct reader_decoded *records, const struct codec_record *record)
 {
 	struct codec_arg arg;
-	return record->args_count &&
-	       codec_arg((const uint8_t *)(block + 1), block->payload_bytes, record->args_offset, &arg) &&
+	return record->args_count && codec_arg(records->args, records->args_bytes, record->args_offset, &arg) &&
 	       arg.key == EPF_NAME_PARENT && arg.type == EPP_ARG_U64;
 }
 
-static void check_args(struct validation *v, const struct epf_block *block, const struct codec_record *record,
+static void check_args(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
                        uint64_t offset)
 {
-	const uint8_t *payload = (const uint8_t *)(block + 1);
 	struct codec_arg arg;
 	uint32_t at = record->args_offset;
 
-	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(payload, block->payload_bytes, at, &arg)); i++)
+	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(records->args, records->args_bytes, at, &arg)); i++)
 		check_name(v, arg.key, offset);
 }
 
 /* One record by itself. */
-static void check_record(struct validation *v, const struct epf_block *block, const struct codec_record *record,
+static void check_record(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
                          const struct epf_run *run, uint64_t offset)
 {
 	unsigned kind = EPF_BITS_KIND(record->bits), category = EPF_BITS_CATEGORY(record->bits);
 	uint64_t end = record->start_ticks + record->duration_ticks;
 
 	check_name(v, record->name, offset);
-	check_args(v, block, record, offset);
+	check_args(v, records, record, offset);
 	if (kind < EPF_EVENT || kind > EPF_CLOCK_PAIR) {
 		tell(v, CHECK_RECORD, EPP_WARNING, offset, "a record of kind %u, which is unknown", kind);
 		return;
@@ -164,7 +162,7 @@ static void check_record(struct validation *v, const struct epf_block *block, co
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": category %u", record->id, category);
 	if (kind == EPF_COUNTER && !record->args_count)
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": a counter without a value", record->id);
-	if (kind == EPF_FLOW && !has_parent(block, record))
+	if (kind == EPF_FLOW && !has_parent(records, record))
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "a flow to id %" PRIu64 " from nowhere", record->id);
 	if (kind == EPF_TRACK_SWITCH && (record->id > UINT32_MAX || record->id))
 		check_track(v, record->id > UINT32_MAX ? UINT32_MAX : (uint32_t)record->id, offset);
@@ -201,18 +199,18 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 	return NULL;
 }
 
-static bool was_open(const struct reader_records *records, uint64_t id)
+static bool was_open(const struct reader_decoded *records, uint64_t id)
 {
-	for (uint32_t i = 0; i < records->block->open_count; i++)
+	for (uint32_t i = 0; i < records->header.open_count; i++)
 		if (records->open_ids[i] == id)
 			return true;
 	return false;
 }
 
 /* The header of a block against its records; the timeline goes by the header. */
-static void check_header(struct validation *v, const struct reader_records *records, uint64_t offset)
+static void check_header(struct validation *v, const struct reader_decoded *records, uint64_t offset)
 {
-	const struct epf_block *block = records->block;
+	const struct epf_block *block = &records->header;
 	uint64_t first = UINT64_MAX, own = UINT64_MAX, last = 0, largest_open = 0;
 	unsigned kinds = 0;
 
@@ -244,14 +242,14 @@ static void check_header(struct validation *v, const struct reader_records *reco
 		     block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
 }
 
-static epp_status *check_block(struct validation *v, struct reader_records *records, size_t index)
+static epp_status *check_block(struct validation *v, struct reader_decoded *records, size_t index)
 {
 	struct reader *reader = &v->impl->reader;
 	const struct reader_block *entry = &reader->blocks[index];
 	uint64_t offset = v->impl->origins[index];
 
-	EPP_TRY(reader_records_read(records, reader, entry));
-	const struct epf_block *block = records->block;
+	EPP_TRY(reader_block_decode(reader, entry, records));
+	const struct epf_block *block = &records->header;
 	const struct epf_run *run = run_of(reader, block->run);
 	if (!records->whole)
 		tell(v, CHECK_PAYLOAD, EPP_ERROR, offset, "a block of %u records: only %u can be decoded",
@@ -263,7 +261,7 @@ static epp_status *check_block(struct validation *v, struct reader_records *reco
 	check_track(v, block->track, offset);
 	check_header(v, records, offset);
 	for (uint32_t i = 0; i < records->count; i++) {
-		check_record(v, block, &records->records[i], run, offset);
+		check_record(v, records, &records->records[i], run, offset);
 		EPP_TRY(check_id(v, block, &records->records[i], offset));
 	}
 	reader_account_count(v->impl, entry, records->records, records->count);
@@ -351,7 +349,7 @@ static epp_status *check_all(struct validation *v)
 {
 	struct reader_impl *impl = v->impl;
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = NULL;
 
 	for (size_t i = 0; i < reader->findings_count; i++) {
@@ -371,7 +369,7 @@ static epp_status *check_all(struct validation *v)
 			v->lost += impl->accounts[i].account.lost[reason];
 	for (size_t i = 0; i < reader->blocks_count && !status; i++)
 		status = check_block(v, &records, i);
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	if (!status)
 		status = check_open(v);
 	if (status)

@@ -82,7 +82,7 @@ static struct active activity_of(const struct epp_timeline *timeline, uint32_t i
 	struct active active = { .from_ns = surveyed->first_ns,
 		                 .to_ns = surveyed->last_ns,
 		                 .block = index,
-		                 .bytes = block->record_count * item_bytes + block->payload_bytes };
+		                 .bytes = block->record_count * item_bytes + block->args_bytes };
 
 	if (!complete && block->own_first_ticks != UINT64_MAX)
 		active.from_ns = host_clock_ns(&timeline->host, hint, block->own_first_ticks);

@@ -56,7 +56,7 @@ struct epp_timeline {
 	uint32_t *block_of_rank;
 	uint32_t only_run;            /* of all blocks; 0: there are several */
 	struct codec_record *records; /* of the block being decoded */
-	uint32_t records_room;
+	size_t records_room;
 	struct run unordered; /* what is made of them, in the same order */
 	struct start_order order;
 	uint8_t *buffer; /* of blocks that are only looked through */
@@ -67,6 +67,8 @@ struct epp_timeline {
 	struct spill spill;
 	uint8_t *ends_buffer; /* the block that args of ends were read from last */
 	size_t ends_buffer_bytes;
+	const uint8_t *ends_payload; /* in it */
+	uint32_t ends_payload_bytes;
 	uint32_t ends_block; /* BLOCK_NONE: none yet */
 
 	epp_event event;
@@ -85,7 +87,7 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 
 struct decoded {
 	const struct reader_block *block;
-	const uint8_t *payload;
+	const uint8_t *payload; /* what the records' args_offset counts from */
 	uint32_t payload_bytes;
 	uint32_t count; /* timeline->records */
 };
