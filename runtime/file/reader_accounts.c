@@ -239,8 +239,7 @@ void reader_account_count(struct reader_impl *impl, const struct reader_block *b
 	}
 }
 
-/* Counts without decoding, where the header says enough. */
-static bool count_by_header(struct reader_impl *impl, const struct reader_block *block)
+bool reader_account_header(struct reader_impl *impl, const struct reader_block *block)
 {
 	bool all_own = !(block->kinds & ~READER_OWN_ID_KINDS), no_complete = !(block->kinds & COMPLETE);
 	epp_trace_account *thread = line_of(impl, block->track);
@@ -351,7 +350,7 @@ epp_status *reader_accounts(struct reader_impl *impl)
 	reader_account_begin(impl);
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		const struct reader_block *block = &reader->blocks[i];
-		if (count_by_header(impl, block))
+		if (reader_account_header(impl, block))
 			continue;
 		status = reader_block_decode(reader, block, &records);
 		if (!status)

@@ -195,6 +195,8 @@ epp_status *reader_accounts(struct reader_impl *impl) EPP_MUST_CHECK;
 void reader_account_begin(struct reader_impl *impl);
 void reader_account_count(struct reader_impl *impl, const struct reader_block *block,
                           const struct codec_record *records, uint32_t count);
+/* The same by the block's header; false: it does not say enough, and nothing is counted. */
+bool reader_account_header(struct reader_impl *impl, const struct reader_block *block);
 void reader_account_end(struct reader_impl *impl);
 
 #endif

@@ -1,4 +1,5 @@
-/* A finished trace out of one that its process did not finish, or has not finished yet: recovery and snapshot.
+/* A finished trace out of one that its process did not finish, or has not finished yet: recovery and snapshot; or a packed
+ * one out of any.
  *
  * What the reader found is written as it is: blocks as they stand, regions of the window as the blocks that the helper
  * would have made of them.  Open events become records that say that nobody ended them.  The accounts are written as they
@@ -21,9 +22,10 @@ struct recovery {
 	struct epp_trace_writer *writer;
 	uint8_t *buffer; /* definitions, or a block */
 	size_t used;
-	uint64_t from_ticks; /* what ended before is left out */
-	uint64_t last_ticks; /* the last sign of life */
-	uint64_t *left_out;  /* events, for each line of the accounts */
+	uint64_t from_ticks;         /* what ended before is left out */
+	uint64_t last_ticks;         /* the last sign of life */
+	uint64_t *left_out;          /* events, for each line of the accounts */
+	struct trace_packer *packer; /* NULL: records are written as they are */
 };
 
 /* Blocks of devices have no time of the host's clock; they stay. */
@@ -110,26 +112,37 @@ static epp_status *count_left_out(struct recovery *recovery)
 	return status;
 }
 
-/* Columns as rows again. */
-static epp_status *write_rows(struct recovery *recovery, const struct reader_decoded *decoded)
+epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_block **made)
 {
 	struct epf_block *block = malloc(sizeof(*block) + CODEC_BOUND_DECODED(decoded->count, decoded->args_bytes));
 	struct codec_writer rows;
-	epp_status *status;
 
+	*made = NULL;
 	if (!block)
 		return epp_status_no_memory();
+	*block = decoded->header;
+	block->type = EPF_BLOCK_RECORDS;
 	codec_begin(&rows, (uint8_t *)(block + 1), decoded->open_ids, decoded->header.open_count);
 	for (uint32_t i = 0; i < decoded->count; i++)
 		codec_append_decoded(&rows, &decoded->records[i], decoded->args, decoded->args_bytes);
-	*block = decoded->header;
-	block->type = EPF_BLOCK_RECORDS;
 	codec_finish(&rows, block);
-	if (sizeof(*block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES)
-		status = epp_status_create(EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment",
-		                           block->payload_bytes);
-	else
-		status = trace_writer_append(recovery->writer, block);
+	if (sizeof(*block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES) {
+		epp_status *status = epp_status_create(
+		    EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment", block->payload_bytes);
+		free(block);
+		return status;
+	}
+	*made = block;
+	return NULL;
+}
+
+/* Columns as rows again. */
+static epp_status *write_rows(struct recovery *recovery, const struct reader_decoded *decoded)
+{
+	struct epf_block *block;
+
+	EPP_TRY(trace_writer_rows(decoded, &block));
+	epp_status *status = trace_writer_append(recovery->writer, block);
 	free(block);
 	return status;
 }
@@ -164,6 +177,17 @@ static epp_status *write_blocks(struct recovery *recovery)
 	return status;
 }
 
+static epp_status *pack_blocks(struct recovery *recovery)
+{
+	const struct reader *reader = &recovery->impl->reader;
+
+	for (size_t i = 0; i < reader->blocks_count; i++)
+		if (reader->blocks[i].last_ticks > recovery->last_ticks)
+			recovery->last_ticks = reader->blocks[i].last_ticks;
+	EPP_TRY(count_left_out(recovery));
+	return trace_packer_blocks(recovery->packer);
+}
+
 /* Innermost first, as an end by the session would have stored them. */
 static epp_status *write_open(struct recovery *recovery)
 {
@@ -193,7 +217,8 @@ static epp_status *write_open(struct recovery *recovery)
 			codec_append(&records, &record, NULL);
 		}
 		codec_finish(&records, block);
-		EPP_TRY(trace_writer_append(recovery->writer, block));
+		EPP_TRY(recovery->packer ? trace_packer_rows(recovery->packer, block)
+		                         : trace_writer_append(recovery->writer, block));
 	}
 	return NULL;
 }
@@ -322,18 +347,25 @@ static epp_status *write_all(struct recovery *recovery)
 {
 	EPP_TRY(trace_writer_open(recovery->writer));
 	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
+	if (recovery->packer)
+		recovery->writer->header.features |= EPF_FEATURE_PACKED;
 	EPP_TRY(write_definitions(recovery));
-	EPP_TRY(write_blocks(recovery));
+	EPP_TRY(recovery->packer ? pack_blocks(recovery) : write_blocks(recovery));
 	EPP_TRY(write_open(recovery));
 	EPP_TRY(write_clocks(recovery));
 	EPP_TRY(write_accounts(recovery));
+	if (recovery->packer)
+		EPP_TRY(trace_writer_index_write(recovery->writer));
 	return trace_writer_commit(recovery->writer);
 }
 
-static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks)
+static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks, bool packed)
 {
 	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks };
+	struct trace_writer_index index;
 	epp_status *status = NULL;
+
+	trace_writer_index_init(&index);
 
 	recovery.writer = calloc(1, sizeof(*recovery.writer));
 	recovery.buffer = malloc(DEFINITIONS_BYTES);
@@ -343,10 +375,16 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 		recovery.writer->path = strdup(path);
 		recovery.writer->segment = malloc(EPF_SEGMENT_BYTES);
 	}
-	if (recovery.buffer && recovery.writer && recovery.writer->path && recovery.writer->segment)
-		status = write_all(&recovery);
-	else
+	if (!recovery.buffer || !recovery.writer || !recovery.writer->path || !recovery.writer->segment)
 		status = epp_status_no_memory();
+	if (!status && packed) {
+		recovery.writer->index = &index;
+		status = trace_packer_create(recovery.writer, recovery.impl, &recovery.packer);
+	}
+	if (!status)
+		status = write_all(&recovery);
+	trace_packer_destroy(recovery.packer);
+	trace_writer_index_deinit(&index);
 	epp_trace_writer_destroy(recovery.writer);
 	free(recovery.buffer);
 	free(recovery.left_out);
@@ -357,7 +395,14 @@ epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
 {
 	if (trace->reader->info.state == EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
-	return make_finished(trace->reader, path, overwrite, 0);
+	return make_finished(trace->reader, path, overwrite, 0, false);
+}
+
+epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite)
+{
+	if (trace->reader->info.state == EPP_TRACE_RECORDING)
+		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
+	return make_finished(trace->reader, path, overwrite, 0, true);
 }
 
 epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
@@ -367,7 +412,8 @@ epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_
 	epp_trace *trace;
 
 	EPP_TRY(epp_trace_open_session(session, &trace));
-	epp_status *status = make_finished(trace->reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0);
+	epp_status *status = make_finished(trace->reader, path, overwrite,
+	                                   ticks < (double)now ? now - (uint64_t)ticks : 0, false);
 	epp_trace_close(trace);
 	return status;
 }
