@@ -3,6 +3,7 @@
  *   reader.c              opening: the header, the order of things, what epp_trace_info says
  *   reader_scan.c         the segments and their blocks
  *   reader_ring.c         the same of a ring
+ *   reader_index.c        the index of a packed file, instead
  *   reader_definitions.c  names, tracks, runs, pairs, ledger entries and producers, from blocks and from the log
  *   reader_window.c       what the window still holds: regions, made into blocks
  *   reader_elsewhere.c    a window that is a file of its own
@@ -30,6 +31,7 @@
 #define READER_PRODUCERS_MAX (1u << 20)
 #define READER_FINDINGS_MAX 1000u
 #define READER_EXTENTS_MAX 16u
+#define READER_ARGS_BYTES_MAX (EPF_COLUMNS_ARGS_MAX * 16u + EPF_COLUMNS_TEXT_MAX + 64u)
 
 /* Strings that live as long as the reader. */
 struct reader_texts {
@@ -104,6 +106,7 @@ struct reader_impl {
 	size_t accounts_count, accounts_sessions, accounts_threads; /* up to where each kind goes */
 	bool accounts_counted;
 
+	struct epf_index_place index_place;
 	struct columns_decoder columns;
 	uint8_t *packed; /* a block of columns as it stands */
 	size_t packed_room;
@@ -149,6 +152,16 @@ uint64_t reader_ring_number(const struct reader_impl *impl);
 /* The blocks of the segment that impl->segment holds `bytes` of, from *at on. */
 epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t bytes, size_t *at) EPP_MUST_CHECK;
 
+/* Opens a packed file by its index: all of its blocks are taken in, and reader->summaries is set; or none, and it is not. */
+epp_status *reader_index(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Why there is no block at `at` of a segment of which `bytes` could be read: NULL if nothing was ever written there, "" if
+ * there is one. */
+const char *reader_block_flaw(const uint8_t *segment, size_t at, size_t bytes, size_t segment_bytes);
+
+/* Takes in a block of records, if its header can be. */
+epp_status *reader_take_records(struct reader_impl *impl, const struct epf_block *block, uint64_t offset,
+                                uint32_t args_bytes) EPP_MUST_CHECK;
 /* Takes in a block that is not of records. */
 epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
                                 uint64_t offset) EPP_MUST_CHECK;

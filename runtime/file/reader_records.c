@@ -89,15 +89,43 @@ static epp_status *decode_rows(struct reader_impl *impl, const struct reader_blo
 	return NULL;
 }
 
+/* Nothing stands there that can be read: from now on the block is one without records. */
+static void lose(struct reader_impl *impl, const struct reader_block *block, const char *why)
+{
+	struct reader_block *lost = &impl->reader.blocks[block - impl->reader.blocks];
+
+	reader_find(impl, EPP_ERROR, lost->offset, "%s: its %u records are lost", why, lost->record_count);
+	impl->reader.info.records_count -= lost->record_count;
+	impl->accounts_counted = false;
+	lost->is_lost = 1;
+	lost->record_count = lost->open_count = lost->kinds = 0;
+}
+
 epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
 {
+	struct reader_impl *impl = reader_impl(reader);
+	epp_status *status = NULL;
+
 	decoded->args = NULL;
 	decoded->args_bytes = decoded->count = 0;
 	decoded->whole = false;
 	if (!reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
 		return reader_no_memory();
-	return block->is_packed ? decode_columns(reader_impl(reader), block, decoded)
-	                        : decode_rows(reader_impl(reader), block, decoded);
+	if (!block->is_lost)
+		status = block->is_packed ? decode_columns(impl, block, decoded) : decode_rows(impl, block, decoded);
+	if (epp_status_code(status) == EPP_CORRUPT && reader->summaries) {
+		epp_status_release(status);
+		status = NULL;
+		lose(impl, block, "a block's checksum is wrong, or it is not the one that the index lists");
+	}
+	if (block->is_lost) {
+		decoded->header = (struct epf_block){
+			.type = EPF_BLOCK_RECORDS, .run = block->run, .track = block->track, .source = block->source
+		};
+		decoded->count = 0;
+		decoded->whole = true;
+	}
+	return status;
 }
 
 void reader_decoded_deinit(struct reader_decoded *decoded)

@@ -18,6 +18,7 @@
 
 enum check {
 	CHECK_OPENING,
+	CHECK_INDEX,
 	CHECK_PAYLOAD,
 	CHECK_HEADER,
 	CHECK_RECORD,
@@ -33,8 +34,8 @@ enum check {
 };
 
 static const char *const check_names[CHECK_COUNT] = {
-	"findings of opening",  "payloads", "block headers", "records",       "ends out of order", "ids",
-	"ends without a begin", "names",    "tracks",        "times outside", "clock pairs",       "accounts"
+	"findings of opening",  "index", "payloads", "block headers", "records",     "ends out of order", "ids",
+	"ends without a begin", "names", "tracks",   "times outside", "clock pairs", "accounts"
 };
 
 struct reference {
@@ -345,6 +346,37 @@ static void check_balance(struct validation *v)
 	}
 }
 
+/* What opening and reading found, from the number `from` on. */
+static void tell_findings(struct validation *v, const struct reader *reader, size_t from)
+{
+	for (size_t i = from; i < reader->findings_count; i++) {
+		const struct reader_finding *finding = &reader->findings[i];
+		tell(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
+		v->lost += finding->severity == EPP_ERROR;
+	}
+}
+
+/* A file that was opened by its index: all that stands in it, against the index. */
+static epp_status *check_index(struct validation *v)
+{
+	const struct reader *reader = &v->impl->reader;
+	struct reader *again;
+	size_t listed = 0;
+
+	EPP_TRY(reader_open_again(reader, &again));
+	tell_findings(v, again, 0);
+	for (size_t i = 0; i < again->blocks_count; i++) {
+		const struct reader_block *block = &again->blocks[i];
+		while (listed < reader->blocks_count && reader->blocks[listed].offset < block->offset)
+			listed++;
+		if (listed == reader->blocks_count || reader->blocks[listed].offset != block->offset)
+			tell(v, CHECK_INDEX, EPP_ERROR, block->offset,
+			     "a block of %u records that the index does not list", block->record_count);
+	}
+	reader_close(again);
+	return NULL;
+}
+
 static epp_status *check_all(struct validation *v)
 {
 	struct reader_impl *impl = v->impl;
@@ -352,11 +384,10 @@ static epp_status *check_all(struct validation *v)
 	struct reader_decoded records = { 0 };
 	epp_status *status = NULL;
 
-	for (size_t i = 0; i < reader->findings_count; i++) {
-		const struct reader_finding *finding = &reader->findings[i];
-		tell(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
-		v->lost += finding->severity == EPP_ERROR;
-	}
+	size_t found = reader->findings_count;
+	tell_findings(v, reader, 0);
+	if (reader->summaries)
+		EPP_TRY(check_index(v));
 	if (reader->header.state != EPF_FINISHED)
 		tell(v, CHECK_OPENING, EPP_NOTE, UINT64_MAX,
 		     "%s: %" PRIu64 " records were in no block yet, %" PRIu64 " events are open",
@@ -370,6 +401,7 @@ static epp_status *check_all(struct validation *v)
 	for (size_t i = 0; i < reader->blocks_count && !status; i++)
 		status = check_block(v, &records, i);
 	reader_decoded_deinit(&records);
+	tell_findings(v, reader, found);
 	if (!status)
 		status = check_open(v);
 	if (status)
