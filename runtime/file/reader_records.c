@@ -25,8 +25,9 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 		header.checksum = 0;
 		if (header.magic == EPF_BLOCK_MAGIC && header.payload_bytes == block->payload_bytes &&
 		    header.record_count == block->record_count && header.open_count == block->open_count &&
-		    header.track == block->track && header.run == block->run &&
-		    header.first_ticks == block->first_ticks && header.last_ticks == block->last_ticks &&
+		    header.track == block->track && header.run == block->run && header.first_ticks == block->first_ticks &&
+		    header.last_ticks == block->last_ticks && header.own_first_ticks == block->own_first_ticks &&
+		    header.source == block->source && header.kinds == block->kinds &&
 		    checksum_crc32c(checksum_crc32c(0, &header, sizeof(header)), *buffer + sizeof(header),
 		                    block->payload_bytes) == checksum)
 			return NULL;

@@ -1,7 +1,8 @@
 /* Packing: the records blocks of an opened trace, joined and as columns.
  *
  * Which blocks go together is decided by what the reader knows of them, so that only one joined block is in hand at a time.
- * Blocks of a track are joined in their order until the next one does not fit; a file packed again is divided the same way.
+ * Blocks of a track are joined in their order until the next one does not fit; what is packed already stays as it is divided,
+ * so that a file packed again is the same.
  * Clock pairs go into blocks of their own: whoever reads a stretch of time needs all of them, and nothing else of their
  * blocks. */
 #include <stdlib.h>
@@ -10,9 +11,6 @@
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
 
-/* Regions of 64 KiB become blocks of four.  Twice as many records take a hundredth less room, and twice the memory where
- * blocks of many tracks are merged. */
-#define RECORDS_MOST 8192u
 /* What is joined has at most so many bytes of rows or of decoded args, so that its columns fit into a segment. */
 #define BYTES_MOST (384u << 10)
 
@@ -26,6 +24,7 @@ struct pairs {
 struct trace_packer {
 	struct epp_trace_writer *writer;
 	struct reader_impl *impl;
+	uint32_t records_most;
 	struct columns_encoder encoder;
 	struct reader_decoded decoded;
 	struct epf_block *block; /* header and payload, of TRACE_WRITER_PAYLOAD_MAX */
@@ -33,7 +32,8 @@ struct trace_packer {
 	size_t pairs_count, pairs_room;
 };
 
-epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, struct trace_packer **packer)
+epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, uint32_t records_most,
+                                struct trace_packer **packer)
 {
 	struct trace_packer *made = calloc(1, sizeof(*made));
 
@@ -42,6 +42,7 @@ epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_i
 		return epp_status_no_memory();
 	made->writer = writer;
 	made->impl = impl;
+	made->records_most = records_most;
 	made->block = malloc(sizeof(*made->block) + TRACE_WRITER_PAYLOAD_MAX);
 	return columns_encoder_init(&made->encoder) && made->block ? NULL : epp_status_no_memory();
 }
@@ -169,9 +170,9 @@ struct group {
 	uint32_t last_block; /* by whose place in the file groups are ordered */
 };
 
-static bool same_stream(const struct reader_block *a, const struct reader_block *b)
+static bool may_join(const struct reader_block *a, const struct reader_block *b)
 {
-	return a->track == b->track && a->run == b->run && a->source == b->source;
+	return !a->is_packed && !b->is_packed && a->track == b->track && a->run == b->run && a->source == b->source;
 }
 
 static int by_stream(const void *a, const void *b, void *user)
@@ -195,7 +196,7 @@ static int by_last_block(const void *a, const void *b)
 	return (x->last_block > y->last_block) - (x->last_block < y->last_block);
 }
 
-static size_t make_groups(const struct reader *reader, uint32_t *order, struct group *groups)
+static size_t make_groups(const struct reader *reader, uint32_t records_most, uint32_t *order, struct group *groups)
 {
 	size_t count = 0;
 	uint64_t records = 0, bytes = 0;
@@ -205,8 +206,8 @@ static size_t make_groups(const struct reader *reader, uint32_t *order, struct g
 	qsort_r(order, reader->blocks_count, sizeof(*order), by_stream, reader->blocks);
 	for (uint32_t i = 0; i < reader->blocks_count; i++) {
 		const struct reader_block *block = &reader->blocks[order[i]];
-		if (!i || !same_stream(block, &reader->blocks[order[i - 1]]) ||
-		    records + block->record_count > RECORDS_MOST || bytes + block->args_bytes > BYTES_MOST) {
+		if (!i || !may_join(block, &reader->blocks[order[i - 1]]) ||
+		    records + block->record_count > records_most || bytes + block->args_bytes > BYTES_MOST) {
 			groups[count++] = (struct group){ .first = i };
 			records = bytes = 0;
 		}
@@ -264,7 +265,7 @@ static epp_status *put_pairs(struct trace_packer *packer, const struct pairs *pa
 	bool fits;
 
 	for (size_t from = 0, step; from < pairs->count; from += step) {
-		step = pairs->count - from < RECORDS_MOST ? pairs->count - from : RECORDS_MOST;
+		step = pairs->count - from < packer->records_most ? pairs->count - from : packer->records_most;
 		if (!columns_begin(&packer->encoder, NULL, 0) ||
 		    !columns_append(&packer->encoder, pairs->records + from, (uint32_t)step, NULL, 0))
 			return epp_status_no_memory();
@@ -279,7 +280,7 @@ epp_status *trace_packer_blocks(struct trace_packer *packer)
 	uint32_t *order = reallocarray(NULL, reader->blocks_count + 1, sizeof(*order));
 	struct group *groups = reallocarray(NULL, reader->blocks_count + 1, sizeof(*groups));
 	epp_status *status = order && groups ? NULL : epp_status_no_memory();
-	size_t count = status ? 0 : make_groups(reader, order, groups);
+	size_t count = status ? 0 : make_groups(reader, packer->records_most, order, groups);
 
 	for (size_t i = 0; i < count && !status; i++)
 		status = pack_group(packer, order + groups[i].first, groups[i].count, true);

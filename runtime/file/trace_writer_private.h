@@ -27,6 +27,7 @@
 #define TRACE_WRITER_MERGED_NAMES_MAX (1u << 20)
 #define TRACE_WRITER_MERGED_TEXT_BYTES_MAX (256u << 20)
 
+struct reader;
 struct reader_decoded;
 
 struct trace_writer_name {
@@ -139,12 +140,19 @@ uint64_t trace_writer_end(const struct epp_trace_writer *writer);
 /* What was decoded as a block of rows.  Ownership: malloc, the caller's. */
 epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_block **block) EPP_MUST_CHECK;
 
+/* epp_trace_pack with blocks of at most so many records, unless one had more. */
+epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
+    EPP_MUST_CHECK;
+/* Regions of 64 KiB become blocks of four.  Twice as many records would take a hundredth less room, and twice the memory
+ * where blocks of many tracks are merged. */
+#define TRACE_WRITER_PACKED_RECORDS 8192u
+
 /* trace_writer_pack.c */
 struct trace_packer;
 struct reader_impl;
 /* Ownership: *packer is the caller's to destroy, on failure too. */
-epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, struct trace_packer **packer)
-    EPP_MUST_CHECK;
+epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, uint32_t records_most,
+                                struct trace_packer **packer) EPP_MUST_CHECK;
 void trace_packer_destroy(struct trace_packer *packer);
 /* Writes all records blocks, and counts what they hold in the accounts. */
 epp_status *trace_packer_blocks(struct trace_packer *packer) EPP_MUST_CHECK;

@@ -359,7 +359,8 @@ static epp_status *write_all(struct recovery *recovery)
 	return trace_writer_commit(recovery->writer);
 }
 
-static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks, bool packed)
+static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks,
+                                 uint32_t packed_records)
 {
 	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks };
 	struct trace_writer_index index;
@@ -377,9 +378,9 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 	}
 	if (!recovery.buffer || !recovery.writer || !recovery.writer->path || !recovery.writer->segment)
 		status = epp_status_no_memory();
-	if (!status && packed) {
+	if (!status && packed_records) {
 		recovery.writer->index = &index;
-		status = trace_packer_create(recovery.writer, recovery.impl, &recovery.packer);
+		status = trace_packer_create(recovery.writer, recovery.impl, packed_records, &recovery.packer);
 	}
 	if (!status)
 		status = write_all(&recovery);
@@ -395,14 +396,19 @@ epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
 {
 	if (trace->reader->info.state == EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
-	return make_finished(trace->reader, path, overwrite, 0, false);
+	return make_finished(trace->reader, path, overwrite, 0, 0);
+}
+
+epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
+{
+	if (reader->info.state == EPP_TRACE_RECORDING)
+		return epp_status_create(EPP_BUSY, "process %u is still recording it", reader->info.pid);
+	return make_finished(reader, path, overwrite, 0, records_most);
 }
 
 epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite)
 {
-	if (trace->reader->info.state == EPP_TRACE_RECORDING)
-		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
-	return make_finished(trace->reader, path, overwrite, 0, true);
+	return trace_writer_pack(trace->reader, path, overwrite, TRACE_WRITER_PACKED_RECORDS);
 }
 
 epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
@@ -413,7 +419,7 @@ epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_
 
 	EPP_TRY(epp_trace_open_session(session, &trace));
 	epp_status *status = make_finished(trace->reader, path, overwrite,
-	                                   ticks < (double)now ? now - (uint64_t)ticks : 0, false);
+	                                   ticks < (double)now ? now - (uint64_t)ticks : 0, 0);
 	epp_trace_close(trace);
 	return status;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "file/reader_private.h"
+#include "file/trace_writer_private.h"
 #include "file/validate_ids.h"
 
 #define TOLD_MAX 20
@@ -243,6 +244,26 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 		     block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
 }
 
+/* What the index says of a block against its records; the timeline goes by it where a stretch of time is asked for. */
+static epp_status *check_summary(struct validation *v, const struct reader_decoded *records, size_t index, uint64_t offset)
+{
+	const struct reader_summary *summary = &v->impl->reader.summaries[index];
+	struct trace_writer_index seen;
+
+	trace_writer_index_init(&seen);
+	epp_status *status = trace_writer_index_records(&seen, records->header.track, records->records, records->count,
+	                                                records->args, records->args_bytes);
+	const struct epf_index_entry *next = &seen.next;
+	if (!status &&
+	    (next->first_id != summary->first_id || next->last_id != summary->last_id ||
+	     next->first_reference != summary->first_reference || next->last_reference != summary->last_reference ||
+	     next->flags != summary->flags || next->spans_count != summary->spans_count ||
+	     (next->spans_count && memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans)) != 0)))
+		tell(v, CHECK_INDEX, EPP_ERROR, offset, "the index says other things of a block than its records do");
+	trace_writer_index_deinit(&seen);
+	return status;
+}
+
 static epp_status *check_block(struct validation *v, struct reader_decoded *records, size_t index)
 {
 	struct reader *reader = &v->impl->reader;
@@ -261,6 +282,8 @@ static epp_status *check_block(struct validation *v, struct reader_decoded *reco
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "source %u: nothing says what it is", block->source);
 	check_track(v, block->track, offset);
 	check_header(v, records, offset);
+	if (reader->summaries && records->whole && !entry->is_lost)
+		EPP_TRY(check_summary(v, records, index, offset));
 	for (uint32_t i = 0; i < records->count; i++) {
 		check_record(v, records, &records->records[i], run, offset);
 		EPP_TRY(check_id(v, block, &records->records[i], offset));

@@ -17,6 +17,7 @@
 #include "timeline/line.h"
 #include "timeline/merge.h"
 #include "timeline/spill.h"
+#include "timeline/stretch.h"
 
 /* What the survey tells the plan of a block. */
 struct survey_block {
@@ -44,8 +45,9 @@ struct epp_timeline {
 	struct lines lines;
 	struct referred referred;
 	struct ends ends;
-	bool parents;  /* some record names a parent: referred has a table */
-	bool resolved; /* and all of it was looked for */
+	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
+	bool parents;                   /* some record names a parent: referred has a table */
+	bool resolved;                  /* and all of it was looked for */
 	bool placing_needs_parents;
 	int64_t *used_ns; /* beside referred.events: how much of a parent its duration-only events have taken; or NULL */
 	uint64_t last_ticks; /* the latest host time seen */
@@ -150,6 +152,8 @@ epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Does nothing but for the first time. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
 epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
+/* Whether the options leave a surveyed block out altogether. */
+bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
 
 /* ---- correlate.c ---- */
 
