@@ -33,6 +33,7 @@ extern const struct cli_command cli_tail;
 extern const struct cli_command cli_import;
 extern const struct cli_command cli_recover;
 extern const struct cli_command cli_merge;
+extern const struct cli_command cli_pack;
 extern const struct cli_command cli_run;
 extern const struct cli_command cli_probe;
 
@@ -81,6 +82,8 @@ void cli_catch_signals(void);
 /* Prints a status as "epprof: MESSAGE" and releases it.  Return CLI_UNREADABLE and CLI_FAILURE. */
 int cli_unreadable(epp_status *status);
 int cli_failure(epp_status *status);
+/* The same for an output: one that exists is told how to replace it. */
+int cli_not_written(epp_status *status);
 /* Opens a trace, or explains why not. */
 bool cli_open(const char *path, epp_trace **trace);
 /* Flushes standard output; false if anything went wrong with it so far. */

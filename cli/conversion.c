@@ -31,11 +31,7 @@ static int explain_failure(epp_status *status)
 	}
 	if (is_of_trace(code))
 		return cli_unreadable(status);
-	if (code != EPP_UNAVAILABLE)
-		return cli_failure(status);
-	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
-	epp_status_release(status);
-	return CLI_FAILURE;
+	return cli_not_written(status);
 }
 
 static int judge_strictly(epp_trace *trace, bool left_out)

@@ -80,11 +80,7 @@ static int import(const char *input, const char *output, const epp_import_option
 	/* What is not there may also be the output's folder. */
 	if (code == EPP_CORRUPT || (code == EPP_NOT_FOUND && strcmp(input, "-") != 0 && access(input, F_OK) != 0))
 		return cli_unreadable(status);
-	if (code != EPP_UNAVAILABLE)
-		return cli_failure(status);
-	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
-	epp_status_release(status);
-	return CLI_FAILURE;
+	return cli_not_written(status);
 }
 
 static int run(int argc, char **argv)

@@ -27,6 +27,15 @@ int cli_failure(epp_status *status)
 	return explain(status, CLI_FAILURE);
 }
 
+int cli_not_written(epp_status *status)
+{
+	if (epp_status_code(status) != EPP_UNAVAILABLE)
+		return cli_failure(status);
+	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
+	epp_status_release(status);
+	return CLI_FAILURE;
+}
+
 bool cli_open(const char *path, epp_trace **trace)
 {
 	epp_status *status = epp_trace_open(path, trace);

@@ -48,13 +48,7 @@ static int recover(const char *input, const char *output, bool overwrite)
 		fprintf(stderr, "epprof: %s is finished already\n", input);
 	} else {
 		epp_status *status = epp_trace_recover(trace, output, overwrite);
-		if (epp_status_code(status) == EPP_UNAVAILABLE) {
-			fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
-			epp_status_release(status);
-			code = CLI_FAILURE;
-		} else {
-			code = status ? cli_failure(status) : tell(trace, output);
-		}
+		code = status ? cli_not_written(status) : tell(trace, output);
 	}
 	epp_trace_close(trace);
 	return code;

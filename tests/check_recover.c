@@ -101,14 +101,14 @@ static struct sums accounts_of(epp_trace *trace)
 static uint64_t named_events(epp_trace *trace, const char *name)
 {
 	struct reader *reader = trace->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	uint64_t count = 0;
 	for (size_t i = 0; i < reader->blocks_count; i++) {
-		check_ok(reader_records_read(&records, reader, &reader->blocks[i]));
+		check_ok(reader_block_decode(reader, &reader->blocks[i], &records));
 		for (uint32_t r = 0; r < records.count; r++)
 			count += strcmp(epp_trace_name(trace, records.records[r].name, NULL), name) == 0;
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	return count;
 }
 

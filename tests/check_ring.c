@@ -206,17 +206,17 @@ static int by_value(const void *a, const void *b)
 static void check_newest(epp_trace *trace, uint64_t last_id, uint64_t lost)
 {
 	struct reader *reader = trace->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	uint64_t *ids = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < reader->blocks_count; i++) {
-		check_ok(reader_records_read(&records, reader, &reader->blocks[i]));
+		check_ok(reader_block_decode(reader, &reader->blocks[i], &records));
 		ids = reallocarray(ids, count + records.count, sizeof(*ids));
 		for (uint32_t r = 0; r < records.count; r++)
 			ids[count++] = records.records[r].id;
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	ck_assert_uint_gt(count, 400);
 	qsort(ids, count, sizeof(*ids), by_value);
 	ck_assert_uint_eq(ids[count - 1], last_id);
@@ -284,15 +284,15 @@ END_TEST
 static void check_has(epp_trace *trace, uint64_t id)
 {
 	struct reader *reader = trace->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	uint64_t largest = 0;
 
 	for (size_t i = 0; i < reader->blocks_count; i++) {
-		check_ok(reader_records_read(&records, reader, &reader->blocks[i]));
+		check_ok(reader_block_decode(reader, &reader->blocks[i], &records));
 		for (uint32_t r = 0; r < records.count; r++)
 			largest = records.records[r].id > largest ? records.records[r].id : largest;
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	ck_assert_msg(largest >= id, "event %llu is missing", (unsigned long long)id);
 }
 

@@ -18,12 +18,6 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-#define KIND_BIT(kind) (1u << (kind))
-/* Kinds whose start is in the host's ticks. */
-#define HOST_KINDS \
-	(KIND_BIT(EPF_EVENT) | KIND_BIT(EPF_INSTANT) | KIND_BIT(EPF_COUNTER) | KIND_BIT(EPF_FLOW) | \
-	 KIND_BIT(EPF_ASYNC_BEGIN) | KIND_BIT(EPF_ASYNC_END) | KIND_BIT(EPF_ORPHAN_END))
-
 #define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID)
 /* The most that a record without args takes: shape, three varints of 10 bytes, one of 5, bits.  Rounded up. */
 #define PLAIN_BYTES_MAX 64
@@ -78,38 +72,14 @@ static uint8_t *put_args(uint8_t *at, const struct epf_arg *args, uint32_t slots
 
 void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count)
 {
-	uint64_t previous = 0, largest = 0;
+	uint64_t previous = 0;
 
-	*writer = (struct codec_writer){ .start = payload,
-		                         .at = payload,
-		                         .first_ticks = UINT64_MAX,
-		                         .own_first_ticks = UINT64_MAX,
-		                         .open_count = open_count,
-		                         .open_ids = open_ids };
+	*writer = (struct codec_writer){ .start = payload, .at = payload, .open_count = open_count, .open_ids = open_ids };
 	for (uint32_t i = 0; i < open_count; i++) {
 		writer->at = put(writer->at, i ? zigzag(open_ids[i] - previous) : open_ids[i]);
 		previous = open_ids[i];
-		if (previous > largest)
-			largest = previous;
 	}
-	writer->first_id = open_count ? largest + 1 : 0;
-}
-
-/* The times that the block's header says. */
-static inline void note_times(struct codec_writer *writer, const struct epf_record *record, uint64_t end)
-{
-	uint64_t start = record->start_ticks;
-	unsigned kind = EPF_BITS_KIND(record->bits);
-
-	if (unlikely(!(HOST_KINDS >> kind & 1)))
-		return;
-	if (start < writer->first_ticks)
-		writer->first_ticks = start;
-	if (end > writer->last_ticks)
-		writer->last_ticks = end;
-	/* Threads count their ids up: what is below the largest id open at the beginning was open itself. */
-	if (start < writer->own_first_ticks && !(record->id < writer->first_id && kind == EPF_EVENT))
-		writer->own_first_ticks = start;
+	block_times_begin(&writer->times, open_ids, open_count);
 }
 
 __attribute__((noinline)) static void append_any(struct codec_writer *writer, const struct epf_record *record,
@@ -150,8 +120,8 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	writer->previous_name = record->name;
 	writer->previous_bits = record->bits;
 	writer->record_count++;
-	writer->kinds |= (uint16_t)KIND_BIT(EPF_BITS_KIND(record->bits));
-	note_times(writer, record, end);
+	writer->times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
+	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
 }
 
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
@@ -169,7 +139,7 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 	writer->previous_end = end;
 	writer->previous_id = record->id;
 	writer->record_count++;
-	note_times(writer, record, end);
+	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
 	at = put_short(at, (uint32_t)end_step);
 	at = put_short(at, (uint32_t)duration);
 	if (step == 0)
@@ -184,15 +154,33 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 	writer->at = at;
 }
 
+void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,
+                          uint32_t args_bytes)
+{
+	struct epf_record plain = { .start_ticks = record->start_ticks,
+		                    .duration_ticks = record->duration_ticks,
+		                    .id = record->id,
+		                    { { .name = record->name, .bits = record->bits } } };
+	uint8_t *shape_at = writer->at;
+	uint32_t end = record->args_offset;
+	struct codec_arg arg;
+
+	codec_append(writer, &plain, NULL);
+	for (uint32_t i = 0; i < record->args_count && end; i++)
+		end = codec_arg(args, args_bytes, end, &arg);
+	if (!record->args_count || !end)
+		return;
+	uint32_t bytes = end - record->args_offset;
+	*shape_at |= CODEC_ARGS;
+	writer->at = mempcpy(put(put(writer->at, record->args_count), bytes), args + record->args_offset, bytes);
+}
+
 void codec_finish(const struct codec_writer *writer, struct epf_block *block)
 {
 	block->payload_bytes = (uint32_t)(writer->at - writer->start);
-	block->kinds = writer->kinds;
 	block->record_count = writer->record_count;
 	block->open_count = writer->open_count;
-	block->first_ticks = writer->first_ticks;
-	block->last_ticks = writer->last_ticks;
-	block->own_first_ticks = writer->own_first_ticks;
+	block_times_tell(&writer->times, block);
 }
 
 /* ---- decoding ---- */

@@ -19,12 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "file/block_times.h"
 #include "file/format.h"
 
 enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 8 };
 
 /* The most a region of `bytes` can become, block header left out. */
 #define CODEC_BOUND(bytes) ((bytes)*2 + 1024)
+/* The most that decoded records can become, whose args take `args_bytes` in all. */
+#define CODEC_BOUND_DECODED(records_count, args_bytes) ((size_t)(records_count)*64 + (args_bytes) + 1024)
 
 /* Appends records one by one to a payload and keeps the block header's statistics. */
 struct codec_writer {
@@ -33,9 +36,7 @@ struct codec_writer {
 	uint32_t previous_name;
 	uint16_t previous_bits;
 	uint32_t record_count;
-	uint16_t kinds;
-	uint64_t first_ticks, last_ticks, own_first_ticks;
-	uint64_t first_id; /* ids below were open at the beginning, if `open_count` */
+	struct block_times times;
 	uint32_t open_count;
 	const uint64_t *open_ids;
 };
@@ -44,6 +45,10 @@ struct codec_writer {
 void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count);
 /* `args`: record->arg_slots slots of 16 bytes as they lie in a region. */
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args);
+struct codec_record;
+/* A record as codec_decode gives it; `args` is what its args_offset counts from. */
+void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,
+                          uint32_t args_bytes);
 /* Fills the fields of `block` that the records decide (payload_bytes, kinds, counts, ticks); the rest is the caller's. */
 void codec_finish(const struct codec_writer *writer, struct epf_block *block);
 

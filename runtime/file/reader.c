@@ -122,6 +122,7 @@ static epp_status *take_header(struct reader_impl *impl)
 
 	EPP_TRY(reader_read(impl, 0, page, sizeof(page), &got));
 	memcpy(header, page, sizeof(*header));
+	memcpy(&impl->index_place, page + EPF_INDEX_PLACE_OFFSET, sizeof(impl->index_place));
 	if (!got)
 		return epp_status_create(EPP_CORRUPT, "the file is empty");
 	if (got < sizeof(header->magic) || memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)))
@@ -146,7 +147,7 @@ static epp_status *take_header(struct reader_impl *impl)
 	if (checksum_crc32c(0, &zeroed, offsetof(struct epf_header, checksum)) != header->checksum)
 		return epp_status_create(EPP_CORRUPT, "the header's checksum is wrong");
 	uint64_t unknown = header->features & UINT32_MAX &
-	                   ~(EPF_FEATURE_RING | EPF_FEATURE_WINDOW_ELSEWHERE | EPF_FEATURE_MERGED);
+	                   ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE | EPF_FEATURE_MERGED);
 	if (unknown)
 		return epp_status_create(EPP_INCOMPATIBLE, "it needs features %llx, which cannot be read",
 		                         (unsigned long long)unknown);
@@ -212,7 +213,7 @@ static epp_status *fill_info(struct reader_impl *impl, const char *path)
 	return NULL;
 }
 
-static epp_status *open_parts(struct reader_impl *impl, const char *path)
+static epp_status *open_parts(struct reader_impl *impl, const char *path, bool by_index)
 {
 	struct reader *reader = &impl->reader;
 	bool finished;
@@ -230,7 +231,10 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path)
 	reader->info.state = finished                                   ? EPP_TRACE_FINISHED
 	                     : reader_process_is_alive(&reader->header) ? EPP_TRACE_RECORDING
 	                                                                : EPP_TRACE_CUT_OFF;
-	EPP_TRY(reader_scan(impl));
+	if (finished && by_index && (reader->header.features & EPF_FEATURE_PACKED))
+		EPP_TRY(reader_index(impl));
+	if (!reader->summaries)
+		EPP_TRY(reader_scan(impl));
 	if (!finished)
 		EPP_TRY(reader_window(impl));
 	if (reader->header.features & EPF_FEATURE_RING)
@@ -250,7 +254,7 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path)
 	return fill_info(impl, path);
 }
 
-epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader)
+static epp_status *open_source(const struct reader_source *source, const char *path, bool by_index, struct reader **reader)
 {
 	*reader = NULL;
 	struct reader_impl *impl = calloc(1, sizeof(*impl));
@@ -260,13 +264,23 @@ epp_status *reader_open(const struct reader_source *source, const char *path, st
 		return reader_no_memory();
 	}
 	impl->reader.source = *source;
-	epp_status *status = open_parts(impl, path);
+	epp_status *status = open_parts(impl, path, by_index);
 	if (status) {
 		reader_close(&impl->reader);
 		return path ? epp_status_prefix(status, "%s", path) : status;
 	}
 	*reader = &impl->reader;
 	return NULL;
+}
+
+epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader)
+{
+	return open_source(source, path, true, reader);
+}
+
+epp_status *reader_open_again(const struct reader *of, struct reader **reader)
+{
+	return open_source(&(struct reader_source){ of->source.read, NULL, of->source.user }, NULL, false, reader);
 }
 
 void reader_close(struct reader *reader)
@@ -294,6 +308,8 @@ void reader_close(struct reader *reader)
 	free(impl->entries);
 	free(impl->kept);
 	free(impl->origins);
+	free(impl->packed);
+	columns_decoder_deinit(&impl->columns);
 	reader_set_deinit(&impl->sequences);
 	free(reader->sources);
 	free(reader->runs);
@@ -305,6 +321,8 @@ void reader_close(struct reader *reader)
 	free(reader->producers);
 	free(reader->open);
 	free(reader->blocks);
+	free(reader->summaries);
+	free(reader->spans);
 	free(reader->window_blocks);
 	free(reader->findings);
 	free(impl);

@@ -4,6 +4,8 @@
  * taken in), then the window unless the file is finished: regions whose sequence stands in no block are encoded into
  * blocks in memory, so that whoever comes after sees blocks alone.  Nothing read is trusted: every offset, length and
  * count is checked against what holds it.  Findings (a bad checksum, a cut segment) are kept for validate, not errors.
+ * A packed file is opened by its index: blocks of records are first read, and checked, when they are decoded; one that is
+ * damaged is then an empty one, and a finding.
  * A live file: each region's sequence is read before and after copying; a region that moved is left to its block, which
  * is then read too.
  * Called by timeline/ and by the functions of epprof/trace_reader.h.  One thread at a time.
@@ -38,7 +40,19 @@ struct reader_block {
 	uint16_t kinds;
 	uint16_t open_count;
 	uint16_t source;
-	uint16_t in_window;
+	uint8_t in_window;
+	uint8_t is_packed;   /* columns */
+	uint8_t is_lost;     /* it was damaged, and has no records */
+	uint32_t args_bytes; /* what its args take at most once it is decoded */
+};
+
+/* What the index of a packed file says of a block, as in struct epf_index_entry. */
+struct reader_summary {
+	uint64_t first_id, last_id;
+	uint64_t first_reference, last_reference;
+	uint32_t flags;
+	uint32_t spans_count;
+	const struct epf_index_span *spans;
 };
 
 struct reader_name {
@@ -87,7 +101,9 @@ struct reader {
 
 	struct reader_block *blocks; /* in file order, the window's last */
 	size_t blocks_count;
-	uint8_t *window_blocks; /* blocks made of the window's regions, headers and payloads, 8-aligned */
+	struct reader_summary *summaries; /* beside blocks; NULL: the file was not opened by an index */
+	struct epf_index_span *spans;     /* theirs */
+	uint8_t *window_blocks;           /* blocks made of the window's regions, headers and payloads, 8-aligned */
 	size_t window_blocks_bytes;
 
 	struct reader_finding *findings;
@@ -96,13 +112,36 @@ struct reader {
 
 /* Ownership: takes `source` and closes it, on failure too.  Errors: as epp_trace_open says. */
 epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader) EPP_MUST_CHECK;
+/* The same of the file that a reader has open, without its index: all of its blocks are looked at. */
+epp_status *reader_open_again(const struct reader *of, struct reader **reader) EPP_MUST_CHECK;
 void reader_close(struct reader *reader);
 
-/* The header and payload of a block in one piece: into *buffer, grown with realloc to *buffer_bytes.  The checksum is
- * checked again, so a file that changed under us gives EPP_CORRUPT; of a ring that is being recorded, a block that was
- * overwritten meanwhile is an empty one. */
+/* The header and payload of a block in one piece, as they stand: into *buffer, grown with realloc to *buffer_bytes.  The
+ * checksum is checked again, so a file that changed under us gives EPP_CORRUPT; of a ring that is being recorded, a block
+ * that was overwritten meanwhile is an empty one. */
 epp_status *reader_block_read(struct reader *reader, const struct reader_block *block, uint8_t **buffer,
                               size_t *buffer_bytes) EPP_MUST_CHECK;
+
+/* What decoding a block takes and gives.  `bytes` and `records` are the caller's, grown with realloc; the rest is valid
+ * while they are, and until they are decoded into again. */
+struct reader_decoded {
+	uint8_t *bytes;
+	size_t bytes_room;
+	struct codec_record *records;
+	size_t records_room;
+
+	struct epf_block header;
+	uint64_t open_ids[EPF_OPEN_MAX];
+	const uint8_t *args; /* what the records' args_offset counts from: in `bytes` */
+	uint32_t args_bytes;
+	uint32_t count;
+	bool whole; /* false: the payload is not what its header says; `count` records before that are good */
+};
+
+/* Reads a block, rows or columns, and decodes it.  `block` is one of reader->blocks; it is marked if it is damaged and the
+ * file was opened by its index.  Errors: as reader_block_read says. */
+epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
+    EPP_MUST_CHECK;
 
 /* By track number; NULL if there is none. */
 const epp_trace_track *reader_track(const struct reader *reader, uint32_t track);

@@ -239,8 +239,7 @@ void reader_account_count(struct reader_impl *impl, const struct reader_block *b
 	}
 }
 
-/* Counts without decoding, where the header says enough. */
-static bool count_by_header(struct reader_impl *impl, const struct reader_block *block)
+bool reader_account_header(struct reader_impl *impl, const struct reader_block *block)
 {
 	bool all_own = !(block->kinds & ~READER_OWN_ID_KINDS), no_complete = !(block->kinds & COMPLETE);
 	epp_trace_account *thread = line_of(impl, block->track);
@@ -343,7 +342,7 @@ void reader_account_end(struct reader_impl *impl)
 epp_status *reader_accounts(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = reader_account_lines(impl);
 
 	if (status || impl->accounts_counted)
@@ -351,13 +350,13 @@ epp_status *reader_accounts(struct reader_impl *impl)
 	reader_account_begin(impl);
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		const struct reader_block *block = &reader->blocks[i];
-		if (count_by_header(impl, block))
+		if (reader_account_header(impl, block))
 			continue;
-		status = reader_records_read(&records, reader, block);
+		status = reader_block_decode(reader, block, &records);
 		if (!status)
 			reader_account_count(impl, block, records.records, records.count);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	if (!status)
 		reader_account_end(impl);
 	return status;

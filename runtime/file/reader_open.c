@@ -19,7 +19,7 @@ struct orphan {
 
 struct stacks {
 	struct reader_impl *impl;
-	struct reader_records records;
+	struct reader_decoded records;
 	struct reader_set entries;  /* the ids on the stacks */
 	struct reader_set recorded; /* those that have a record, or were dealt with */
 	struct orphan *orphans;     /* those that have an orphan end, sorted */
@@ -29,10 +29,10 @@ struct stacks {
 
 static epp_status *note_block(struct stacks *stacks, const struct reader_block *block)
 {
-	const struct reader_records *records = &stacks->records;
+	const struct reader_decoded *records = &stacks->records;
 	bool added;
 
-	EPP_TRY(reader_records_read(&stacks->records, &stacks->impl->reader, block));
+	EPP_TRY(reader_block_decode(&stacks->impl->reader, block, &stacks->records));
 	for (uint32_t i = 0; i < records->count; i++) {
 		const struct codec_record *record = &records->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
@@ -181,7 +181,7 @@ epp_status *reader_open_events(struct reader_impl *impl)
 		status = note_blocks(&stacks);
 	for (size_t s = 0; s < impl->slots_count && !status; s++)
 		status = take_slot(&stacks, &impl->slots[s]);
-	reader_records_deinit(&stacks.records);
+	reader_decoded_deinit(&stacks.records);
 	reader_set_deinit(&stacks.entries);
 	reader_set_deinit(&stacks.recorded);
 	free(stacks.orphans);

@@ -3,6 +3,7 @@
  *   reader.c              opening: the header, the order of things, what epp_trace_info says
  *   reader_scan.c         the segments and their blocks
  *   reader_ring.c         the same of a ring
+ *   reader_index.c        the index of a packed file, instead
  *   reader_definitions.c  names, tracks, runs, pairs, ledger entries and producers, from blocks and from the log
  *   reader_window.c       what the window still holds: regions, made into blocks
  *   reader_elsewhere.c    a window that is a file of its own
@@ -16,6 +17,7 @@
 #define EPPROF_FILE_READER_PRIVATE_H
 
 #include "base/status.h"
+#include "file/columns.h"
 #include "file/reader.h"
 #include "file/reader_set.h"
 
@@ -29,6 +31,7 @@
 #define READER_PRODUCERS_MAX (1u << 20)
 #define READER_FINDINGS_MAX 1000u
 #define READER_EXTENTS_MAX 16u
+#define READER_ARGS_BYTES_MAX (EPF_COLUMNS_ARGS_MAX * 16u + EPF_COLUMNS_TEXT_MAX + 64u)
 
 /* Strings that live as long as the reader. */
 struct reader_texts {
@@ -102,6 +105,11 @@ struct reader_impl {
 	struct reader_account *accounts; /* sessions by source, threads by track, plugins; NULL: not listed yet */
 	size_t accounts_count, accounts_sessions, accounts_threads; /* up to where each kind goes */
 	bool accounts_counted;
+
+	struct epf_index_place index_place;
+	struct columns_decoder columns;
+	uint8_t *packed; /* a block of columns as it stands */
+	size_t packed_room;
 };
 
 static inline struct reader_impl *reader_impl(struct reader *reader)
@@ -144,6 +152,16 @@ uint64_t reader_ring_number(const struct reader_impl *impl);
 /* The blocks of the segment that impl->segment holds `bytes` of, from *at on. */
 epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t bytes, size_t *at) EPP_MUST_CHECK;
 
+/* Opens a packed file by its index: all of its blocks are taken in, and reader->summaries is set; or none, and it is not. */
+epp_status *reader_index(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Why there is no block at `at` of a segment of which `bytes` could be read: NULL if nothing was ever written there, "" if
+ * there is one. */
+const char *reader_block_flaw(const uint8_t *segment, size_t at, size_t bytes, size_t segment_bytes);
+
+/* Takes in a block of records, if its header can be. */
+epp_status *reader_take_records(struct reader_impl *impl, const struct epf_block *block, uint64_t offset,
+                                uint32_t args_bytes) EPP_MUST_CHECK;
 /* Takes in a block that is not of records. */
 epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
                                 uint64_t offset) EPP_MUST_CHECK;
@@ -157,7 +175,7 @@ epp_status *reader_define_end(struct reader_impl *impl) EPP_MUST_CHECK;
 
 /* Adds a records block to the index: one at `offset` in the file, or one made of the region at `origin`. */
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
-                             uint64_t origin) EPP_MUST_CHECK;
+                             uint64_t origin, uint32_t args_bytes) EPP_MUST_CHECK;
 
 /* Has the window read from the file that the header names.  False: it is not there or another trace's (a finding). */
 bool reader_elsewhere(struct reader_impl *impl);
@@ -174,20 +192,8 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 /* Which entries of the open stacks count, as open events or as events that ended elsewhere. */
 epp_status *reader_open_events(struct reader_impl *impl) EPP_MUST_CHECK;
 
-/* Decodes one block after the other; zero-initialised. */
-struct reader_records {
-	uint8_t *buffer;
-	size_t buffer_bytes;
-	struct codec_record *records;
-	size_t records_capacity;
-	uint64_t open_ids[EPF_OPEN_MAX];
-	const struct epf_block *block; /* in `buffer`; its payload follows */
-	uint32_t count;
-	bool whole; /* false: the payload is not what its header says; `count` records before that are good */
-};
-epp_status *reader_records_read(struct reader_records *records, struct reader *reader, const struct reader_block *block)
-    EPP_MUST_CHECK;
-void reader_records_deinit(struct reader_records *records);
+/* Frees what blocks were decoded into, one after the other; zero-initialised is ready to use. */
+void reader_decoded_deinit(struct reader_decoded *decoded);
 
 /* Kinds whose records took an id of their own from their thread. */
 #define READER_OWN_ID_KINDS \
@@ -202,6 +208,8 @@ epp_status *reader_accounts(struct reader_impl *impl) EPP_MUST_CHECK;
 void reader_account_begin(struct reader_impl *impl);
 void reader_account_count(struct reader_impl *impl, const struct reader_block *block,
                           const struct codec_record *records, uint32_t count);
+/* The same by the block's header; false: it does not say enough, and nothing is counted. */
+bool reader_account_header(struct reader_impl *impl, const struct reader_block *block);
 void reader_account_end(struct reader_impl *impl);
 
 #endif

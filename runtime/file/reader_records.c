@@ -25,8 +25,9 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 		header.checksum = 0;
 		if (header.magic == EPF_BLOCK_MAGIC && header.payload_bytes == block->payload_bytes &&
 		    header.record_count == block->record_count && header.open_count == block->open_count &&
-		    header.track == block->track && header.run == block->run &&
-		    header.first_ticks == block->first_ticks && header.last_ticks == block->last_ticks &&
+		    header.track == block->track && header.run == block->run && header.first_ticks == block->first_ticks &&
+		    header.last_ticks == block->last_ticks && header.own_first_ticks == block->own_first_ticks &&
+		    header.source == block->source && header.kinds == block->kinds &&
 		    checksum_crc32c(checksum_crc32c(0, &header, sizeof(header)), *buffer + sizeof(header),
 		                    block->payload_bytes) == checksum)
 			return NULL;
@@ -47,23 +48,92 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 	                         (unsigned long long)block->offset);
 }
 
-epp_status *reader_records_read(struct reader_records *records, struct reader *reader, const struct reader_block *block)
+/* Room that need not keep what is in it. */
+static bool reserve(void *array_pointer, size_t *room, size_t count, size_t size)
 {
-	records->count = 0;
-	EPP_TRY(reader_block_read(reader, block, &records->buffer, &records->buffer_bytes));
-	if (!reader_grow(&records->records, &records->records_capacity, block->record_count, sizeof(*records->records)))
+	void **array = array_pointer;
+
+	if (count <= *room)
+		return true;
+	free(*array);
+	*array = reallocarray(NULL, count, size);
+	*room = *array ? count : 0;
+	return *array != NULL;
+}
+
+static epp_status *decode_columns(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
+{
+	EPP_TRY(reader_block_read(&impl->reader, block, &impl->packed, &impl->packed_room));
+	const uint8_t *payload = impl->packed + sizeof(decoded->header);
+	memcpy(&decoded->header, impl->packed, sizeof(decoded->header));
+	uint32_t bytes = columns_args_bytes(&decoded->header, payload);
+	if (bytes == UINT32_MAX)
+		return NULL;
+	if (!reserve(&decoded->bytes, &decoded->bytes_room, bytes, 1))
 		return reader_no_memory();
-	records->block = (const struct epf_block *)(const void *)records->buffer;
-	records->whole = codec_decode(records->block, records->buffer + sizeof(*records->block), records->open_ids,
-	                              records->records, &records->count);
+	decoded->args = decoded->bytes;
+	decoded->args_bytes = bytes;
+	enum columns_result result = columns_decode(&impl->columns, &decoded->header, payload, decoded->open_ids,
+	                                            decoded->records, decoded->bytes, &decoded->count);
+	decoded->whole = result == COLUMNS_OK;
+	return result == COLUMNS_NO_MEMORY ? reader_no_memory() : NULL;
+}
+
+static epp_status *decode_rows(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
+{
+	EPP_TRY(reader_block_read(&impl->reader, block, &decoded->bytes, &decoded->bytes_room));
+	memcpy(&decoded->header, decoded->bytes, sizeof(decoded->header));
+	decoded->args = decoded->bytes + sizeof(decoded->header);
+	decoded->args_bytes = decoded->header.payload_bytes;
+	decoded->whole = codec_decode(&decoded->header, decoded->args, decoded->open_ids, decoded->records,
+	                              &decoded->count);
 	return NULL;
 }
 
-void reader_records_deinit(struct reader_records *records)
+/* Nothing stands there that can be read: from now on the block is one without records. */
+static void lose(struct reader_impl *impl, const struct reader_block *block, const char *why)
 {
-	free(records->buffer);
-	free(records->records);
-	*records = (struct reader_records){ 0 };
+	struct reader_block *lost = &impl->reader.blocks[block - impl->reader.blocks];
+
+	reader_find(impl, EPP_ERROR, lost->offset, "%s: its %u records are lost", why, lost->record_count);
+	impl->reader.info.records_count -= lost->record_count;
+	impl->accounts_counted = false;
+	lost->is_lost = 1;
+	lost->record_count = lost->open_count = lost->kinds = 0;
+}
+
+epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
+{
+	struct reader_impl *impl = reader_impl(reader);
+	epp_status *status = NULL;
+
+	decoded->args = NULL;
+	decoded->args_bytes = decoded->count = 0;
+	decoded->whole = false;
+	if (!reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
+		return reader_no_memory();
+	if (!block->is_lost)
+		status = block->is_packed ? decode_columns(impl, block, decoded) : decode_rows(impl, block, decoded);
+	if (epp_status_code(status) == EPP_CORRUPT && reader->summaries) {
+		epp_status_release(status);
+		status = NULL;
+		lose(impl, block, "a block's checksum is wrong, or it is not the one that the index lists");
+	}
+	if (block->is_lost) {
+		decoded->header = (struct epf_block){
+			.type = EPF_BLOCK_RECORDS, .run = block->run, .track = block->track, .source = block->source
+		};
+		decoded->count = 0;
+		decoded->whole = true;
+	}
+	return status;
+}
+
+void reader_decoded_deinit(struct reader_decoded *decoded)
+{
+	free(decoded->bytes);
+	free(decoded->records);
+	*decoded = (struct reader_decoded){ 0 };
 }
 
 /* The tracks are sorted; most files number them 1, 2, ..., so that is tried first. */

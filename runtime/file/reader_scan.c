@@ -11,7 +11,7 @@
 #include "file/reader_private.h"
 
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
-                             uint64_t origin)
+                             uint64_t origin, uint32_t args_bytes)
 {
 	struct reader *reader = &impl->reader;
 	bool added = true;
@@ -40,27 +40,39 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 		.open_count = (uint16_t)block->open_count,
 		.source = (uint16_t)block->source,
 		.in_window = in_window,
+		.is_packed = block->type == EPF_BLOCK_COLUMNS,
+		.args_bytes = args_bytes,
 	};
 	return NULL;
+}
+
+epp_status *reader_take_records(struct reader_impl *impl, const struct epf_block *block, uint64_t offset,
+                                uint32_t args_bytes)
+{
+	if (block->record_count > CODEC_RECORDS_MAX || block->open_count > EPF_OPEN_MAX || block->source > UINT16_MAX ||
+	    args_bytes == UINT32_MAX) {
+		reader_find(impl, EPP_ERROR, offset, "a block of %u records, %u open, source %u: left out",
+		            block->record_count, block->open_count, block->source);
+		return NULL;
+	}
+	return reader_add_block(impl, block, offset, false, offset, args_bytes);
 }
 
 static epp_status *take_block(struct reader_impl *impl, const struct epf_block *block, const uint8_t *payload,
                               uint64_t offset)
 {
-	if (block->type != EPF_BLOCK_RECORDS)
+	if (block->type == EPF_BLOCK_INDEX)
+		return NULL;
+	if (block->type != EPF_BLOCK_RECORDS && block->type != EPF_BLOCK_COLUMNS)
 		return reader_define_block(impl, block, payload, offset);
 	if (impl->records_closed)
 		return NULL;
-	if (block->record_count > CODEC_RECORDS_MAX || block->open_count > EPF_OPEN_MAX || block->source > UINT16_MAX) {
-		reader_find(impl, EPP_ERROR, offset, "a block of %u records, %u open, source %u: left out",
-		            block->record_count, block->open_count, block->source);
-		return NULL;
-	}
-	return reader_add_block(impl, block, offset, false, offset);
+	return reader_take_records(impl, block, offset,
+	                           block->type == EPF_BLOCK_COLUMNS ? columns_args_bytes(block, payload)
+	                                                            : block->payload_bytes);
 }
 
-/* Why there is no block at `at`; NULL if nothing was ever written there. */
-static const char *not_a_block(const uint8_t *segment, size_t at, size_t bytes, size_t segment_bytes)
+const char *reader_block_flaw(const uint8_t *segment, size_t at, size_t bytes, size_t segment_bytes)
 {
 	struct epf_block block;
 
@@ -101,7 +113,7 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 	size_t at = impl->segment_at;
 
 	while (at <= segment_bytes - sizeof(struct epf_block)) {
-		why = not_a_block(impl->segment, at, bytes, segment_bytes);
+		why = reader_block_flaw(impl->segment, at, bytes, segment_bytes);
 		if (!why || *why)
 			break;
 		struct epf_block block;

@@ -293,7 +293,7 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 		return NULL;
 	reader->window_blocks_bytes = (at + sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7;
 	reader->info.recovered_records_count += block->record_count;
-	return reader_add_block(impl, block, at, true, origin);
+	return reader_add_block(impl, block, at, true, origin, block->payload_bytes);
 }
 
 /* Regions of a live ring that have been emptied since they were copied: they stand in blocks, which the scan that comes

@@ -106,6 +106,11 @@ static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, co
 	return error ? epp_status_errno(error, "%s", writer->path) : NULL;
 }
 
+uint64_t trace_writer_end(const struct epp_trace_writer *writer)
+{
+	return TRACE_WRITER_SEGMENTS_OFFSET + (writer->segment_number - 1) * EPF_SEGMENT_BYTES + writer->segment_at;
+}
+
 static epp_status *write_segment(struct epp_trace_writer *writer)
 {
 	struct epf_segment segment = { .magic = EPF_SEGMENT_MAGIC, .number = writer->segment_number };
@@ -142,14 +147,16 @@ epp_status *trace_writer_append(struct epp_trace_writer *writer, struct epf_bloc
 	block->magic = EPF_BLOCK_MAGIC;
 	block->checksum = 0;
 	block->checksum = checksum_crc32c(0, block, bytes);
+	writer->block_offset = trace_writer_end(writer);
 	memcpy(writer->segment + writer->segment_at, block, bytes);
 	memset(writer->segment + writer->segment_at + bytes, 0, step - bytes);
 	writer->segment_at += step;
-	if (block->type == EPF_BLOCK_RECORDS && block->first_ticks < writer->segment_first)
+	if ((block->type == EPF_BLOCK_RECORDS || block->type == EPF_BLOCK_COLUMNS) &&
+	    block->first_ticks < writer->segment_first)
 		writer->segment_first = block->first_ticks;
 	if (block->last_ticks > writer->segment_last)
 		writer->segment_last = block->last_ticks;
-	return NULL;
+	return writer->index ? trace_writer_index_block(writer->index, writer->block_offset, block) : NULL;
 }
 
 epp_status *trace_writer_append_payload(struct epp_trace_writer *writer, unsigned type, const void *payload,
@@ -201,6 +208,7 @@ static epp_status *write_header(struct epp_trace_writer *writer)
 	header->checksum = checksum_crc32c(0, header, offsetof(struct epf_header, checksum));
 	header->state = EPF_FINISHED;
 	memcpy(page, header, sizeof(*header));
+	memcpy(page + EPF_INDEX_PLACE_OFFSET, &writer->index_place, sizeof(writer->index_place));
 	return write_at(writer, 0, page, sizeof(page));
 }
 

@@ -4,6 +4,9 @@
  *   trace_writer_names.c    the names
  *   trace_writer_records.c  records: collected, sorted, encoded
  *   trace_writer_blocks.c   the file: blocks into segments, the header, the name at last
+ *   trace_writer_recover.c  what a trace's reader found, as a finished trace: recovery, snapshot, packing
+ *   trace_writer_pack.c     the records of a packed file
+ *   trace_writer_index.c    its index
  */
 #ifndef EPPROF_FILE_TRACE_WRITER_PRIVATE_H
 #define EPPROF_FILE_TRACE_WRITER_PRIVATE_H
@@ -12,6 +15,7 @@
 
 #include "base/status.h"
 #include "epprof/trace_writer.h"
+#include "file/columns.h"
 #include "file/format.h"
 
 /* No window is ever needed, so it has no slots, no log and no chunks. */
@@ -22,6 +26,9 @@
 #define TRACE_WRITER_TEXT_BYTES_MAX (3u << 20)
 #define TRACE_WRITER_MERGED_NAMES_MAX (1u << 20)
 #define TRACE_WRITER_MERGED_TEXT_BYTES_MAX (256u << 20)
+
+struct reader;
+struct reader_decoded;
 
 struct trace_writer_name {
 	uint64_t hash;
@@ -56,6 +63,16 @@ struct trace_writer_track {
 	uint64_t lost[EPP_LOSS_ENTRY_COUNT]; /* these took no id */
 };
 
+/* The index of a packed file. */
+struct trace_writer_index {
+	struct epf_index_entry *entries;
+	size_t entries_count, entries_room;
+	struct epf_index_span *spans;
+	size_t spans_count, spans_room;
+	struct epf_index_entry next; /* of the block that is being made; its spans are the last ones */
+	size_t span;                 /* of the track at hand; SIZE_MAX: not looked for */
+};
+
 struct epp_trace_writer {
 	/* The file. */
 	char *path, *temporary;
@@ -65,6 +82,9 @@ struct epp_trace_writer {
 	size_t segment_at;
 	uint64_t segment_number; /* 0: none yet */
 	uint64_t segment_first, segment_last;
+	uint64_t block_offset;            /* of the last block, in the file */
+	struct trace_writer_index *index; /* whoever packs: every block is noted there; NULL: none */
+	struct epf_index_place index_place;
 
 	struct epf_header header;
 	struct epf_source *sources;
@@ -113,6 +133,46 @@ epp_status *trace_writer_append_producers(struct epp_trace_writer *writer, const
 /* The last segment, the header, the name. */
 epp_status *trace_writer_commit(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 void trace_writer_discard(struct epp_trace_writer *writer);
+/* Where the file ends. */
+uint64_t trace_writer_end(const struct epp_trace_writer *writer);
+
+/* trace_writer_recover.c */
+/* What was decoded as a block of rows.  Ownership: malloc, the caller's. */
+epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_block **block) EPP_MUST_CHECK;
+
+/* epp_trace_pack with blocks of at most so many records, unless one had more. */
+epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
+    EPP_MUST_CHECK;
+/* Regions of 64 KiB become blocks of four.  Twice as many records would take a hundredth less room, and twice the memory
+ * where blocks of many tracks are merged. */
+#define TRACE_WRITER_PACKED_RECORDS 8192u
+
+/* trace_writer_pack.c */
+struct trace_packer;
+struct reader_impl;
+/* Ownership: *packer is the caller's to destroy, on failure too. */
+epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, uint32_t records_most,
+                                struct trace_packer **packer) EPP_MUST_CHECK;
+void trace_packer_destroy(struct trace_packer *packer);
+/* Writes all records blocks, and counts what they hold in the accounts. */
+epp_status *trace_packer_blocks(struct trace_packer *packer) EPP_MUST_CHECK;
+/* Writes one more, given as rows. */
+epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_block *rows) EPP_MUST_CHECK;
+
+/* trace_writer_index.c */
+void trace_writer_index_init(struct trace_writer_index *index);
+void trace_writer_index_deinit(struct trace_writer_index *index);
+/* Records of the block that is being made, in their order, which begin on its own track. */
+epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_t own_track,
+                                       const struct codec_record *records, uint32_t count, const uint8_t *args,
+                                       uint32_t args_bytes) EPP_MUST_CHECK;
+/* That block is not to be after all. */
+void trace_writer_index_forget(struct trace_writer_index *index);
+/* It was appended. */
+epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t offset, const struct epf_block *block)
+    EPP_MUST_CHECK;
+/* Appends the index: nothing comes behind it. */
+epp_status *trace_writer_index_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 
 /* The most that a block's payload may have here. */
 #define TRACE_WRITER_PAYLOAD_MAX (512u << 10)

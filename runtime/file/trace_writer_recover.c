@@ -1,4 +1,5 @@
-/* A finished trace out of one that its process did not finish, or has not finished yet: recovery and snapshot.
+/* A finished trace out of one that its process did not finish, or has not finished yet: recovery and snapshot; or a packed
+ * one out of any.
  *
  * What the reader found is written as it is: blocks as they stand, regions of the window as the blocks that the helper
  * would have made of them.  Open events become records that say that nobody ended them.  The accounts are written as they
@@ -21,9 +22,10 @@ struct recovery {
 	struct epp_trace_writer *writer;
 	uint8_t *buffer; /* definitions, or a block */
 	size_t used;
-	uint64_t from_ticks; /* what ended before is left out */
-	uint64_t last_ticks; /* the last sign of life */
-	uint64_t *left_out;  /* events, for each line of the accounts */
+	uint64_t from_ticks;         /* what ended before is left out */
+	uint64_t last_ticks;         /* the last sign of life */
+	uint64_t *left_out;          /* events, for each line of the accounts */
+	struct trace_packer *packer; /* NULL: records are written as they are */
 };
 
 /* Blocks of devices have no time of the host's clock; they stay. */
@@ -87,7 +89,7 @@ static epp_status *count_left_out(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = reader_account_lines(impl);
 
 	if (status)
@@ -99,14 +101,49 @@ static epp_status *count_left_out(struct recovery *recovery)
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		if (!is_left_out(recovery, &reader->blocks[i]))
 			continue;
-		status = reader_records_read(&records, reader, &reader->blocks[i]);
+		status = reader_block_decode(reader, &reader->blocks[i], &records);
 		if (!status)
 			reader_account_count(impl, &reader->blocks[i], records.records, records.count);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	for (size_t i = 0; i < impl->accounts_count; i++)
 		recovery->left_out[i] = impl->accounts[i].account.written;
 	reader_account_begin(impl);
+	return status;
+}
+
+epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_block **made)
+{
+	struct epf_block *block = malloc(sizeof(*block) + CODEC_BOUND_DECODED(decoded->count, decoded->args_bytes));
+	struct codec_writer rows;
+
+	*made = NULL;
+	if (!block)
+		return epp_status_no_memory();
+	*block = decoded->header;
+	block->type = EPF_BLOCK_RECORDS;
+	codec_begin(&rows, (uint8_t *)(block + 1), decoded->open_ids, decoded->header.open_count);
+	for (uint32_t i = 0; i < decoded->count; i++)
+		codec_append_decoded(&rows, &decoded->records[i], decoded->args, decoded->args_bytes);
+	codec_finish(&rows, block);
+	if (sizeof(*block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES) {
+		epp_status *status = epp_status_create(
+		    EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment", block->payload_bytes);
+		free(block);
+		return status;
+	}
+	*made = block;
+	return NULL;
+}
+
+/* Columns as rows again. */
+static epp_status *write_rows(struct recovery *recovery, const struct reader_decoded *decoded)
+{
+	struct epf_block *block;
+
+	EPP_TRY(trace_writer_rows(decoded, &block));
+	epp_status *status = trace_writer_append(recovery->writer, block);
+	free(block);
 	return status;
 }
 
@@ -115,7 +152,7 @@ static epp_status *write_blocks(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
 	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	epp_status *status = count_left_out(recovery);
 
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
@@ -124,18 +161,31 @@ static epp_status *write_blocks(struct recovery *recovery)
 			recovery->last_ticks = block->last_ticks;
 		if (is_left_out(recovery, block))
 			continue;
-		status = reader_records_read(&records, reader, block);
+		status = reader_block_decode(reader, block, &records);
 		if (!status &&
 		    sizeof(struct epf_block) + block->payload_bytes > EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES)
 			status = epp_status_create(EPP_INCOMPATIBLE, "a block of %u bytes does not fit into a segment",
 			                           block->payload_bytes);
-		if (status || !records.block->record_count)
+		if (status || !records.header.record_count)
 			continue;
 		reader_account_count(impl, block, records.records, records.count);
-		status = trace_writer_append(recovery->writer, (struct epf_block *)(void *)records.buffer);
+		status = block->is_packed
+		             ? write_rows(recovery, &records)
+		             : trace_writer_append(recovery->writer, (struct epf_block *)(void *)records.bytes);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	return status;
+}
+
+static epp_status *pack_blocks(struct recovery *recovery)
+{
+	const struct reader *reader = &recovery->impl->reader;
+
+	for (size_t i = 0; i < reader->blocks_count; i++)
+		if (reader->blocks[i].last_ticks > recovery->last_ticks)
+			recovery->last_ticks = reader->blocks[i].last_ticks;
+	EPP_TRY(count_left_out(recovery));
+	return trace_packer_blocks(recovery->packer);
 }
 
 /* Innermost first, as an end by the session would have stored them. */
@@ -167,7 +217,8 @@ static epp_status *write_open(struct recovery *recovery)
 			codec_append(&records, &record, NULL);
 		}
 		codec_finish(&records, block);
-		EPP_TRY(trace_writer_append(recovery->writer, block));
+		EPP_TRY(recovery->packer ? trace_packer_rows(recovery->packer, block)
+		                         : trace_writer_append(recovery->writer, block));
 	}
 	return NULL;
 }
@@ -283,7 +334,7 @@ static epp_status *write_accounts(struct recovery *recovery)
 static void fill_header(struct epf_header *header, const struct epf_header *old)
 {
 	*header = *old;
-	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_WINDOW_ELSEWHERE);
+	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE);
 	header->slots_offset = header->log_offset = header->chunks_offset = TRACE_WRITER_SEGMENTS_OFFSET;
 	header->segments_offset = TRACE_WRITER_SEGMENTS_OFFSET;
 	header->live_offset = EPF_LIVE_OFFSET;
@@ -296,18 +347,26 @@ static epp_status *write_all(struct recovery *recovery)
 {
 	EPP_TRY(trace_writer_open(recovery->writer));
 	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
+	if (recovery->packer)
+		recovery->writer->header.features |= EPF_FEATURE_PACKED;
 	EPP_TRY(write_definitions(recovery));
-	EPP_TRY(write_blocks(recovery));
+	EPP_TRY(recovery->packer ? pack_blocks(recovery) : write_blocks(recovery));
 	EPP_TRY(write_open(recovery));
 	EPP_TRY(write_clocks(recovery));
 	EPP_TRY(write_accounts(recovery));
+	if (recovery->packer)
+		EPP_TRY(trace_writer_index_write(recovery->writer));
 	return trace_writer_commit(recovery->writer);
 }
 
-static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks)
+static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks,
+                                 uint32_t packed_records)
 {
 	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks };
+	struct trace_writer_index index;
 	epp_status *status = NULL;
+
+	trace_writer_index_init(&index);
 
 	recovery.writer = calloc(1, sizeof(*recovery.writer));
 	recovery.buffer = malloc(DEFINITIONS_BYTES);
@@ -317,10 +376,16 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 		recovery.writer->path = strdup(path);
 		recovery.writer->segment = malloc(EPF_SEGMENT_BYTES);
 	}
-	if (recovery.buffer && recovery.writer && recovery.writer->path && recovery.writer->segment)
-		status = write_all(&recovery);
-	else
+	if (!recovery.buffer || !recovery.writer || !recovery.writer->path || !recovery.writer->segment)
 		status = epp_status_no_memory();
+	if (!status && packed_records) {
+		recovery.writer->index = &index;
+		status = trace_packer_create(recovery.writer, recovery.impl, packed_records, &recovery.packer);
+	}
+	if (!status)
+		status = write_all(&recovery);
+	trace_packer_destroy(recovery.packer);
+	trace_writer_index_deinit(&index);
 	epp_trace_writer_destroy(recovery.writer);
 	free(recovery.buffer);
 	free(recovery.left_out);
@@ -331,7 +396,19 @@ epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
 {
 	if (trace->reader->info.state == EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
-	return make_finished(trace->reader, path, overwrite, 0);
+	return make_finished(trace->reader, path, overwrite, 0, 0);
+}
+
+epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
+{
+	if (reader->info.state == EPP_TRACE_RECORDING)
+		return epp_status_create(EPP_BUSY, "process %u is still recording it", reader->info.pid);
+	return make_finished(reader, path, overwrite, 0, records_most);
+}
+
+epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite)
+{
+	return trace_writer_pack(trace->reader, path, overwrite, TRACE_WRITER_PACKED_RECORDS);
 }
 
 epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
@@ -341,7 +418,8 @@ epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_
 	epp_trace *trace;
 
 	EPP_TRY(epp_trace_open_session(session, &trace));
-	epp_status *status = make_finished(trace->reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0);
+	epp_status *status = make_finished(trace->reader, path, overwrite,
+	                                   ticks < (double)now ? now - (uint64_t)ticks : 0, 0);
 	epp_trace_close(trace);
 	return status;
 }

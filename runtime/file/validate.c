@@ -12,12 +12,14 @@
 #include <string.h>
 
 #include "file/reader_private.h"
+#include "file/trace_writer_private.h"
 #include "file/validate_ids.h"
 
 #define TOLD_MAX 20
 
 enum check {
 	CHECK_OPENING,
+	CHECK_INDEX,
 	CHECK_PAYLOAD,
 	CHECK_HEADER,
 	CHECK_RECORD,
@@ -33,8 +35,8 @@ enum check {
 };
 
 static const char *const check_names[CHECK_COUNT] = {
-	"findings of opening",  "payloads", "block headers", "records",       "ends out of order", "ids",
-	"ends without a begin", "names",    "tracks",        "times outside", "clock pairs",       "accounts"
+	"findings of opening",  "index", "payloads", "block headers", "records",     "ends out of order", "ids",
+	"ends without a begin", "names", "tracks",   "times outside", "clock pairs", "accounts"
 };
 
 struct reference {
@@ -128,34 +130,32 @@ static bool is_host_kind(unsigned kind)
 	return kind != EPF_COMPLETE && kind != EPF_TRACK_SWITCH && kind != EPF_CLOCK_PAIR;
 }
 
-static bool has_parent(const struct epf_block *block, const struct codec_record *record)
+static bool has_parent(const struct reader_decoded *records, const struct codec_record *record)
 {
 	struct codec_arg arg;
-	return record->args_count &&
-	       codec_arg((const uint8_t *)(block + 1), block->payload_bytes, record->args_offset, &arg) &&
+	return record->args_count && codec_arg(records->args, records->args_bytes, record->args_offset, &arg) &&
 	       arg.key == EPF_NAME_PARENT && arg.type == EPP_ARG_U64;
 }
 
-static void check_args(struct validation *v, const struct epf_block *block, const struct codec_record *record,
+static void check_args(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
                        uint64_t offset)
 {
-	const uint8_t *payload = (const uint8_t *)(block + 1);
 	struct codec_arg arg;
 	uint32_t at = record->args_offset;
 
-	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(payload, block->payload_bytes, at, &arg)); i++)
+	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(records->args, records->args_bytes, at, &arg)); i++)
 		check_name(v, arg.key, offset);
 }
 
 /* One record by itself. */
-static void check_record(struct validation *v, const struct epf_block *block, const struct codec_record *record,
+static void check_record(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
                          const struct epf_run *run, uint64_t offset)
 {
 	unsigned kind = EPF_BITS_KIND(record->bits), category = EPF_BITS_CATEGORY(record->bits);
 	uint64_t end = record->start_ticks + record->duration_ticks;
 
 	check_name(v, record->name, offset);
-	check_args(v, block, record, offset);
+	check_args(v, records, record, offset);
 	if (kind < EPF_EVENT || kind > EPF_CLOCK_PAIR) {
 		tell(v, CHECK_RECORD, EPP_WARNING, offset, "a record of kind %u, which is unknown", kind);
 		return;
@@ -164,7 +164,7 @@ static void check_record(struct validation *v, const struct epf_block *block, co
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": category %u", record->id, category);
 	if (kind == EPF_COUNTER && !record->args_count)
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": a counter without a value", record->id);
-	if (kind == EPF_FLOW && !has_parent(block, record))
+	if (kind == EPF_FLOW && !has_parent(records, record))
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "a flow to id %" PRIu64 " from nowhere", record->id);
 	if (kind == EPF_TRACK_SWITCH && (record->id > UINT32_MAX || record->id))
 		check_track(v, record->id > UINT32_MAX ? UINT32_MAX : (uint32_t)record->id, offset);
@@ -201,18 +201,18 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 	return NULL;
 }
 
-static bool was_open(const struct reader_records *records, uint64_t id)
+static bool was_open(const struct reader_decoded *records, uint64_t id)
 {
-	for (uint32_t i = 0; i < records->block->open_count; i++)
+	for (uint32_t i = 0; i < records->header.open_count; i++)
 		if (records->open_ids[i] == id)
 			return true;
 	return false;
 }
 
 /* The header of a block against its records; the timeline goes by the header. */
-static void check_header(struct validation *v, const struct reader_records *records, uint64_t offset)
+static void check_header(struct validation *v, const struct reader_decoded *records, uint64_t offset)
 {
-	const struct epf_block *block = records->block;
+	const struct epf_block *block = &records->header;
 	uint64_t first = UINT64_MAX, own = UINT64_MAX, last = 0, largest_open = 0;
 	unsigned kinds = 0;
 
@@ -244,14 +244,34 @@ static void check_header(struct validation *v, const struct reader_records *reco
 		     block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
 }
 
-static epp_status *check_block(struct validation *v, struct reader_records *records, size_t index)
+/* What the index says of a block against its records; the timeline goes by it where a stretch of time is asked for. */
+static epp_status *check_summary(struct validation *v, const struct reader_decoded *records, size_t index, uint64_t offset)
+{
+	const struct reader_summary *summary = &v->impl->reader.summaries[index];
+	struct trace_writer_index seen;
+
+	trace_writer_index_init(&seen);
+	epp_status *status = trace_writer_index_records(&seen, records->header.track, records->records, records->count,
+	                                                records->args, records->args_bytes);
+	const struct epf_index_entry *next = &seen.next;
+	if (!status &&
+	    (next->first_id != summary->first_id || next->last_id != summary->last_id ||
+	     next->first_reference != summary->first_reference || next->last_reference != summary->last_reference ||
+	     next->flags != summary->flags || next->spans_count != summary->spans_count ||
+	     (next->spans_count && memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans)) != 0)))
+		tell(v, CHECK_INDEX, EPP_ERROR, offset, "the index says other things of a block than its records do");
+	trace_writer_index_deinit(&seen);
+	return status;
+}
+
+static epp_status *check_block(struct validation *v, struct reader_decoded *records, size_t index)
 {
 	struct reader *reader = &v->impl->reader;
 	const struct reader_block *entry = &reader->blocks[index];
 	uint64_t offset = v->impl->origins[index];
 
-	EPP_TRY(reader_records_read(records, reader, entry));
-	const struct epf_block *block = records->block;
+	EPP_TRY(reader_block_decode(reader, entry, records));
+	const struct epf_block *block = &records->header;
 	const struct epf_run *run = run_of(reader, block->run);
 	if (!records->whole)
 		tell(v, CHECK_PAYLOAD, EPP_ERROR, offset, "a block of %u records: only %u can be decoded",
@@ -262,8 +282,10 @@ static epp_status *check_block(struct validation *v, struct reader_records *reco
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "source %u: nothing says what it is", block->source);
 	check_track(v, block->track, offset);
 	check_header(v, records, offset);
+	if (reader->summaries && records->whole && !entry->is_lost)
+		EPP_TRY(check_summary(v, records, index, offset));
 	for (uint32_t i = 0; i < records->count; i++) {
-		check_record(v, block, &records->records[i], run, offset);
+		check_record(v, records, &records->records[i], run, offset);
 		EPP_TRY(check_id(v, block, &records->records[i], offset));
 	}
 	reader_account_count(v->impl, entry, records->records, records->count);
@@ -347,18 +369,48 @@ static void check_balance(struct validation *v)
 	}
 }
 
-static epp_status *check_all(struct validation *v)
+/* What opening and reading found, from the number `from` on. */
+static void tell_findings(struct validation *v, const struct reader *reader, size_t from)
 {
-	struct reader_impl *impl = v->impl;
-	struct reader *reader = &impl->reader;
-	struct reader_records records = { 0 };
-	epp_status *status = NULL;
-
-	for (size_t i = 0; i < reader->findings_count; i++) {
+	for (size_t i = from; i < reader->findings_count; i++) {
 		const struct reader_finding *finding = &reader->findings[i];
 		tell(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
 		v->lost += finding->severity == EPP_ERROR;
 	}
+}
+
+/* A file that was opened by its index: all that stands in it, against the index. */
+static epp_status *check_index(struct validation *v)
+{
+	const struct reader *reader = &v->impl->reader;
+	struct reader *again;
+	size_t listed = 0;
+
+	EPP_TRY(reader_open_again(reader, &again));
+	tell_findings(v, again, 0);
+	for (size_t i = 0; i < again->blocks_count; i++) {
+		const struct reader_block *block = &again->blocks[i];
+		while (listed < reader->blocks_count && reader->blocks[listed].offset < block->offset)
+			listed++;
+		if (listed == reader->blocks_count || reader->blocks[listed].offset != block->offset)
+			tell(v, CHECK_INDEX, EPP_ERROR, block->offset,
+			     "a block of %u records that the index does not list", block->record_count);
+	}
+	reader_close(again);
+	return NULL;
+}
+
+static epp_status *check_all(struct validation *v)
+{
+	struct reader_impl *impl = v->impl;
+	struct reader *reader = &impl->reader;
+	struct reader_decoded records = { 0 };
+	epp_status *status = NULL;
+
+	size_t found = reader->findings_count;
+	tell_findings(v, reader, 0);
+	if (reader->summaries)
+		EPP_TRY(check_index(v));
 	if (reader->header.state != EPF_FINISHED)
 		tell(v, CHECK_OPENING, EPP_NOTE, UINT64_MAX,
 		     "%s: %" PRIu64 " records were in no block yet, %" PRIu64 " events are open",
@@ -371,7 +423,8 @@ static epp_status *check_all(struct validation *v)
 			v->lost += impl->accounts[i].account.lost[reason];
 	for (size_t i = 0; i < reader->blocks_count && !status; i++)
 		status = check_block(v, &records, i);
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
+	tell_findings(v, reader, found);
 	if (!status)
 		status = check_open(v);
 	if (status)

@@ -16,39 +16,25 @@ static epp_status *corrupt(const struct reader_block *block, const char *what)
 	return epp_status_create(EPP_CORRUPT, "block at %llu: %s", (unsigned long long)block->offset, what);
 }
 
-static epp_status *reserve_records(struct epp_timeline *timeline, uint32_t count)
-{
-	if (count <= timeline->records_room)
-		return NULL;
-	free(timeline->records);
-	timeline->records_room = 0;
-	timeline->records = reallocarray(NULL, count, sizeof(*timeline->records));
-	if (!timeline->records)
-		return epp_status_no_memory();
-	timeline->records_room = count;
-	return NULL;
-}
-
 epp_status *block_decode(struct epp_timeline *timeline, uint32_t index, uint8_t **buffer, size_t *buffer_bytes,
                          struct decoded *decoded)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	struct epf_block header;
-	uint64_t open_ids[EPF_OPEN_MAX];
+	struct reader_decoded into;
 
-	EPP_TRY(reader_block_read(timeline->reader, block, buffer, buffer_bytes));
-	memcpy(&header, *buffer, sizeof(header));
-	if (header.payload_bytes != block->payload_bytes || header.record_count != block->record_count)
-		return corrupt(block, "changed while it was read");
-	if (header.record_count > CODEC_RECORDS_MAX)
-		return corrupt(block, "more records than a block may hold");
-	EPP_TRY(reserve_records(timeline, header.record_count));
-	*decoded = (struct decoded){ .block = block,
-		                     .payload = *buffer + sizeof(header),
-		                     .payload_bytes = header.payload_bytes };
-	if (!codec_decode(&header, decoded->payload, open_ids, timeline->records, &decoded->count))
-		return corrupt(block, "its records cannot be decoded");
-	return NULL;
+	into.bytes = *buffer;
+	into.bytes_room = *buffer_bytes;
+	into.records = timeline->records;
+	into.records_room = timeline->records_room;
+	epp_status *status = reader_block_decode(timeline->reader, block, &into);
+	*buffer = into.bytes;
+	*buffer_bytes = into.bytes_room;
+	timeline->records = into.records;
+	timeline->records_room = into.records_room;
+	*decoded = (struct decoded){ block, into.args, into.args_bytes, into.count };
+	if (!status && !into.whole)
+		status = corrupt(block, "its records cannot be decoded");
+	return status;
 }
 
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after)

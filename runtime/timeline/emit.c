@@ -44,7 +44,10 @@ static void set_args(struct epp_timeline *timeline, const struct run *run, const
 	if (item->args_offset != ITEM_ARGS_ELSEWHERE)
 		return;
 	const struct end *end = ends_find(&timeline->ends, lines_of_key(&timeline->lines, item->line)->source, item->id);
-	*args = (struct event_args){ .block = end->block, .offset = end->args_offset };
+	if (end)
+		*args = (struct event_args){ .block = end->block, .offset = end->args_offset };
+	else
+		timeline->event.args_count = 0; /* a block whose source is not that of its track */
 }
 
 static void set_extra(struct epp_timeline *timeline, const struct item_extra *extra)

@@ -82,7 +82,7 @@ static struct active activity_of(const struct epp_timeline *timeline, uint32_t i
 	struct active active = { .from_ns = surveyed->first_ns,
 		                 .to_ns = surveyed->last_ns,
 		                 .block = index,
-		                 .bytes = block->record_count * item_bytes + block->payload_bytes };
+		                 .bytes = block->record_count * item_bytes + block->args_bytes };
 
 	if (!complete && block->own_first_ticks != UINT64_MAX)
 		active.from_ns = host_clock_ns(&timeline->host, hint, block->own_first_ticks);
@@ -157,8 +157,21 @@ static epp_status *spill_blocks(struct epp_timeline *timeline)
 
 /* ---- what waits ---- */
 
-/* What the options leave out altogether.  Ends that stand elsewhere are not in the header. */
-static bool left_out(const struct epp_timeline *timeline, uint32_t index)
+/* Ends that stand elsewhere are not in the header. */
+static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
+{
+	const struct reader_block *block = &timeline->reader->blocks[index];
+	const struct reader_summary *summary = timeline->reader->summaries;
+
+	if (block->kinds & 1u << EPF_ASYNC_BEGIN)
+		return true;
+	if (!timeline->ends.count || !summary)
+		return timeline->ends.count;
+	return stretch_meets(&timeline->ended_elsewhere, (uint8_t)block->source, summary[index].first_id,
+	                     summary[index].last_id);
+}
+
+bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
 	const struct survey_block *surveyed = &timeline->surveyed[index];
@@ -170,7 +183,7 @@ static bool left_out(const struct epp_timeline *timeline, uint32_t index)
 		return false;
 	if (surveyed->first_ns >= options->to_ns)
 		return true;
-	return surveyed->end_ns < options->from_ns && !timeline->ends.count && !(block->kinds & 1u << EPF_ASYNC_BEGIN);
+	return surveyed->end_ns < options->from_ns && !may_end_later(timeline, index);
 }
 
 static int by_ns(const void *a, const void *b)
@@ -226,7 +239,7 @@ epp_status *plan_merge(struct epp_timeline *timeline)
 {
 	EPP_TRY(rank(timeline));
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
-		if (left_out(timeline, i))
+		if (plan_leaves_out(timeline, i))
 			timeline->surveyed[i] = (struct survey_block){ .first_ns = INT64_MAX };
 	}
 	EPP_TRY(find_excess(timeline));

@@ -3,7 +3,8 @@
  * An event of a thread is noted when it passes in the merge, before the events of devices that it caused, so most traces
  * need no more.  But by its clock's error an event of a device may begin before its parent; a parent may be lost, or lie
  * outside what was asked for; and what is placed inside its parent cannot be placed otherwise.  Then this pass over all
- * blocks is made, once: before the merge if placing needs it, else when the first parent is missed.
+ * blocks is made, once: before the merge if placing needs it, else when the first parent is missed.  An index leaves of them
+ * those whose ids may be looked for.
  */
 #include "base/status.h"
 #include "timeline/timeline.h"
@@ -89,14 +90,42 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 	return NULL;
 }
 
+/* The ids that nothing is known of yet. */
+static epp_status *find_missing(const struct epp_timeline *timeline, struct stretch *missing)
+{
+	const struct referred *referred = &timeline->referred;
+
+	for (size_t p = 0; p < referred->pages_count; p++) {
+		uint64_t id, seen = 0;
+		uint32_t source = referred_page_ids(&referred->pages[p], &id);
+		for (uint32_t i = 0; i < REFERRED_PAGE_IDS; i++, id++) {
+			if (!(referred->pages[p].bits[i / 64] >> i % 64 & 1))
+				continue;
+			if (referred->events[referred->pages[p].first + seen++].start_ns == INT64_MIN)
+				EPP_TRY(stretch_add(missing, source, id, id));
+		}
+	}
+	stretch_sort(missing);
+	return NULL;
+}
+
 epp_status *resolve_parents(struct epp_timeline *timeline)
 {
+	const struct reader *reader = timeline->reader;
+	struct stretch missing = { 0 };
+
 	if (timeline->resolved || !timeline->referred.events)
 		return NULL;
 	timeline->resolved = true;
-	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
-		if (timeline->reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE))
-			EPP_TRY(resolve_block(timeline, i));
+	epp_status *status = reader->summaries ? find_missing(timeline, &missing) : NULL;
+	for (uint32_t i = 0; i < reader->blocks_count && !status; i++) {
+		const struct reader_summary *summary = reader->summaries ? &reader->summaries[i] : NULL;
+		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)))
+			continue;
+		if (!summary || stretch_meets(&missing, referred_source(reader->blocks[i].source), summary->first_id,
+		                              summary->last_id))
+			status = resolve_block(timeline, i);
 	}
-	return resolve_open(timeline);
+	stretch_deinit(&missing);
+	return status ? status : resolve_open(timeline);
 }

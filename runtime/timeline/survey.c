@@ -4,6 +4,9 @@
  * recorded apart from their events, and in each block the span of each line's complete events, in ticks, since the header
  * speaks of host kinds only.  Then the clocks are fitted and the spans placed; a span that cannot be right (ticks so far off
  * that they wrap) is looked at event by event.  Blocks of plain host events are not decoded here.
+ *
+ * Of a stretch of time in a file that was opened by an index, the index has the spans; of the other blocks only those are
+ * decoded that lie in it or refer to what does.
  */
 #include <stdlib.h>
 
@@ -25,6 +28,8 @@ struct survey_span {
 struct surveying {
 	struct survey_span *spans;
 	size_t spans_count, spans_room;
+	uint32_t *put_off; /* blocks whose spans the index has, and that were not read yet */
+	size_t put_off_count, put_off_room;
 };
 
 /* The line of the records behind a track switch. */
@@ -158,6 +163,90 @@ static epp_status *survey_block(struct epp_timeline *timeline, struct surveying 
 	return NULL;
 }
 
+/* ---- a stretch of time ---- */
+
+/* Whether the block must be read whatever the time is: what it says counts for all events. */
+static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
+{
+	const struct reader *reader = timeline->reader;
+
+	return !reader->summaries || (timeline->options.from_ns == INT64_MIN && timeline->options.to_ns == INT64_MAX) ||
+	       (reader->blocks[index].kinds & (KIND(EPF_CLOCK_PAIR) | ENDS)) ||
+	       (reader->summaries[index].flags & EPF_INDEX_WIDE);
+}
+
+/* Takes a block's spans from the index.  `*fits` is false if they cannot be what they say: then none was taken. */
+static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool *fits)
+{
+	const struct reader_summary *summary = &timeline->reader->summaries[index];
+	size_t from = surveying->spans_count;
+
+	*fits = true;
+	for (uint32_t i = 0; i < summary->spans_count && *fits; i++) {
+		const struct epf_index_span *known = &summary->spans[i];
+		struct survey_span *span;
+		uint32_t line_index;
+		EPP_TRY(lines_find(&timeline->lines, known->track, &line_index));
+		const struct line *line = &timeline->lines.lines[line_index];
+		if (line->clock && !line->clock->has_origin) {
+			line->clock->has_origin = true;
+			line->clock->origin = known->base;
+		}
+		int64_t base = position_of(line, known->base);
+		EPP_TRY(find_span(surveying, index, line_index, from, &span));
+		*fits = !__builtin_add_overflow(base, known->first, &span->first) &&
+		        !__builtin_add_overflow(base, known->last, &span->last) &&
+		        !__builtin_add_overflow(base, known->end, &span->end);
+	}
+	if (!*fits) {
+		surveying->spans_count = from;
+		return NULL;
+	}
+	timeline->parents |= (summary->flags & EPF_INDEX_PARENTS) != 0;
+	EPP_TRY(merge_grow(&surveying->put_off, surveying->put_off_count, &surveying->put_off_room,
+	                   sizeof(*surveying->put_off)));
+	surveying->put_off[surveying->put_off_count++] = index;
+	return NULL;
+}
+
+/* The ids of events that ended elsewhere: their blocks do not say when they end. */
+static epp_status *note_ended(struct epp_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->ends.room && timeline->reader->summaries; i++) {
+		const struct end *end = &timeline->ends.table[i];
+		if (end->id)
+			EPP_TRY(stretch_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
+	}
+	stretch_sort(&timeline->ended_elsewhere);
+	return NULL;
+}
+
+/* The ids that blocks put off refer to, of those blocks that lie in the stretch or refer to what lies there. */
+static epp_status *survey_put_off(struct epp_timeline *timeline, struct surveying *surveying)
+{
+	const struct reader *reader = timeline->reader;
+	struct stretch inside = { 0 };
+	epp_status *status = NULL;
+	size_t spans_count = surveying->spans_count;
+
+	for (uint32_t i = 0; i < reader->blocks_count && !status && surveying->put_off_count; i++) {
+		const struct reader_summary *summary = &reader->summaries[i];
+		if (!plan_leaves_out(timeline, i))
+			status = stretch_add(&inside, reader->blocks[i].source, summary->first_id, summary->last_id);
+	}
+	stretch_sort(&inside);
+	for (size_t i = 0; i < surveying->put_off_count && !status; i++) {
+		uint32_t index = surveying->put_off[i];
+		const struct reader_summary *summary = &reader->summaries[index];
+		if (timeline->placing_needs_parents || !plan_leaves_out(timeline, index) ||
+		    stretch_meets(&inside, reader->blocks[index].source, summary->first_reference, summary->last_reference))
+			status = survey_block(timeline, surveying, index, false);
+		surveying->spans_count = spans_count; /* they were placed */
+	}
+	stretch_deinit(&inside);
+	return status;
+}
+
 /* ---- placing the spans ---- */
 
 static void widen_by_event(struct epp_timeline *timeline, uint32_t block, const struct placed *placed)
@@ -252,13 +341,22 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 
 	for (uint32_t i = 0; i < reader->blocks_count; i++) {
 		const struct reader_block *block = &reader->blocks[i];
-		if (block->kinds & (KIND(EPF_CLOCK_PAIR) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | ENDS))
-			EPP_TRY(survey_block(timeline, surveying, i, run && block->run != run));
+		bool put_off = false, other_run = run && block->run != run;
+		if (!(block->kinds & (KIND(EPF_CLOCK_PAIR) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | ENDS)))
+			continue;
+		if (!must_be_read(timeline, i)) {
+			if (other_run)
+				continue;
+			EPP_TRY(take_spans(timeline, surveying, i, &put_off));
+		}
+		if (!put_off)
+			EPP_TRY(survey_block(timeline, surveying, i, other_run));
 	}
 	EPP_TRY(device_clocks_fit(&timeline->clocks, &timeline->host));
 	lines_settle(&timeline->lines, &timeline->host);
 	find_last(timeline);
 
+	EPP_TRY(note_ended(timeline));
 	timeline->surveyed = reallocarray(NULL, reader->blocks_count + 1, sizeof(*timeline->surveyed));
 	if (!timeline->surveyed)
 		return epp_status_no_memory();
@@ -266,6 +364,7 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 		survey_header(timeline, i, &hint);
 	for (size_t i = 0; i < surveying->spans_count; i++)
 		EPP_TRY(place_span(timeline, &surveying->spans[i]));
+	EPP_TRY(survey_put_off(timeline, surveying));
 	return referred_seal(&timeline->referred, timeline->parents);
 }
 
@@ -274,5 +373,6 @@ epp_status *survey_blocks(struct epp_timeline *timeline)
 	struct surveying surveying = { 0 };
 	epp_status *status = survey(timeline, &surveying);
 	free(surveying.spans);
+	free(surveying.put_off);
 	return status;
 }

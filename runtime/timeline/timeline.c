@@ -75,6 +75,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	host_clock_deinit(&timeline->host);
 	referred_deinit(&timeline->referred);
 	ends_deinit(&timeline->ends);
+	stretch_deinit(&timeline->ended_elsewhere);
 	free(timeline->used_ns);
 	free(timeline->surveyed);
 	free(timeline->rank_of_block);
@@ -94,21 +95,23 @@ void epp_timeline_release(epp_timeline *timeline)
 static bool fetch_args(struct epp_timeline *timeline)
 {
 	struct event_args *args = &timeline->args;
-	struct reader *reader = timeline->reader;
 
 	if (timeline->ends_block != args->block) {
 		timeline->ends_block = BLOCK_NONE;
-		epp_status *status = reader_block_read(reader, &reader->blocks[args->block], &timeline->ends_buffer,
-		                                       &timeline->ends_buffer_bytes);
+		struct decoded decoded;
+		epp_status *status = block_decode(timeline, args->block, &timeline->ends_buffer,
+		                                  &timeline->ends_buffer_bytes, &decoded);
 		if (status) {
 			timeline->ended = true;
 			timeline->status = status;
 			return false;
 		}
 		timeline->ends_block = args->block;
+		timeline->ends_payload = decoded.payload;
+		timeline->ends_payload_bytes = decoded.payload_bytes;
 	}
-	args->payload = timeline->ends_buffer + sizeof(struct epf_block);
-	args->payload_bytes = reader->blocks[args->block].payload_bytes;
+	args->payload = timeline->ends_payload;
+	args->payload_bytes = timeline->ends_payload_bytes;
 	return true;
 }
 

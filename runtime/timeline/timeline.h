@@ -17,6 +17,7 @@
 #include "timeline/line.h"
 #include "timeline/merge.h"
 #include "timeline/spill.h"
+#include "timeline/stretch.h"
 
 /* What the survey tells the plan of a block. */
 struct survey_block {
@@ -44,8 +45,9 @@ struct epp_timeline {
 	struct lines lines;
 	struct referred referred;
 	struct ends ends;
-	bool parents;  /* some record names a parent: referred has a table */
-	bool resolved; /* and all of it was looked for */
+	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
+	bool parents;                   /* some record names a parent: referred has a table */
+	bool resolved;                  /* and all of it was looked for */
 	bool placing_needs_parents;
 	int64_t *used_ns; /* beside referred.events: how much of a parent its duration-only events have taken; or NULL */
 	uint64_t last_ticks; /* the latest host time seen */
@@ -56,7 +58,7 @@ struct epp_timeline {
 	uint32_t *block_of_rank;
 	uint32_t only_run;            /* of all blocks; 0: there are several */
 	struct codec_record *records; /* of the block being decoded */
-	uint32_t records_room;
+	size_t records_room;
 	struct run unordered; /* what is made of them, in the same order */
 	struct start_order order;
 	uint8_t *buffer; /* of blocks that are only looked through */
@@ -67,6 +69,8 @@ struct epp_timeline {
 	struct spill spill;
 	uint8_t *ends_buffer; /* the block that args of ends were read from last */
 	size_t ends_buffer_bytes;
+	const uint8_t *ends_payload; /* in it */
+	uint32_t ends_payload_bytes;
 	uint32_t ends_block; /* BLOCK_NONE: none yet */
 
 	epp_event event;
@@ -85,7 +89,7 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 
 struct decoded {
 	const struct reader_block *block;
-	const uint8_t *payload;
+	const uint8_t *payload; /* what the records' args_offset counts from */
 	uint32_t payload_bytes;
 	uint32_t count; /* timeline->records */
 };
@@ -148,6 +152,8 @@ epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Does nothing but for the first time. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
 epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
+/* Whether the options leave a surveyed block out altogether. */
+bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
 
 /* ---- correlate.c ---- */
 

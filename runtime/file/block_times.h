@@ -1,0 +1,47 @@
+/* What a block's header says of its records' times and kinds, gathered record by record; the same for rows and columns. */
+#ifndef EPPROF_FILE_BLOCK_TIMES_H
+#define EPPROF_FILE_BLOCK_TIMES_H
+
+#include "file/format.h"
+
+/* Kinds whose start is in the host's ticks. */
+#define BLOCK_HOST_KINDS \
+	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_FLOW | 1u << EPF_ASYNC_BEGIN | \
+	 1u << EPF_ASYNC_END | 1u << EPF_ORPHAN_END)
+
+struct block_times {
+	uint64_t first_ticks, last_ticks, own_first_ticks;
+	uint64_t first_id; /* ids below were open at the beginning; 0: none was */
+	uint16_t kinds;
+};
+
+static inline void block_times_begin(struct block_times *times, const uint64_t *open_ids, uint32_t open_count)
+{
+	*times = (struct block_times){ .first_ticks = UINT64_MAX, .own_first_ticks = UINT64_MAX };
+	for (uint32_t i = 0; i < open_count; i++)
+		if (open_ids[i] >= times->first_id)
+			times->first_id = open_ids[i] + 1;
+}
+
+static inline void block_times_add(struct block_times *times, unsigned kind, uint64_t start, uint64_t end, uint64_t id)
+{
+	if (__builtin_expect(!(BLOCK_HOST_KINDS >> kind & 1), 0))
+		return;
+	if (start < times->first_ticks)
+		times->first_ticks = start;
+	if (end > times->last_ticks)
+		times->last_ticks = end;
+	/* Threads count their ids up: what is below the largest id open at the beginning was open itself. */
+	if (start < times->own_first_ticks && !(id < times->first_id && kind == EPF_EVENT))
+		times->own_first_ticks = start;
+}
+
+static inline void block_times_tell(const struct block_times *times, struct epf_block *block)
+{
+	block->kinds = times->kinds;
+	block->first_ticks = times->first_ticks;
+	block->last_ticks = times->last_ticks;
+	block->own_first_ticks = times->own_first_ticks;
+}
+
+#endif

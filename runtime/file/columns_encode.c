@@ -1,0 +1,280 @@
+/* The encoding half of file/columns.h: numbers are collected column by column, then written plane by plane.
+ *
+ * `any` and `all` of a column tell how many planes it needs and which of them have one value throughout.  A plane whose
+ * frame saves less than a thirty-second is stored, so that reading it costs nothing.  zstd looks for repetitions of 7 bytes
+ * and more there: shorter ones are chance among such bytes, and cost more than they save. */
+#include "file/columns.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "epprof/session.h"
+#include "file/varint.h"
+
+#define LEVEL 1
+#define REPETITION_LEAST 7
+#define REPETITION_LEAST_OF_TEXT 4
+/* Numbers of a plane are taken so many at a time. */
+#define STRIDE 64u
+#define KEYS 256u
+
+bool columns_encoder_init(struct columns_encoder *encoder)
+{
+	*encoder = (struct columns_encoder){ .zstd = ZSTD_createCCtx(),
+		                             .previous_values = reallocarray(NULL, KEYS, sizeof(uint64_t)) };
+	if (encoder->zstd && encoder->previous_values &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(encoder->zstd, ZSTD_c_compressionLevel, LEVEL)))
+		return true;
+	columns_encoder_deinit(encoder);
+	return false;
+}
+
+void columns_encoder_deinit(struct columns_encoder *encoder)
+{
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
+		free(encoder->columns[c].values);
+	ZSTD_freeCCtx(encoder->zstd);
+	free(encoder->previous_values);
+	free(encoder->texts);
+	free(encoder->plane);
+	*encoder = (struct columns_encoder){ 0 };
+}
+
+/* ---- collecting ---- */
+
+static bool grow(void *array_pointer, size_t *room, size_t count, size_t size)
+{
+	void **array = array_pointer;
+	size_t larger = ((count > *room * 2 ? count : *room * 2) + STRIDE - 1) / STRIDE * STRIDE;
+
+	if (count <= *room)
+		return true;
+	void *moved = reallocarray(*array, larger, size);
+	if (!moved)
+		return false;
+	*array = moved;
+	*room = larger;
+	return true;
+}
+
+static bool reserve(struct columns_encoder *encoder, enum epf_column first, enum epf_column last, size_t count)
+{
+	for (unsigned c = first; c <= last; c++) {
+		struct columns_column *column = &encoder->columns[c];
+		if (!grow(&column->values, &column->room, column->count + count, sizeof(*column->values)))
+			return false;
+	}
+	return true;
+}
+
+static inline void add(struct columns_encoder *encoder, enum epf_column number, uint64_t value)
+{
+	struct columns_column *column = &encoder->columns[number];
+
+	column->values[column->count++] = value;
+	column->any |= value;
+	column->all &= value;
+}
+
+bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, uint32_t open_count)
+{
+	encoder->head = (struct epf_columns){ 0 };
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++) {
+		encoder->columns[c].count = 0;
+		encoder->columns[c].any = 0;
+		encoder->columns[c].all = UINT64_MAX;
+	}
+	block_times_begin(&encoder->times, open_ids, open_count);
+	if (!reserve(encoder, EPF_COLUMN_OPEN, EPF_COLUMN_OPEN, open_count))
+		return false;
+	encoder->head.open_base = open_count ? open_ids[0] : 0;
+	for (uint32_t i = 0; i < open_count; i++)
+		add(encoder, EPF_COLUMN_OPEN, zigzag(open_ids[i] - open_ids[i ? i - 1 : 0]));
+	return true;
+}
+
+__attribute__((noinline)) static bool append_args(struct columns_encoder *encoder, const struct codec_record *record,
+                                                  const uint8_t *args, uint32_t args_bytes)
+{
+	struct epf_columns *head = &encoder->head;
+	uint32_t at = record->args_offset;
+	struct codec_arg arg;
+
+	if (!reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, record->args_count))
+		return false;
+	for (uint32_t i = 0; i < record->args_count; i++) {
+		at = codec_arg(args, args_bytes, at, &arg);
+		uint64_t value = arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value;
+		if (!head->args_count++) {
+			head->value_base = value;
+			for (unsigned key = 0; key < KEYS; key++)
+				encoder->previous_values[key] = value;
+		}
+		uint64_t *previous = &encoder->previous_values[arg.key % KEYS];
+		add(encoder, EPF_COLUMN_KEY, arg.key);
+		add(encoder, EPF_COLUMN_TYPE, arg.type);
+		add(encoder, EPF_COLUMN_VALUE, zigzag(value - *previous));
+		*previous = value;
+		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
+			continue;
+		if (!grow(&encoder->texts, &encoder->texts_room, (size_t)head->text_bytes + arg.text_bytes, 1))
+			return false;
+		memcpy(encoder->texts + head->text_bytes, arg.text, arg.text_bytes);
+		head->text_bytes += arg.text_bytes;
+	}
+	return true;
+}
+
+bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
+                    const uint8_t *args, uint32_t args_bytes)
+{
+	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_ARGS, count))
+		return false;
+	if (count && !encoder->columns[EPF_COLUMN_END].count) {
+		encoder->head.end_base = encoder->previous_end = records->start_ticks + records->duration_ticks;
+		encoder->head.id_base = encoder->previous_id = records->id - 1;
+	}
+
+	/* What changes with each record stays in registers. */
+	size_t at = encoder->columns[EPF_COLUMN_END].count;
+	uint64_t *ends = encoder->columns[EPF_COLUMN_END].values + at;
+	uint64_t *durations = encoder->columns[EPF_COLUMN_DURATION].values + at;
+	uint64_t *ids = encoder->columns[EPF_COLUMN_ID].values + at;
+	uint64_t *names = encoder->columns[EPF_COLUMN_NAME].values + at;
+	uint64_t *bits = encoder->columns[EPF_COLUMN_BITS].values + at;
+	uint64_t *counts = encoder->columns[EPF_COLUMN_ARGS].values + at;
+	uint64_t previous_end = encoder->previous_end, previous_id = encoder->previous_id;
+	struct block_times times = encoder->times;
+	uint64_t any[EPF_COLUMN_COUNT] = { 0 }, all[EPF_COLUMN_COUNT];
+	memset(all, 0xff, sizeof(all));
+#define NOTE(column, value) (any[column] |= (value), all[column] &= (value))
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct codec_record *record = &records[i];
+		uint64_t end = record->start_ticks + record->duration_ticks;
+		ends[i] = zigzag(end - previous_end);
+		durations[i] = record->duration_ticks;
+		ids[i] = zigzag(record->id - previous_id - 1);
+		names[i] = record->name;
+		bits[i] = record->bits;
+		counts[i] = record->args_count;
+		NOTE(EPF_COLUMN_END, ends[i]);
+		NOTE(EPF_COLUMN_DURATION, durations[i]);
+		NOTE(EPF_COLUMN_ID, ids[i]);
+		NOTE(EPF_COLUMN_NAME, names[i]);
+		NOTE(EPF_COLUMN_BITS, bits[i]);
+		NOTE(EPF_COLUMN_ARGS, counts[i]);
+		previous_end = end;
+		previous_id = record->id;
+		times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
+		block_times_add(&times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
+		if (record->args_count && !append_args(encoder, record, args, args_bytes))
+			return false;
+	}
+#undef NOTE
+	for (unsigned c = EPF_COLUMN_END; c <= EPF_COLUMN_ARGS; c++) {
+		encoder->columns[c].count += count;
+		encoder->columns[c].any |= any[c];
+		encoder->columns[c].all &= all[c];
+	}
+	encoder->previous_end = previous_end;
+	encoder->previous_id = previous_id;
+	encoder->times = times;
+	return true;
+}
+
+/* ---- writing ---- */
+
+struct output {
+	uint8_t *at, *end;
+};
+
+static bool put_head(struct output *output, enum epf_plane_form form, size_t bytes)
+{
+	uint32_t head = (uint32_t)form | (uint32_t)bytes << 2;
+
+	if ((size_t)(output->end - output->at) < sizeof(head) + bytes)
+		return false;
+	memcpy(output->at, &head, sizeof(head));
+	output->at += sizeof(head) + bytes;
+	return true;
+}
+
+/* `bytes` that are not all the same. */
+static bool put_bytes(struct columns_encoder *encoder, struct output *output, const uint8_t *bytes, size_t count)
+{
+	uint8_t *at = output->at + sizeof(uint32_t);
+
+	if ((size_t)(output->end - output->at) <= sizeof(uint32_t))
+		return false;
+	size_t packed = ZSTD_compress2(encoder->zstd, at, (size_t)(output->end - at), bytes, count);
+	if (!ZSTD_isError(packed) && packed < count - count / 32)
+		return put_head(output, EPF_PLANE_ZSTD, packed);
+	if (!put_head(output, EPF_PLANE_STORED, count))
+		return false;
+	memcpy(at, bytes, count);
+	return true;
+}
+
+static void take_plane(uint8_t *restrict plane, const uint64_t *restrict values, size_t count, unsigned shift)
+{
+	for (size_t from = 0; from < count; from += STRIDE)
+		for (unsigned i = 0; i < STRIDE; i++)
+			plane[from + i] = (uint8_t)(values[from + i] >> shift);
+}
+
+static bool put_column(struct columns_encoder *encoder, struct output *output, unsigned number)
+{
+	struct columns_column *column = &encoder->columns[number];
+	unsigned bits = column->any ? 64 - (unsigned)__builtin_clzll(column->any) : 0;
+	uint64_t varies = column->any ^ column->all;
+
+	encoder->head.planes_count[number] = (uint8_t)((bits + 7) / 8);
+	/* The stride goes beyond the last number: room is a multiple of it. */
+	for (size_t i = column->count; i % STRIDE; i++)
+		column->values[i] = 0;
+	for (unsigned shift = 0; shift < bits; shift += 8) {
+		uint8_t *at = output->at + sizeof(uint32_t);
+		if (!(varies >> shift & 255)) {
+			if (!put_head(output, EPF_PLANE_SAME, 1))
+				return false;
+			*at = (uint8_t)(column->all >> shift);
+			continue;
+		}
+		take_plane(encoder->plane, column->values, column->count, shift);
+		if (!put_bytes(encoder, output, encoder->plane, column->count))
+			return false;
+	}
+	return true;
+}
+
+static bool set_repetition(struct columns_encoder *encoder, int least)
+{
+	return !ZSTD_isError(ZSTD_CCtx_setParameter(encoder->zstd, ZSTD_c_minMatch, least));
+}
+
+bool columns_finish(struct columns_encoder *encoder, struct epf_block *block, uint8_t *payload, size_t room)
+{
+	struct epf_columns *head = &encoder->head;
+	struct output output = { payload + sizeof(*head), payload + room };
+	size_t most = 0;
+
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
+		most = encoder->columns[c].count > most ? encoder->columns[c].count : most;
+	if (room <= sizeof(*head) || head->args_count > EPF_COLUMNS_ARGS_MAX || head->text_bytes > EPF_COLUMNS_TEXT_MAX ||
+	    !grow(&encoder->plane, &encoder->plane_room, most, 1) || !set_repetition(encoder, REPETITION_LEAST))
+		return false;
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
+		if (!put_column(encoder, &output, c))
+			return false;
+	if (head->text_bytes && (!set_repetition(encoder, REPETITION_LEAST_OF_TEXT) ||
+	                         !put_bytes(encoder, &output, encoder->texts, head->text_bytes)))
+		return false;
+	memcpy(payload, head, sizeof(*head));
+	block->type = EPF_BLOCK_COLUMNS;
+	block->payload_bytes = (uint32_t)(output.at - payload);
+	block->record_count = (uint32_t)encoder->columns[EPF_COLUMN_END].count;
+	block->open_count = (uint32_t)encoder->columns[EPF_COLUMN_OPEN].count;
+	block_times_tell(&encoder->times, block);
+	return true;
+}

@@ -1,0 +1,229 @@
+/* The index of a packed file, made while its blocks are written: where each is, and what there is to know before it is read.
+ *
+ * What a block's records say is noted before the block is appended, and its entry is made when it is.  The index itself is
+ * blocks, the last ones of the file, each of which names the one before it; the header page has the place of the last. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "file/trace_writer_private.h"
+
+/* Relative ticks that the arithmetic of clocks can take. */
+#define SPAN_MAX ((int64_t)1 << 61)
+#define REFERRED_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
+
+static void begin_next(struct trace_writer_index *index)
+{
+	index->next = (struct epf_index_entry){ .first_id = UINT64_MAX, .first_reference = UINT64_MAX };
+	index->span = SIZE_MAX;
+}
+
+void trace_writer_index_init(struct trace_writer_index *index)
+{
+	*index = (struct trace_writer_index){ 0 };
+	begin_next(index);
+}
+
+void trace_writer_index_deinit(struct trace_writer_index *index)
+{
+	free(index->entries);
+	free(index->spans);
+	*index = (struct trace_writer_index){ 0 };
+}
+
+static bool grow(void *array_pointer, size_t *room, size_t count, size_t size)
+{
+	void **array = array_pointer;
+	size_t larger = *room ? *room * 2 : 64;
+
+	if (count < *room)
+		return true;
+	void *moved = reallocarray(*array, larger, size);
+	if (!moved)
+		return false;
+	*array = moved;
+	*room = larger;
+	return true;
+}
+
+/* ---- what the records of the next block say ---- */
+
+static inline void refer_to(struct epf_index_entry *next, uint64_t id)
+{
+	next->first_reference = id < next->first_reference ? id : next->first_reference;
+	next->last_reference = id > next->last_reference ? id : next->last_reference;
+}
+
+/* The span of a track in the next block. */
+static epp_status *find_span(struct trace_writer_index *index, uint32_t track, uint64_t base)
+{
+	size_t from = index->spans_count - index->next.spans_count;
+
+	for (index->span = from; index->span < index->spans_count; index->span++)
+		if (index->spans[index->span].track == track)
+			return NULL;
+	if (!grow(&index->spans, &index->spans_room, index->spans_count, sizeof(*index->spans)))
+		return epp_status_no_memory();
+	index->spans[index->spans_count++] = (struct epf_index_span){ .track = track, .base = base };
+	index->next.spans_count++;
+	return NULL;
+}
+
+static void widen_span(struct trace_writer_index *index, const struct codec_record *record)
+{
+	struct epf_index_span *span = &index->spans[index->span];
+	int64_t start = (int64_t)(record->start_ticks - span->base), end;
+
+	if (record->duration_ticks > INT64_MAX || __builtin_add_overflow(start, (int64_t)record->duration_ticks, &end) ||
+	    start < -SPAN_MAX || end > SPAN_MAX) {
+		index->next.flags |= EPF_INDEX_WIDE;
+		return;
+	}
+	span->first = start < span->first ? start : span->first;
+	span->last = start > span->last ? start : span->last;
+	span->end = end > span->end ? end : span->end;
+}
+
+static uint64_t parent_of(const struct codec_record *record, const uint8_t *args, uint32_t args_bytes)
+{
+	struct codec_arg arg;
+
+	if (!record->args_count || !codec_arg(args, args_bytes, record->args_offset, &arg) ||
+	    arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
+		return 0;
+	return arg.value;
+}
+
+epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_t own_track,
+                                       const struct codec_record *records, uint32_t count, const uint8_t *args,
+                                       uint32_t args_bytes)
+{
+	struct epf_index_entry *next = &index->next;
+
+	index->span = SIZE_MAX;
+	for (uint32_t i = 0, track = own_track; i < count; i++) {
+		const struct codec_record *record = &records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		uint64_t parent;
+		if (REFERRED_KINDS >> kind & 1) {
+			next->first_id = record->id < next->first_id ? record->id : next->first_id;
+			next->last_id = record->id > next->last_id ? record->id : next->last_id;
+		}
+		switch (kind) {
+		case EPF_COMPLETE:
+			if (index->span == SIZE_MAX)
+				EPP_TRY(find_span(index, track, record->start_ticks));
+			widen_span(index, record);
+			parent = parent_of(record, args, args_bytes);
+			if (parent) {
+				next->flags |= EPF_INDEX_PARENTS;
+				refer_to(next, parent);
+			}
+			break;
+		case EPF_TRACK_SWITCH:
+			track = record->id ? (uint32_t)record->id : own_track;
+			index->span = SIZE_MAX;
+			break;
+		case EPF_FLOW:
+			refer_to(next, parent_of(record, args, args_bytes));
+			refer_to(next, record->id);
+			break;
+		case EPF_ORPHAN_END:
+		case EPF_ASYNC_END:
+			refer_to(next, record->id);
+			break;
+		default:
+			break;
+		}
+	}
+	return NULL;
+}
+
+void trace_writer_index_forget(struct trace_writer_index *index)
+{
+	index->spans_count -= index->next.spans_count;
+	begin_next(index);
+}
+
+epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t offset, const struct epf_block *block)
+{
+	if (!grow(&index->entries, &index->entries_room, index->entries_count, sizeof(*index->entries)))
+		return epp_status_no_memory();
+	index->next.offset = offset;
+	index->next.block = *block;
+	index->next.args_bytes = block->type == EPF_BLOCK_COLUMNS
+	                             ? columns_args_bytes(block, (const uint8_t *)(block + 1))
+	                             : block->payload_bytes;
+	index->entries[index->entries_count++] = index->next;
+	begin_next(index);
+	return NULL;
+}
+
+/* ---- the index itself ---- */
+
+/* A part of `bytes`: its entries from *entry and their spans from *span on. */
+static void fill_part(const struct trace_writer_index *index, uint8_t *payload, size_t *entry, size_t *span,
+                      struct epf_index *head)
+{
+	uint8_t *at = payload + sizeof(*head);
+	size_t spans_end = *span;
+
+	memcpy(payload, head, sizeof(*head));
+	at = mempcpy(at, &index->entries[*entry], head->entries_count * sizeof(*index->entries));
+	if (head->spans_count)
+		memcpy(at, &index->spans[spans_end], head->spans_count * sizeof(*index->spans));
+	*entry += head->entries_count;
+	*span += head->spans_count;
+}
+
+static epp_status *write_parts(struct epp_trace_writer *writer, const struct trace_writer_index *index,
+                               struct epf_block *block, uint64_t *last)
+{
+	size_t entry = 0, span = 0;
+
+	*last = 0;
+	do {
+		struct epf_index head = { .previous = *last };
+		size_t bytes = sizeof(head);
+		for (size_t i = entry; i < index->entries_count; i++) {
+			const struct epf_index_entry *of = &index->entries[i];
+			size_t more = sizeof(*of) + of->spans_count * sizeof(*index->spans);
+			if (bytes + more > TRACE_WRITER_PAYLOAD_MAX)
+				break;
+			bytes += more;
+			head.entries_count++;
+			head.spans_count += of->spans_count;
+		}
+		if (!head.entries_count && entry < index->entries_count)
+			return epp_status_create(
+			    EPP_UNAVAILABLE, "%s: a block of events on more tracks than an index can list", writer->path);
+		*block = (struct epf_block){ .type = EPF_BLOCK_INDEX, .payload_bytes = (uint32_t)bytes };
+		fill_part(index, (uint8_t *)(block + 1), &entry, &span, &head);
+		EPP_TRY(trace_writer_append(writer, block));
+		*last = writer->block_offset;
+	} while (entry < index->entries_count);
+	return NULL;
+}
+
+epp_status *trace_writer_index_write(struct epp_trace_writer *writer)
+{
+	struct trace_writer_index *index = writer->index;
+	struct epf_block *block = malloc(sizeof(*block) + TRACE_WRITER_PAYLOAD_MAX);
+	uint64_t last;
+
+	if (!block)
+		return epp_status_no_memory();
+	writer->index = NULL;
+	epp_status *status = write_parts(writer, index, block, &last);
+	writer->index = index;
+	free(block);
+	if (status)
+		return status;
+	struct epf_index_place *place = &writer->index_place;
+	*place = (struct epf_index_place){ .magic = EPF_INDEX_MAGIC,
+		                           .offset = last,
+		                           .blocks_count = index->entries_count,
+		                           .end = trace_writer_end(writer) };
+	place->checksum = checksum_crc32c(0, place, sizeof(*place));
+	return NULL;
+}

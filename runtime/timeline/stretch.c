@@ -1,0 +1,64 @@
+/* See stretch.h. */
+#include "timeline/stretch.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "timeline/merge.h"
+
+void stretch_deinit(struct stretch *stretch)
+{
+	free(stretch->ids);
+	*stretch = (struct stretch){ 0 };
+}
+
+epp_status *stretch_add(struct stretch *stretch, uint32_t source, uint64_t first, uint64_t last)
+{
+	if (first > last)
+		return NULL;
+	EPP_TRY(merge_grow(&stretch->ids, stretch->count, &stretch->room, sizeof(*stretch->ids)));
+	stretch->ids[stretch->count++] = (struct stretch_ids){ source, first, last };
+	return NULL;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct stretch_ids *x = a, *y = b;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+void stretch_sort(struct stretch *stretch)
+{
+	size_t kept = 0;
+
+	if (stretch->count)
+		qsort(stretch->ids, stretch->count, sizeof(*stretch->ids), by_first);
+	for (size_t i = 0; i < stretch->count; i++) {
+		const struct stretch_ids *ids = &stretch->ids[i];
+		struct stretch_ids *before = kept ? &stretch->ids[kept - 1] : NULL;
+		if (before && before->source == ids->source && ids->first <= before->last)
+			before->last = ids->last > before->last ? ids->last : before->last;
+		else
+			stretch->ids[kept++] = *ids;
+	}
+	stretch->count = kept;
+}
+
+bool stretch_meets(const struct stretch *stretch, uint32_t source, uint64_t first, uint64_t last)
+{
+	size_t low = 0, high = stretch->count;
+
+	/* The first interval that does not end before. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct stretch_ids *ids = &stretch->ids[middle];
+		if (ids->source < source || (ids->source == source && ids->last < first))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return first <= last && low < stretch->count && stretch->ids[low].source == source &&
+	       stretch->ids[low].first <= last;
+}
