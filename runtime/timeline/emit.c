@@ -114,6 +114,7 @@ static void mark_referred(struct epp_timeline *timeline, struct line *line, epp_
 	noted->start_ns = event->start_ns;
 	noted->end_ns = event->start_ns + event->duration_ns;
 	noted->line = line->key;
+	noted->is_call = event->category == EPP_API;
 	if (event->kind == EPP_EVENT_SLICE)
 		noted->outer_end_ns = nest_outer_end(&line->nest, noted->start_ns, noted->end_ns);
 }
@@ -141,9 +142,8 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 __attribute__((noinline)) static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line,
                                                               const struct item *item, epp_event *event)
 {
-	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
-
 	EPP_TRY(correlate_event(timeline, line, event));
+	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
 	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)
 		timeline->counts.largest_error_ns = error_ns;
 

@@ -75,6 +75,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	host_clock_deinit(&timeline->host);
 	referred_deinit(&timeline->referred);
 	ends_deinit(&timeline->ends);
+	free(timeline->flows);
 	free(timeline->used_ns);
 	free(timeline->surveyed);
 	free(timeline->rank_of_block);

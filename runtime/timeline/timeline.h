@@ -26,6 +26,11 @@ struct survey_block {
 	bool spill;       /* goes through the temporary file */
 };
 
+struct survey_flow {
+	uint64_t from, to;
+	uint32_t source;
+};
+
 /* What epp_event.args points to. */
 struct event_args {
 	const uint8_t *payload; /* NULL: in `block`, which is read when somebody asks */
@@ -43,6 +48,8 @@ struct epp_timeline {
 	struct device_clocks clocks;
 	struct lines lines;
 	struct referred referred;
+	struct survey_flow *flows; /* until the table of events has them */
+	size_t flows_count, flows_room;
 	struct ends ends;
 	bool parents;  /* some record names a parent: referred has a table */
 	bool resolved; /* and all of it was looked for */
