@@ -65,7 +65,7 @@ enum epp_event_flags {
 typedef struct epp_event {
 	int64_t start_ns; /* since epp_trace_info.epoch_unix_ns */
 	int64_t duration_ns;
-	int64_t start_error_ns; /* the true start lies within start_ns +- this; 0: the host's own clock */
+	int64_t start_error_ns; /* the true start lies within start_ns +- this; 0: the host's own clock, while its readings agree */
 	int64_t end_error_ns;
 	uint64_t start_ticks; /* as recorded, of the track's clock */
 	uint64_t end_ticks;

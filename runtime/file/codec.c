@@ -151,7 +151,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	writer->previous_bits = record->bits;
 	writer->record_count++;
 	writer->kinds |= (uint16_t)KIND_BIT(EPF_BITS_KIND(record->bits));
-	note_times(writer, record, end);
+	note_times(writer, record, record->duration_ticks >> 63 ? record->start_ticks : end);
 }
 
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)

@@ -55,6 +55,19 @@ static void set_extra(struct epp_timeline *timeline, const struct item_extra *ex
 	timeline->event.parent = extra->parent;
 }
 
+/* Only where pairs of the host's clock contradict each other. */
+__attribute__((noinline)) static void set_doubt(struct epp_timeline *timeline, const struct item *item)
+{
+	const struct host_clock *host = &timeline->host;
+	size_t hint = 0;
+
+	timeline->event_is_plain = false;
+	host_clock_ns_far(host, &hint, item->start_ticks);
+	timeline->event.start_error_ns = host_clock_doubt_ns(host, &hint);
+	host_clock_ns_far(host, &hint, item->end_ticks);
+	timeline->event.end_error_ns = host_clock_doubt_ns(host, &hint);
+}
+
 /* Back to what events of threads without args have. */
 static void clear_rare(struct epp_timeline *timeline)
 {
@@ -194,6 +207,8 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 		set_args(timeline, source->run, item);
 	if (unlikely(source->extras))
 		set_extra(timeline, &source->extras[item - source->items]);
+	if (unlikely(timeline->host.is_doubted) && line->is_thread)
+		set_doubt(timeline, item);
 	timeline->counts.events++;
 	if (likely(event->kind == EPP_EVENT_SLICE))
 		status = likely(line->is_thread && !event->parent) ? nest_thread_slice(line, item, event)

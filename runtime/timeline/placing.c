@@ -27,10 +27,12 @@ static struct referred_event *find_parent(struct epp_timeline *timeline, struct 
 static void by_host(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
                     struct placed *placed)
 {
-	uint64_t end = record->start_ticks + record->duration_ticks;
+	uint64_t end = codec_end(record->start_ticks, record->duration_ticks);
 
 	placed->start_ns = host_clock_ns(&timeline->host, &line->host_hint, record->start_ticks);
-	placed->end_ns = host_clock_ns(&timeline->host, &line->host_hint, end < record->start_ticks ? UINT64_MAX : end);
+	placed->start_error_ns = host_clock_doubt_ns(&timeline->host, &line->host_hint);
+	placed->end_ns = host_clock_ns(&timeline->host, &line->host_hint, end);
+	placed->end_error_ns = host_clock_doubt_ns(&timeline->host, &line->host_hint);
 	placed->placement = (epp_placement)EPF_BITS_PLACEMENT(record->bits);
 }
 

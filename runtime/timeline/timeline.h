@@ -122,15 +122,13 @@ static inline uint8_t block_flags(uint16_t bits)
 static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint32_t source,
                                        const struct codec_record *record, const struct end **end)
 {
-	uint64_t ticks = record->start_ticks + record->duration_ticks;
-
 	*end = NULL;
 	if (__builtin_expect(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_UNENDED, 0)) {
 		*end = ends_find(&timeline->ends, source, record->id);
 		if (*end)
 			return (*end)->ticks > record->start_ticks ? (*end)->ticks : record->start_ticks;
 	}
-	return ticks < record->start_ticks ? UINT64_MAX : ticks;
+	return codec_end(record->start_ticks, record->duration_ticks);
 }
 
 /* ---- placing.c ---- */
