@@ -47,8 +47,12 @@ typedef enum epp_placement {
 	EPP_PLACED_FORMULA = 2,
 	EPP_PLACED_INFERRED = 3, /* the parent was found by containment */
 	EPP_PLACED_DURATION = 4, /* no common clock: put inside its parent */
-	EPP_PLACED_CLAMPED = 5   /* moved into its parent, on request */
+	EPP_PLACED_CLAMPED = 5,  /* moved into its parent, on request */
+	EPP_PLACEMENT_COUNT
 } epp_placement;
+
+/* "measured", "fitted", ...; "unknown" beyond the last. */
+EPP_EXPORT const char *epp_placement_name(unsigned placement);
 
 enum epp_event_flags {
 	EPP_FLAG_UNENDED = 1, /* closed from outside; the duration is a lower bound */

@@ -141,6 +141,13 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 	return 1;
 }
 
+const char *epp_placement_name(unsigned placement)
+{
+	static const char *const names[] = { "measured", "fitted", "formula", "inferred", "duration only", "clamped" };
+
+	return placement < EPP_PLACEMENT_COUNT ? names[placement] : "unknown";
+}
+
 epp_status *epp_timeline_status(epp_timeline *timeline)
 {
 	epp_status *status = timeline->status;
