@@ -18,6 +18,7 @@ static const char
 	     "  launch   kernels: half of them started at most this long after the start of their host event\n"
 	     "  idle     streams: until something was launched for it (unlaunched), then as long as a copy ran on the\n"
 	     "           device (copy), then until it started (late); unknown: what ended the gap has no host event\n"
+	     "  placed   streams: how events got their place on the host's clock, and within what error bound\n"
 	     "\n"
 	     "p50 and p99 are within 1 % of the true value; all else is exact.  Events that were never ended count\n"
 	     "up to where they were cut off.\n"

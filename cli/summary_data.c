@@ -21,6 +21,21 @@ static int64_t mean_ns(const epp_summary_line *line)
 
 /* ---- CSV ---- */
 
+/* "fitted:700 formula:11" */
+static void print_csv_placing(const epp_summary_line *line)
+{
+	bool any = false;
+
+	printf(",%" PRId64 ",%" PRId64 ",%" PRId64 ",", epp_spread_quantile(line->errors, 0.5),
+	       epp_spread_quantile(line->errors, 0.999), line->max_error_ns);
+	for (unsigned placement = 0; placement < EPP_PLACEMENT_COUNT; placement++) {
+		if (!line->placed_count[placement])
+			continue;
+		printf("%s%s:%" PRIu64, any ? " " : "", epp_placement_name(placement), line->placed_count[placement]);
+		any = true;
+	}
+}
+
 static void print_csv_line(unsigned kind, const epp_summary_line *line)
 {
 	const char *where = kind == EPP_BY_OP ? cli_category(line->category) : line->group ? line->group : "";
@@ -43,13 +58,18 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 		if (kind == EPP_BY_STREAM)
 			printf("%" PRId64, line->idle_ns[cause]);
 	}
+	if (kind == EPP_BY_STREAM)
+		print_csv_placing(line);
+	else
+		printf(",,,,");
 	printf("\n");
 }
 
 void summary_print_csv(const struct summary *summary)
 {
 	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
-	       "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns\n");
+	       "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,"
+	       "error_p50_ns,error_p999_ns,error_max_ns,placed\n");
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
 			print_csv_line(kind, summary->tables[kind].lines[i]);
@@ -75,6 +95,23 @@ static void print_json_idle(const epp_summary_line *line)
 	       epp_spread_quantile(line->gaps, 0.99));
 }
 
+static void print_json_placing(const epp_summary_line *line)
+{
+	bool any = false;
+
+	printf(", \"error_p50_ns\": %" PRId64 ", \"error_p999_ns\": %" PRId64 ", \"error_max_ns\": %" PRId64
+	       ", \"placed\": {",
+	       epp_spread_quantile(line->errors, 0.5), epp_spread_quantile(line->errors, 0.999), line->max_error_ns);
+	for (unsigned placement = 0; placement < EPP_PLACEMENT_COUNT; placement++) {
+		if (!line->placed_count[placement])
+			continue;
+		printf("%s\"%s\": %" PRIu64, any ? ", " : "", epp_placement_name(placement),
+		       line->placed_count[placement]);
+		any = true;
+	}
+	printf("}");
+}
+
 static void print_json_line(unsigned kind, const epp_summary_line *line)
 {
 	printf("    {\"name\": ");
@@ -95,8 +132,10 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 		       epp_spread_quantile(line->launches, 0.5), epp_spread_quantile(line->launches, 0.99));
 	if (line->warmup_count)
 		printf(", \"warmup_count\": %" PRIu64 ", \"warmup_ns\": %" PRId64, line->warmup_count, line->warmup_ns);
-	if (kind == EPP_BY_STREAM)
+	if (kind == EPP_BY_STREAM) {
 		print_json_idle(line);
+		print_json_placing(line);
+	}
 	printf("}");
 }
 

@@ -195,6 +195,45 @@ static void print_idle(const struct summary *summary)
 	cli_table_print(table);
 }
 
+/* "fitted", or "fitted 700, formula 11" */
+static void describe_placing(const epp_summary_line *line, char *text, size_t bytes)
+{
+	size_t at = 0;
+
+	*text = '\0';
+	for (unsigned placement = 0; placement < EPP_PLACEMENT_COUNT && at < bytes; placement++) {
+		uint64_t count = line->placed_count[placement];
+		char number[CLI_NUMBER_BYTES];
+		if (!count)
+			continue;
+		at += (size_t)snprintf(text + at, bytes - at, "%s%s%s%s", at ? ", " : "", epp_placement_name(placement),
+		                       count < line->count ? " " : "",
+		                       count < line->count ? cli_count(count, number) : "");
+	}
+}
+
+static void print_placing(const struct summary *summary)
+{
+	size_t count = summary->tables[EPP_BY_STREAM].count, shown = count < summary->top ? count : summary->top;
+	char text[160];
+
+	if (!count)
+		return;
+	printf("\nPlaces of streams' events, and their error bounds\n");
+	struct cli_table *table = cli_table_create("p50|p99.9|max|<placed|<device|<stream");
+	for (size_t i = 0; i < shown; i++) {
+		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];
+		cli_table_duration(table, (double)epp_spread_quantile(line->errors, 0.5));
+		cli_table_duration(table, (double)epp_spread_quantile(line->errors, 0.999));
+		cli_table_duration(table, (double)line->max_error_ns);
+		describe_placing(line, text, sizeof text);
+		cli_table_cell(table, text);
+		cli_table_cell(table, line->group);
+		cli_table_cell(table, line->name);
+	}
+	cli_table_print(table);
+}
+
 void summary_print_text(const struct summary *summary)
 {
 	print_head(summary);
@@ -202,7 +241,9 @@ void summary_print_text(const struct summary *summary)
 		if (!summary->shown[kind])
 			continue;
 		print_table(summary, kind);
-		if (kind == EPP_BY_STREAM)
+		if (kind == EPP_BY_STREAM) {
 			print_idle(summary);
+			print_placing(summary);
+		}
 	}
 }

@@ -14,6 +14,10 @@ static const char
 	     "that no producer's event is unaccounted for.  Prints what it finds, one finding a line: how grave, where\n"
 	     "in the file, what.\n"
 	     "\n"
+	     "An event of a device cannot begin before the event that launched it.  If it does, by more than its bound,\n"
+	     "that is an error where clock pairs placed it, since they claim the bound, and a warning where a formula\n"
+	     "did.  If it ends after what waited for it, or after all around its launch, that is a warning.\n"
+	     "\n"
 	     "Exit status 3 if there is any error.  Warnings and notes tell of what a reader coped with, such as the\n"
 	     "end of a process that was killed.\n"
 	     "\n"
@@ -39,6 +43,67 @@ static void print_finding(void *user, const epp_trace_finding *finding)
 	free(text);
 }
 
+/* ---- cause and effect ---- */
+
+enum outside { BEFORE_BY_PAIRS, BEFORE_BY_OTHER, BEHIND, OUTSIDE_KINDS };
+
+struct outsiders {
+	uint64_t count[OUTSIDE_KINDS];
+	char first[OUTSIDE_KINDS][256]; /* in words */
+};
+
+static void note_outsider(struct outsiders *outsiders, const epp_event *event)
+{
+	char off[CLI_NUMBER_BYTES], bound[CLI_NUMBER_BYTES];
+	int64_t before_ns = event->parent_start_ns - event->start_ns;
+	int64_t behind_ns = event->start_ns + event->duration_ns - event->parent_end_ns;
+	bool before = before_ns > event->start_error_ns;
+	enum outside kind = !before                                 ? BEHIND
+	                    : event->placement == EPP_PLACED_FITTED ? BEFORE_BY_PAIRS
+	                                                            : BEFORE_BY_OTHER;
+
+	if (outsiders->count[kind]++)
+		return;
+	snprintf(outsiders->first[kind], sizeof outsiders->first[kind],
+	         "id %" PRIu64 " (%.60s on %.60s) at %.9f s: %s %s, bound %s", event->id, event->name, event->track->name,
+	         (double)event->start_ns / 1e9, cli_duration((double)(before ? before_ns : behind_ns), off),
+	         before ? "before that began" : "behind its parent's end",
+	         cli_duration((double)(before ? event->start_error_ns : event->end_error_ns), bound));
+}
+
+static epp_status *check_causes(epp_trace *trace, struct findings *findings, uint64_t *errors)
+{
+	static const char *const texts[OUTSIDE_KINDS] = {
+		"placed by clock pairs begin before what launched them",
+		"begin before what launched them",
+		"end behind what waited for them or was around their launch",
+	};
+	struct outsiders outsiders = { 0 };
+	epp_timeline *timeline;
+	const epp_event *event;
+	char text[512];
+
+	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
+	if (status)
+		return status;
+	while (epp_timeline_next(timeline, &event)) {
+		if (event->flags & EPP_FLAG_OUTSIDE_PARENT)
+			note_outsider(&outsiders, event);
+	}
+	status = epp_timeline_status(timeline);
+	epp_timeline_release(timeline);
+	for (unsigned kind = 0; kind < OUTSIDE_KINDS && !status; kind++) {
+		epp_severity severity = kind == BEFORE_BY_PAIRS ? EPP_ERROR : EPP_WARNING;
+		if (!outsiders.count[kind])
+			continue;
+		snprintf(text, sizeof text, "%" PRIu64 " device events %s; the first: %s", outsiders.count[kind],
+		         texts[kind], outsiders.first[kind]);
+		*errors += severity == EPP_ERROR;
+		print_finding(findings, &(epp_trace_finding){ severity, UINT64_MAX, text });
+	}
+	return status;
+}
+
 static int check(epp_trace *trace, const char *path, bool strict)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
@@ -48,6 +113,8 @@ static int check(epp_trace *trace, const char *path, bool strict)
 	uint64_t errors = 0;
 
 	epp_status *status = epp_trace_validate(trace, print_finding, &findings, &errors);
+	if (!status && !errors)
+		status = check_causes(trace, &findings, &errors);
 	if (!status)
 		status = accounts_add_up(&accounts, trace);
 	if (status)

@@ -62,6 +62,41 @@ static void is_near(int64_t value, int64_t expected)
 	              (long long)value, (long long)expected);
 }
 
+/* How each stream's events were placed, and within what. */
+START_TEST(streams_tell_how_they_were_placed)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t fitted = builder_device(builder, "fitted", "gpu", 0, 1, EPF_TRACK_CLOCK_DEVICE);
+	uint32_t timed = builder_device(builder, "durations", "gpu", 0, 2, EPF_TRACK_CLOCK_DURATION);
+	epp_name name = builder_name(builder, "op");
+	uint64_t node = builder_event(builder, thread, BUILDER_START, 5000000, EPP_NODE, name, NULL, 0);
+
+	builder_device_pair(builder, fitted, 0, BUILDER_START, 1000);
+	builder_device_pair(builder, fitted, 10000000, BUILDER_START + 10000000, 3000);
+	builder_host_pair(builder, BUILDER_START + 10000000, 20, 0);
+	for (unsigned i = 0; i < 700; i++)
+		builder_complete(builder, fitted, 1000 + i * 1000, 500, EPP_KERNEL, name, node, NULL, 0);
+	builder_complete(builder, timed, 0, 1000000, EPP_KERNEL, name, node, NULL, 0);
+	summarize();
+	const struct json *line = line_of("streams", "fitted", NULL, NULL);
+	ck_assert_int_ge(number(line, "error_max_ns"), 3000);
+	ck_assert_int_lt(number(line, "error_max_ns"), 4000);
+	is_near(number(line, "error_p999_ns"), number(line, "error_max_ns"));
+	ck_assert_int_eq(number(json_get(line, "placed"), "fitted"), 700);
+	ck_assert_uint_eq(json_get(line, "placed")->count, 1);
+	line = line_of("streams", "durations", NULL, NULL);
+	ck_assert_int_eq(number(line, "error_max_ns"), 4000000);
+	ck_assert_int_eq(number(json_get(line, "placed"), "duration only"), 1);
+	command_free(&run);
+	run = command_run(NULL, "summary", "--by", "stream", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "Places of streams' events, and their error bounds"));
+	ck_assert_msg(strstr(run.out, "4.00 ms  duration only  gpu     durations") != NULL, "%s", run.out);
+	command_free(&run);
+	run = command_run(NULL, "summary", "--by", "stream", "--format", "csv", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, ",4000000,duration only:1\n"));
+}
+END_TEST
+
 START_TEST(totals_are_exact_and_quantiles_near)
 {
 	uint32_t thread = builder_thread(builder, "main", 1);
@@ -270,11 +305,13 @@ START_TEST(csv_has_a_line_for_each)
 {
 	build_three();
 	run = command_run(NULL, "summary", "--format", "csv", "--by", "op", path, NULL);
-	ck_assert_str_eq(run.out, "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
-	                          "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns\n"
-	                          "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,,,,\n"
-	                          "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,,,,\n"
-	                          "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,,,,\n");
+	ck_assert_str_eq(run.out,
+	                 "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
+	                 "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,error_p50_ns,"
+	                 "error_p999_ns,error_max_ns,placed\n"
+	                 "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,,,,,,,,\n"
+	                 "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,,,,,,,,\n"
+	                 "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,,,,,,,,\n");
 }
 END_TEST
 
@@ -346,6 +383,7 @@ static Suite *cli_summary_suite(void)
 	TCase *tests = tcase_create("cli_summary");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, streams_tell_how_they_were_placed);
 	tcase_add_test(tests, totals_are_exact_and_quantiles_near);
 	tcase_add_test(tests, quantiles_of_any_magnitude_are_near);
 	tcase_add_test(tests, own_time_leaves_out_what_is_inside);

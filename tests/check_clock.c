@@ -55,6 +55,23 @@ START_TEST(a_pair_holds_the_clocks_together)
 }
 END_TEST
 
+/* Among the tries only one that stayed on processors that agree can be the best. */
+START_TEST(a_pair_of_two_processors_is_worth_nothing)
+{
+	struct epf_host_pair pair = clock_pair_of(1000, 50, 7, 61, 1041);
+	ck_assert_uint_eq(pair.ticks, 1020);
+	ck_assert_uint_eq(pair.half_width_ticks, 21);
+	ck_assert_int_eq(pair.monotonic_ns, 55);
+	ck_assert_int_eq(pair.realtime_ns, 7);
+	for (uint64_t back = 1; back < 4; back++) {
+		pair = clock_pair_of(1000, 50, 7, 61, 1000 - back);
+		ck_assert_uint_ge(pair.half_width_ticks, 1ull << 62);
+		ck_assert_uint_le(pair.ticks, 1000);
+	}
+	ck_assert_uint_eq(clock_pair_of(1000, 50, 7, 61, 1000).half_width_ticks, 0);
+}
+END_TEST
+
 static uint64_t now;
 
 static uint64_t injected(void)
@@ -122,6 +139,7 @@ static Suite *clock_suite(void)
 	tcase_add_test(tcase, ticks_go_forward_at_the_rate_they_say);
 	tcase_add_test(tcase, spans_of_centuries_are_right);
 	tcase_add_test(tcase, a_pair_holds_the_clocks_together);
+	tcase_add_test(tcase, a_pair_of_two_processors_is_worth_nothing);
 	tcase_add_test(tcase, an_injected_clock_is_the_only_one);
 	tcase_add_test(tcase, all_threads_agree_on_the_rate);
 	suite_add_tcase(suite, tcase);

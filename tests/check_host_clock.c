@@ -101,6 +101,85 @@ START_TEST(bad_pairs)
 }
 END_TEST
 
+static void expect_doubts(const int64_t *doubts, unsigned count)
+{
+	struct host_clock clock;
+
+	reader.pairs_count = count;
+	check_ok(host_clock_init(&clock, &reader));
+	for (unsigned i = 0; i + 1 < count; i++) {
+		size_t hint = 0;
+		uint64_t middle = pairs[i].ticks + (pairs[i + 1].ticks - pairs[i].ticks) / 2;
+		host_clock_ns(&clock, &hint, middle);
+		int64_t doubt = host_clock_doubt_ns(&clock, &hint);
+		ck_assert_msg(llabs(doubt - doubts[i]) <= 1, "after pair %u: %lld", i, (long long)doubt);
+	}
+	host_clock_deinit(&clock);
+}
+
+/* The machine sleeps for 9.9 s: the counter goes on, CLOCK_MONOTONIC does not, and all that passed is in doubt. */
+START_TEST(asleep)
+{
+	set_up(1000000000);
+	for (unsigned i = 0; i < 7; i++) {
+		pairs[i] = pair_at(1000000000, i * 100000000, 0, 20);
+		pairs[i].ticks += i >= 3 ? 9900000000 : 0;
+	}
+	expect_doubts((const int64_t[]){ 0, 0, 100000000, 0, 0, 0 }, 7);
+
+	/* It stops while CLOCK_MONOTONIC goes on for 2 s. */
+	for (unsigned i = 0; i < 7; i++) {
+		pairs[i] = pair_at(1000000000, i * 100000000, 0, 20);
+		pairs[i].monotonic_ns += i >= 3 ? 2000000000 : 0;
+	}
+	expect_doubts((const int64_t[]){ 0, 0, 2000000000, 0, 0, 0 }, 7);
+}
+END_TEST
+
+/* One pair comes from a processor whose counter is 30 us behind: what lies beside it is in doubt by that. */
+START_TEST(another_processor)
+{
+	set_up(1000000000);
+	for (unsigned i = 0; i < 9; i++)
+		pairs[i] = pair_at(1000000000, i * 100000000, 0, 20);
+	pairs[4].monotonic_ns += 30000;
+	expect_doubts((const int64_t[]){ 0, 0, 15000, 30000, 30000, 15000, 0, 0 }, 9);
+	/* So little that readings may explain it. */
+	pairs[4].monotonic_ns -= 29500;
+	expect_doubts((const int64_t[]){ 0, 0, 0, 0, 0, 0, 0, 0 }, 9);
+}
+END_TEST
+
+/* A counter that begins anew: later pairs do not fit into the map, and say so. */
+START_TEST(begun_anew)
+{
+	struct host_clock clock;
+	size_t hint = 0;
+
+	set_up(1000000000);
+	for (unsigned i = 0; i < 5; i++) {
+		pairs[i] = pair_at(1000000000, i * 100000000, 0, 20);
+		pairs[i].ticks -= i >= 3 ? 250000000 : 0;
+	}
+	reader.pairs_count = 5;
+	check_ok(host_clock_init(&clock, &reader));
+	ck_assert(clock.is_doubted);
+	host_clock_ns(&clock, &hint, pairs[4].ticks);
+	ck_assert_int_eq(host_clock_doubt_ns(&clock, &hint), 250000000);
+	host_clock_deinit(&clock);
+}
+END_TEST
+
+/* CLOCK_MONOTONIC steered by 400 ppm is no contradiction. */
+START_TEST(steered)
+{
+	set_up(1000000000);
+	for (unsigned i = 0; i < 9; i++)
+		pairs[i] = pair_at(1000000000, i * 100000000, i * 40000, 20);
+	expect_doubts((const int64_t[]){ 0, 0, 0, 0, 0, 0, 0, 0 }, 9);
+}
+END_TEST
+
 START_TEST(one_pair_or_none)
 {
 	struct host_clock clock;
@@ -177,6 +256,10 @@ static Suite *suite(void)
 	TCase *tc = tcase_create("host_clock");
 	tcase_add_test(tc, any_rate);
 	tcase_add_test(tc, bad_pairs);
+	tcase_add_test(tc, asleep);
+	tcase_add_test(tc, another_processor);
+	tcase_add_test(tc, begun_anew);
+	tcase_add_test(tc, steered);
 	tcase_add_test(tc, one_pair_or_none);
 	tcase_add_test(tc, any_numbers);
 	suite_add_tcase(s, tc);

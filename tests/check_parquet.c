@@ -83,7 +83,7 @@ static void must_be_event(size_t row, const epp_event *event)
 	must_be_number(row, ID, true, (int64_t)event->id);
 	must_be_number(row, PARENT, event->parent, (int64_t)event->parent);
 	must_be_number(row, RUN, true, event->run);
-	must_be_text(row, PLACEMENT, export_placement(event->placement), strlen(export_placement(event->placement)));
+	must_be_text(row, PLACEMENT, epp_placement_name(event->placement), strlen(epp_placement_name(event->placement)));
 	must_be_number(row, START_ERROR_NS, true, event->start_error_ns);
 	must_be_number(row, END_ERROR_NS, true, event->end_error_ns);
 	must_be_text(row, FLAGS, flags, strlen(flags));

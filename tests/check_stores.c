@@ -142,10 +142,10 @@ static void print_finding(void *user, const epp_trace_finding *finding)
 
 static void check_events(struct reader *reader)
 {
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	unsigned seen[EVENTS] = { 0 };
 	for (size_t b = 0; b < reader->blocks_count; b++) {
-		check_ok(reader_records_read(&records, reader, &reader->blocks[b]));
+		check_ok(reader_block_decode(reader, &reader->blocks[b], &records));
 		for (uint32_t r = 0; r < records.count; r++)
 			for (unsigned i = 0; i < shared->begun && EPF_BITS_KIND(records.records[r].bits) == EPF_EVENT; i++)
 				if (shared->ids[i] == records.records[r].id) {
@@ -153,7 +153,7 @@ static void check_events(struct reader *reader)
 					ck_assert_uint_eq(records.records[r].name, shared->names[i]);
 				}
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	for (size_t o = 0; o < reader->open_count; o++)
 		for (unsigned i = 0; i < shared->begun; i++)
 			if (shared->ids[i] == reader->open[o].open.id) {

@@ -121,7 +121,8 @@ START_TEST(records)
 	expect(EPP_ERROR, "track 999: nothing", start, 0, 999, 0, 0, EPF_TRACK_SWITCH);
 	expect(EPP_ERROR, "starts 50 ticks before its run", BUILDER_START - 50, 1, id, 0, 0, EPF_EVENT);
 	expect(EPP_ERROR, "ticks after its run", start, 1000000, id, 0, 0, EPF_EVENT);
-	expect(EPP_ERROR, "beyond the clock's range", start, UINT64_MAX, id, 0, 0, EPF_EVENT);
+	expect(EPP_ERROR, "beyond the clock's range", UINT64_MAX - 5, 10, id, 0, 0, EPF_EVENT);
+	expect(EPP_WARNING, "ends 1 ticks before it begins", start, UINT64_MAX, id, 0, 0, EPF_EVENT);
 	expect(EPP_WARNING, "ticks before the record before it", BUILDER_START + 50, 0, id, 0, 0, EPF_INSTANT);
 	expect(EPP_ERROR, "emitted", start, 1, id, 0, 0, EPF_EVENT); /* it took no id */
 }

@@ -70,6 +70,9 @@ typedef struct epp_summary_line {
 	const epp_spread *launches;      /* kernels, streams: from the start of the cause to their own */
 	const epp_spread *gaps;          /* streams: between events, each gap by its length; else NULL */
 	int64_t idle_ns[EPP_IDLE_COUNT]; /* streams: with busy_ns the time from first_ns to last_ns */
+	const epp_spread *errors;        /* streams: of each event the larger error bound of its two times; else NULL */
+	int64_t max_error_ns;
+	uint64_t placed_count[EPP_PLACEMENT_COUNT]; /* streams: events by how they were placed */
 } epp_summary_line;
 
 typedef struct epp_summary_totals {

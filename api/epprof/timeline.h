@@ -10,9 +10,17 @@
  * Events of devices are placed on the host's clock: by the piecewise fit over clock pairs, by ONNX Runtime's formula
  * where there is one sample, inside their parent where there is no common clock; each says how, and within what bound.
  * They are joined to the host event that caused them by token or id, else by containment (marked inferred), else they
- * stand in a lane of their own.  Memory: 80 bytes a block, 2 bits an id where ids are referred to, 32 bytes an event that is
- * referred to, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and what is open
- * at one instant; nothing else grows with the trace.  Blocks that overlap too much are sorted through a temporary file.
+ * stand in a lane of their own.
+ *
+ * Cause and effect narrow the bound, never the place.  An event of a device begins no earlier than its parent, if that was
+ * told; it ends no later than the host event that waited for it: an event of category API to which a flow leads from the
+ * device's event or from its parent (epp_flow(session, launch, wait)).  A place within that time has for its bound the
+ * distance to the farther end of what it and the clock's own bound leave; a place outside of it keeps the clock's bound.
+ *
+ * Memory: 80 bytes a block, 2 bits an id where ids are referred to, 32 bytes an event that is referred to, 24 bytes a flow
+ * until the merge begins, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and
+ * what is open at one instant; nothing else grows with the trace.  Blocks that overlap too much are sorted through a
+ * temporary file.
  */
 #ifndef EPPROF_TIMELINE_H
 #define EPPROF_TIMELINE_H
@@ -39,8 +47,12 @@ typedef enum epp_placement {
 	EPP_PLACED_FORMULA = 2,
 	EPP_PLACED_INFERRED = 3, /* the parent was found by containment */
 	EPP_PLACED_DURATION = 4, /* no common clock: put inside its parent */
-	EPP_PLACED_CLAMPED = 5   /* moved into its parent, on request */
+	EPP_PLACED_CLAMPED = 5,  /* moved into its parent, on request */
+	EPP_PLACEMENT_COUNT
 } epp_placement;
+
+/* "measured", "fitted", ...; "unknown" beyond the last. */
+EPP_EXPORT const char *epp_placement_name(unsigned placement);
 
 enum epp_event_flags {
 	EPP_FLAG_UNENDED = 1, /* closed from outside; the duration is a lower bound */
@@ -49,13 +61,15 @@ enum epp_event_flags {
 	EPP_FLAG_ENDED_ELSEWHERE = 8, /* ended on another thread */
 	EPP_FLAG_REFERRED = 16,       /* some event names it as its parent */
 	EPP_FLAG_UNCORRELATED = 32,   /* a device event without a host event */
-	EPP_FLAG_OUTSIDE_PARENT = 64  /* lies outside its parent by more than the error bound: reported, not moved */
+	EPP_FLAG_OUTSIDE_PARENT = 64 /* begins before its parent, or ends after what waited for it or, if nothing is known to
+	                                have waited, after the outermost event around its parent; by more than its error
+	                                bound: reported, not moved */
 };
 
 typedef struct epp_event {
 	int64_t start_ns; /* since epp_trace_info.epoch_unix_ns */
 	int64_t duration_ns;
-	int64_t start_error_ns; /* the true start lies within start_ns +- this; 0: the host's own clock */
+	int64_t start_error_ns; /* the true start lies within start_ns +- this; 0: the host's own clock, while its readings agree */
 	int64_t end_error_ns;
 	uint64_t start_ticks; /* as recorded, of the track's clock */
 	uint64_t end_ticks;

@@ -108,19 +108,25 @@ uint64_t clock_ticks_to_ns(uint64_t ticks)
 	return (uint64_t)((unsigned __int128)ticks * NS_PER_SECOND / clock_ticks_per_second());
 }
 
+struct epf_host_pair clock_pair_of(uint64_t before, int64_t first_ns, int64_t realtime_ns, int64_t second_ns, uint64_t after)
+{
+	uint64_t width = after - before;
+	bool went_back = width > UINT64_MAX / 2;
+	return (struct epf_host_pair){
+		.ticks = went_back ? after : before + width / 2,
+		.half_width_ticks = went_back ? UINT64_MAX / 2 : width - width / 2,
+		.monotonic_ns = first_ns + (second_ns - first_ns) / 2,
+		.realtime_ns = realtime_ns,
+	};
+}
+
 static void pair_try(struct epf_host_pair *pair)
 {
 	uint64_t before = clock_ticks();
 	int64_t first = system_ns(CLOCK_MONOTONIC);
 	int64_t realtime = system_ns(CLOCK_REALTIME);
 	int64_t second = system_ns(CLOCK_MONOTONIC);
-	uint64_t after = clock_ticks();
-	*pair = (struct epf_host_pair){
-		.ticks = before + (after - before) / 2,
-		.half_width_ticks = (after - before + 1) / 2,
-		.monotonic_ns = first + (second - first) / 2,
-		.realtime_ns = realtime,
-	};
+	*pair = clock_pair_of(before, first, realtime, second, clock_ticks());
 }
 
 void clock_pair_read(struct epf_host_pair *pair)

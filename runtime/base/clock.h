@@ -57,6 +57,11 @@ uint64_t clock_ticks_to_ns(uint64_t ticks);
 /* Ticks, MONOTONIC and REALTIME read together: the narrowest of a few tries. */
 void clock_pair_read(struct epf_host_pair *pair);
 
+/* The pair of five readings, one after another: ticks, MONOTONIC, REALTIME, MONOTONIC, ticks.  If the thread moved to a
+ * processor whose counter is behind, it is worth nothing: its half-width is half the clock's range. */
+struct epf_host_pair clock_pair_of(uint64_t before, int64_t first_ns, int64_t realtime_ns, int64_t second_ns,
+                                   uint64_t after);
+
 /* For tests: every later reading comes from `ticks` (per_second a second); MONOTONIC and REALTIME are derived from it
  * unless `pair` is given.  NULL: the real clock again. */
 void clock_inject(uint64_t (*ticks)(void), uint64_t per_second, void (*pair)(struct epf_host_pair *pair));

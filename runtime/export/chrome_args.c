@@ -65,7 +65,7 @@ static void put_known(struct known *known, const epp_event *event)
 		known->at = json_u64_exact(known->at, event->id);
 	}
 	if (device || event->placement != EPP_PLACED_MEASURED) {
-		const char *placement = export_placement(event->placement);
+		const char *placement = epp_placement_name(event->placement);
 		if (event->parent) {
 			BEGIN_KNOWN(known, "parent");
 			known->at = json_u64_exact(known->at, event->parent);

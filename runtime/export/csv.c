@@ -94,7 +94,7 @@ static char *put_known(char *at, const epp_event *event)
 {
 	if (event->placement == EPP_PLACED_MEASURED && !event->start_error_ns && !event->end_error_ns && !event->flags)
 		return put_text(at, "measured,0,0,");
-	at = put_text(at, export_placement(event->placement));
+	at = put_text(at, epp_placement_name(event->placement));
 	*at++ = ',';
 	at = put_number(at, event->start_error_ns);
 	at = put_number(at, event->end_error_ns);

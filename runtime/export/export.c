@@ -28,13 +28,6 @@ const char *export_category(unsigned category)
 	return category < sizeof names / sizeof *names ? names[category] : "Other";
 }
 
-const char *export_placement(unsigned placement)
-{
-	static const char *const names[] = { "measured", "fitted", "formula", "inferred", "duration only", "clamped" };
-
-	return placement < sizeof names / sizeof *names ? names[placement] : "unknown";
-}
-
 const char *export_kind(unsigned kind)
 {
 	static const char *const names[] = { "unknown", "slice", "instant", "counter", "flow", "async" };

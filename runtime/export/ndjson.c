@@ -66,7 +66,7 @@ static void write_track(const struct export_run *run, const epp_event *event)
 
 static char *put_known(char *at, const epp_event *event)
 {
-	const char *placement = export_placement(event->placement);
+	const char *placement = epp_placement_name(event->placement);
 	bool any = false;
 
 	at = PUT(at, ",\"placement\":\"");

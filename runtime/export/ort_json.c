@@ -168,7 +168,7 @@ static void write_args(struct export_run *run, struct sink *sink, const epp_even
 		arg_i64(members, "ort_correlation_id", microseconds(run->info->epoch_unix_ns + event->parent_start_ns));
 	if (!members_has(members, "stream"))
 		arg_i64(members, "stream", event->track->stream);
-	arg_text(members, "placement", export_placement(event->placement));
+	arg_text(members, "placement", epp_placement_name(event->placement));
 	arg_i64(members, "start_error_ns", event->start_error_ns);
 	arg_i64(members, "end_error_ns", event->end_error_ns);
 }

@@ -111,7 +111,7 @@ static const char *category_text(unsigned category, char *room)
 static const char *placement_text(unsigned placement, char *room)
 {
 	(void)room;
-	return export_placement(placement);
+	return epp_placement_name(placement);
 }
 
 static const char *flags_text(unsigned flags, char *room)

@@ -91,7 +91,7 @@ static char *put_id(char *at, uint32_t key, uint64_t id)
 static char *put_known(char *at, const epp_event *event)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
-	const char *placement = export_placement(event->placement);
+	const char *placement = epp_placement_name(event->placement);
 
 	if (event->flags & EPP_FLAG_REFERRED)
 		at = put_id(at, KNOWN_ID, event->id);

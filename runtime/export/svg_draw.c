@@ -118,7 +118,7 @@ static void draw_title(const struct picture *picture, const struct svg_bar *bar)
 	sink_format(sink, "\n%s, from %s", svg_duration((double)(bar->end_ns - bar->start_ns), length),
 	            svg_duration((double)bar->start_ns, start));
 	if (bar->on_device)
-		sink_format(sink, "\n%s, \xC2\xB1 %s", export_placement(bar->placement),
+		sink_format(sink, "\n%s, \xC2\xB1 %s", epp_placement_name(bar->placement),
 		            svg_duration((double)bar->start_error_ns, error));
 	if (bar->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN))
 		sink_text(sink, bar->flags & EPP_FLAG_OPEN ? "\nstill open" : "\nnever ended");

@@ -60,8 +60,6 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 
 /* "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */
 const char *export_category(unsigned category);
-/* "measured", "fitted", ... */
-const char *export_placement(unsigned placement);
 /* "slice", "instant", ... */
 const char *export_kind(unsigned kind);
 /* The words for epp_event_flags, by their bits: "unended", "open", ... */

@@ -26,7 +26,7 @@ const char *xplane_stat(uint32_t stat)
 		"flags",          "regs:0 static_shared:0 dynamic_shared:0 grid:1,1,1 block:1,1,1 occ_pct:0",
 	};
 
-	return stat < KNOWN_PLACEMENTS ? texts[stat - 1] : export_placement(stat - KNOWN_PLACEMENTS);
+	return stat < KNOWN_PLACEMENTS ? texts[stat - 1] : epp_placement_name(stat - KNOWN_PLACEMENTS);
 }
 
 /* ---- keys ---- */

@@ -23,6 +23,12 @@ static inline void block_times_begin(struct block_times *times, const uint64_t *
 			times->first_id = open_ids[i] + 1;
 }
 
+/* The end that counts: of an event whose processor's counter was behind, which ends before it begins, its start. */
+static inline uint64_t block_times_end(uint64_t start, uint64_t duration)
+{
+	return duration >> 63 ? start : start + duration;
+}
+
 static inline void block_times_add(struct block_times *times, unsigned kind, uint64_t start, uint64_t end, uint64_t id)
 {
 	if (__builtin_expect(!(BLOCK_HOST_KINDS >> kind & 1), 0))

@@ -121,7 +121,8 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	writer->previous_bits = record->bits;
 	writer->record_count++;
 	writer->times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
-	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
+	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks,
+	                block_times_end(record->start_ticks, record->duration_ticks), record->id);
 }
 
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)

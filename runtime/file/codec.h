@@ -63,6 +63,15 @@ struct codec_record {
 	uint32_t args_offset; /* from the payload's beginning; 0: no args */
 };
 
+/* When a record in host ticks ends: where it begins if the clock went back meanwhile; at most at the clock's end. */
+static inline uint64_t codec_end(uint64_t start_ticks, uint64_t duration_ticks)
+{
+	uint64_t end = start_ticks + duration_ticks;
+	if (__builtin_expect(duration_ticks >> 63, 0))
+		return start_ticks;
+	return end < start_ticks ? UINT64_MAX : end;
+}
+
 /* Decodes a payload.  `open_ids` has room for EPF_OPEN_MAX, `records` for block->record_count (at most
  * CODEC_RECORDS_MAX is accepted).  False: not what the header promises; `*decoded` records before that are good. */
 #define CODEC_RECORDS_MAX 65536u

@@ -167,7 +167,8 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 		previous_end = end;
 		previous_id = record->id;
 		times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
-		block_times_add(&times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
+		block_times_add(&times, EPF_BITS_KIND(record->bits), record->start_ticks,
+		                block_times_end(record->start_ticks, record->duration_ticks), record->id);
 		if (record->args_count && !append_args(encoder, record, args, args_bytes))
 			return false;
 	}

@@ -233,7 +233,7 @@ enum epf_placement {
 
 struct epf_record {
 	uint64_t start_ticks;
-	uint64_t duration_ticks;
+	uint64_t duration_ticks; /* as read; below 0 (2^63 and more) if the clock went back meanwhile, between two processors */
 	uint64_t id;
 	union {
 		struct {

@@ -168,7 +168,11 @@ static void check_record(struct validation *v, const struct reader_decoded *reco
 		tell(v, CHECK_RECORD, EPP_ERROR, offset, "a flow to id %" PRIu64 " from nowhere", record->id);
 	if (kind == EPF_TRACK_SWITCH && (record->id > UINT32_MAX || record->id))
 		check_track(v, record->id > UINT32_MAX ? UINT32_MAX : (uint32_t)record->id, offset);
-	if (kind != EPF_CLOCK_PAIR && end < record->start_ticks)
+	if (is_host_kind(kind) && record->duration_ticks >> 63)
+		tell(v, CHECK_TIME, EPP_WARNING, offset,
+		     "id %" PRIu64 ": ends %" PRIu64 " ticks before it begins: the clock went back", record->id,
+		     -record->duration_ticks);
+	else if (kind != EPF_CLOCK_PAIR && end < record->start_ticks)
 		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": its end lies beyond the clock's range", record->id);
 	else if (is_host_kind(kind) && run && run->start.ticks && record->start_ticks < run->start.ticks)
 		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": starts %" PRIu64 " ticks before its run",
@@ -221,7 +225,8 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 	for (uint32_t i = 0; i < records->count; i++) {
 		const struct codec_record *record = &records->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
-		uint64_t end = record->start_ticks + record->duration_ticks;
+		uint64_t end = record->duration_ticks >> 63 ? record->start_ticks
+		                                            : record->start_ticks + record->duration_ticks;
 		kinds |= 1u << kind;
 		if (!is_host_kind(kind))
 			continue;

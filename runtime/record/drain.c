@@ -386,10 +386,11 @@ static void drain_recorders(struct session *session, bool final, bool *stuck)
 
 static void drain_host_pair(struct session *session, bool final)
 {
-	uint64_t now = clock_ticks();
-	if (!final && now < session->pair_due_ticks)
+	uint64_t now = clock_ticks(), interval = clock_ticks_per_second() / PAIR_INTERVAL_PER_SECOND;
+	/* Due later than an interval from now: the counter began anew. */
+	if (!final && session->pair_due_ticks - now - 1 < interval)
 		return;
-	session->pair_due_ticks = now + clock_ticks_per_second() / PAIR_INTERVAL_PER_SECOND;
+	session->pair_due_ticks = now + interval;
 	struct epf_host_pair pair;
 	clock_pair_read(&pair);
 	memcpy(scratch_block(session) + 1, &pair, sizeof(pair));

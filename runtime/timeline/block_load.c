@@ -1,7 +1,8 @@
 /* Blocks become runs: read, decoded, placed on the host's clock, joined with ends that were recorded elsewhere, put in order
  * of start.  What shows nothing (clock pairs, track switches, ends) is left out.
  *
- * Kinds other than EPF_COMPLETE are in host ticks whatever their track.  A length that goes beyond 2^64 is cut there.
+ * Kinds other than EPF_COMPLETE are in host ticks whatever their track.  A length that goes beyond 2^64 is cut there, and one
+ * below 0 is 0.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +50,6 @@ uint64_t block_parent(const struct decoded *decoded, const struct codec_record *
 		return 0;
 	*after = next;
 	return arg.value;
-}
-
-static uint64_t end_of(const struct codec_record *record)
-{
-	uint64_t end = record->start_ticks + record->duration_ticks;
-	return end < record->start_ticks ? UINT64_MAX : end;
 }
 
 static struct item_class class_of(uint16_t bits)
@@ -116,7 +111,7 @@ static void load_complete(struct epp_timeline *timeline, struct line *line, cons
 	struct placed placed;
 
 	place_complete(timeline, line, record, extra->parent, true, &placed);
-	item->end_ticks = end_of(record);
+	item->end_ticks = codec_end(record->start_ticks, record->duration_ticks);
 	item->start_ns = placed.start_ns;
 	item->end_ns = placed.end_ns;
 	item->is.placement = (uint8_t)placed.placement;
@@ -187,7 +182,9 @@ static epp_status *load_other(struct loading *loading, const struct codec_record
 		return corrupt(loading->decoded.block, "holds a kind of record that its header does not name");
 	if (extra)
 		*extra = (struct item_extra){ 0 };
-	fill_item(loading, record, rank, index, kind == EPF_COMPLETE ? record->start_ticks : end_of(record), item);
+	fill_item(loading, record, rank, index,
+	          kind == EPF_COMPLETE ? record->start_ticks : codec_end(record->start_ticks, record->duration_ticks),
+	          item);
 	if (kind == EPF_COMPLETE || kind == EPF_FLOW)
 		load_parent(&loading->decoded, record, item, extra);
 	if (kind == EPF_COMPLETE)

@@ -1,8 +1,13 @@
 /* Joins events of devices to the host events that caused them.
  *
  * By the id that the record names; else, if the track names the thread that the work came from, to the innermost event of
- * that thread around its start (inferred); else it stands alone.  An event that begins before its parent by more than its
- * bound is marked; ends are compared with the outermost event around the parent, since work may be left running.
+ * that thread around its start (inferred); else it stands alone.
+ *
+ * What a host event caused begins no earlier than that one; what a host event waited for ends no later.  A flow from an event
+ * of a device, or from the one that caused it, to a host event of category API says that this one waited.  Events stay where
+ * their clock puts them: if that is possible, their bound is what it leaves of the possible time; if it is not, by more
+ * than the bound, they are marked.  Without a wait, ends are compared with the outermost event around the parent, which
+ * leaves the bound as it is, since work may be left running.
  */
 #include "base/status.h"
 #include "timeline/timeline.h"
@@ -14,6 +19,48 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 		return parent->outer_end_ns;
 	/* The parent comes after its kernel, by the clock's error: what is open on its thread now may be around it. */
 	return nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns, parent->end_ns);
+}
+
+/* When what is known to have waited for an event, or for what `parent` caused, had its end; INT64_MAX: nothing did. */
+static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, const epp_event *event,
+                            const struct referred_event *parent, int64_t *end_ns)
+{
+	const struct referred *referred = &timeline->referred;
+	uint32_t own = referred_find(referred, &line->own_lookup, line->source, event->id);
+	const uint32_t waits[] = { own == REFERRED_NONE ? 0 : referred->events[own].wait, parent->wait };
+
+	*end_ns = INT64_MAX;
+	for (unsigned i = 0; i < 2; i++) {
+		if (!waits[i])
+			continue;
+		const struct referred_event *wait = &referred->events[waits[i] - 1];
+		if (wait->start_ns == INT64_MIN)
+			EPP_TRY(resolve_parents(timeline));
+		if (wait->start_ns != INT64_MIN && wait->is_call && wait->end_ns < *end_ns)
+			*end_ns = wait->end_ns;
+	}
+	return NULL;
+}
+
+/* A time of [from, to], rounded down as these are; its error is at most what they leave of its bound on the wider side. */
+static int64_t narrowed(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_t to_ns)
+{
+	int64_t before_ns, behind_ns;
+
+	if (at_ns < from_ns || at_ns > to_ns || __builtin_sub_overflow(at_ns, from_ns, &before_ns) ||
+	    __builtin_sub_overflow(to_ns, at_ns, &behind_ns))
+		return error_ns;
+	int64_t room_ns = before_ns > behind_ns ? before_ns : behind_ns;
+	return error_ns > room_ns ? room_ns + 1 : error_ns;
+}
+
+static void narrow(epp_event *event, int64_t wait_end_ns)
+{
+	if (event->placement != EPP_PLACED_FITTED && event->placement != EPP_PLACED_FORMULA)
+		return;
+	event->start_error_ns = narrowed(event->start_ns, event->start_error_ns, event->parent_start_ns, wait_end_ns);
+	event->end_error_ns = narrowed(event->start_ns + event->duration_ns, event->end_error_ns,
+	                               event->parent_start_ns, wait_end_ns);
 }
 
 static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns)
@@ -47,7 +94,10 @@ static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, 
 	event->parent_track = lines_of_key(&timeline->lines, parent->line)->track;
 	event->parent_start_ns = parent->start_ns;
 	event->parent_end_ns = parent->end_ns;
-	check_outside(timeline, event, outer_end(timeline, parent));
+	int64_t wait_end_ns;
+	EPP_TRY(wait_end(timeline, line, event, parent, &wait_end_ns));
+	check_outside(timeline, event, wait_end_ns != INT64_MAX ? wait_end_ns : outer_end(timeline, parent));
+	narrow(event, wait_end_ns);
 	return NULL;
 }
 

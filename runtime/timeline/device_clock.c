@@ -94,7 +94,8 @@ struct device_time device_clock_place(struct device_clock *clock, const struct h
 	bool before_zero = place.host > UINT64_MAX / 2;
 	int64_t ns = before_zero ? host_clock_ns(host, host_hint, 0) - host_clock_span_ns(host, -place.host)
 	                         : host_clock_ns(host, host_hint, place.host);
+	int64_t error_ns = host_clock_span_ns(host, place.bound), doubt_ns = host_clock_doubt_ns(host, host_hint);
 	return (struct device_time){ .ns = ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns,
-		                     .error_ns = host_clock_span_ns(host, place.bound),
+		                     .error_ns = error_ns < ITEM_NS_MAX - doubt_ns ? error_ns + doubt_ns : ITEM_NS_MAX,
 		                     .fitted = place.kind != CLOCK_FIT_FORMULA };
 }

@@ -58,6 +58,19 @@ static void set_extra(struct epp_timeline *timeline, const struct item_extra *ex
 	timeline->event.parent = extra->parent;
 }
 
+/* Only where pairs of the host's clock contradict each other. */
+__attribute__((noinline)) static void set_doubt(struct epp_timeline *timeline, const struct item *item)
+{
+	const struct host_clock *host = &timeline->host;
+	size_t hint = 0;
+
+	timeline->event_is_plain = false;
+	host_clock_ns_far(host, &hint, item->start_ticks);
+	timeline->event.start_error_ns = host_clock_doubt_ns(host, &hint);
+	host_clock_ns_far(host, &hint, item->end_ticks);
+	timeline->event.end_error_ns = host_clock_doubt_ns(host, &hint);
+}
+
 /* Back to what events of threads without args have. */
 static void clear_rare(struct epp_timeline *timeline)
 {
@@ -117,6 +130,7 @@ static void mark_referred(struct epp_timeline *timeline, struct line *line, epp_
 	noted->start_ns = event->start_ns;
 	noted->end_ns = event->start_ns + event->duration_ns;
 	noted->line = line->key;
+	noted->is_call = event->category == EPP_API;
 	if (event->kind == EPP_EVENT_SLICE)
 		noted->outer_end_ns = nest_outer_end(&line->nest, noted->start_ns, noted->end_ns);
 }
@@ -144,9 +158,8 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 __attribute__((noinline)) static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line,
                                                               const struct item *item, epp_event *event)
 {
-	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
-
 	EPP_TRY(correlate_event(timeline, line, event));
+	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
 	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)
 		timeline->counts.largest_error_ns = error_ns;
 
@@ -197,6 +210,8 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 		set_args(timeline, source->run, item);
 	if (unlikely(source->extras))
 		set_extra(timeline, &source->extras[item - source->items]);
+	if (unlikely(timeline->host.is_doubted) && line->is_thread)
+		set_doubt(timeline, item);
 	timeline->counts.events++;
 	if (likely(event->kind == EPP_EVENT_SLICE))
 		status = likely(line->is_thread && !event->parent) ? nest_thread_slice(line, item, event)

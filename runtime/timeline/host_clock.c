@@ -10,6 +10,11 @@
 /* Two pairs tell the slope if their half-widths are at most this part of their distance. */
 #define UNCERTAINTY_PART 10000u
 
+/* What readings may be off beyond their half-widths: the kernel steers CLOCK_MONOTONIC, and rounds. */
+#define DISAGREEMENT_NS 1000
+/* A segment whose rate is so far off the nominal one holds a sleep or a jump. */
+#define BROKEN_PPM 1000
+
 static uint64_t multiplier_of(const struct host_clock *clock, uint64_t ns, uint64_t ticks)
 {
 	unsigned __int128 multiplier = ((unsigned __int128)ns << 64 >> clock->shift) / ticks;
@@ -74,6 +79,84 @@ static void lay_out(struct host_clock *clock, const struct epf_host_pair *pairs,
 	}
 }
 
+/* ---- doubt ---- */
+
+static void doubt(struct host_clock *clock, size_t segment, int64_t by_ns)
+{
+	if (by_ns <= clock->segments[segment].doubt_ns)
+		return;
+	clock->segments[segment].doubt_ns = by_ns < ITEM_NS_MAX ? by_ns : ITEM_NS_MAX;
+	clock->is_doubted = true;
+}
+
+static int64_t distance_of(int64_t a, int64_t b)
+{
+	uint64_t distance = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+	return distance < (uint64_t)ITEM_NS_MAX ? (int64_t)distance : ITEM_NS_MAX;
+}
+
+/* What pairs a, b may differ by without a contradiction. */
+static int64_t slack_of(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
+{
+	int64_t slack_ns = host_clock_span_ns(clock, a->half_width_ticks) / 2 +
+	                   host_clock_span_ns(clock, b->half_width_ticks) / 2;
+	return slack_ns + slack_ns + DISAGREEMENT_NS;
+}
+
+/* A sleep or a jump: any time inside is as good, but no more than the whole of it is wrong. */
+static bool doubt_if_broken(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
+{
+	int64_t length_ns = distance_of(pairs[i + 1].monotonic_ns, pairs[i].monotonic_ns);
+	int64_t off_ns = distance_of(host_clock_span_ns(clock, clock->segments[i].span), length_ns);
+
+	if (off_ns < slack_of(clock, &pairs[i], &pairs[i + 1]) || off_ns < length_ns / (1000000 / BROKEN_PPM))
+		return false;
+	doubt(clock, i, off_ns < length_ns ? off_ns : length_ns);
+	return true;
+}
+
+/* A pair that is used, against the line between its neighbours. */
+static void doubt_between(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
+{
+	const struct epf_host_pair *left = &pairs[i - 1], *right = &pairs[i + 1];
+	double part = (double)(pairs[i].ticks - left->ticks) / (double)(right->ticks - left->ticks);
+	double off_ns = part * (double)(right->monotonic_ns - left->monotonic_ns) -
+	                (double)(pairs[i].monotonic_ns - left->monotonic_ns);
+
+	off_ns = off_ns < 0 ? -off_ns : off_ns;
+	if (off_ns < (double)(slack_of(clock, left, right) + slack_of(clock, &pairs[i], right)))
+		return;
+	int64_t by_ns = off_ns < (double)ITEM_NS_MAX ? (int64_t)off_ns : ITEM_NS_MAX;
+	doubt(clock, i - 1, by_ns);
+	doubt(clock, i, by_ns);
+}
+
+/* One that is not used, against the map. */
+static void doubt_beside(struct host_clock *clock, const struct epf_host_pair *pair, int64_t zero_ns)
+{
+	size_t hint = 0;
+	int64_t mapped_ns = host_clock_ns_far(clock, &hint, pair->ticks);
+	int64_t off_ns = distance_of(mapped_ns, (int64_t)((uint64_t)pair->monotonic_ns - (uint64_t)zero_ns));
+
+	if (off_ns > slack_of(clock, pair, pair))
+		doubt(clock, hint, off_ns);
+}
+
+static void find_doubts(struct host_clock *clock, const struct epf_host_pair *chosen, const struct epf_host_pair *pairs,
+                        size_t count, int64_t zero_ns)
+{
+	bool left_is_broken = true;
+
+	for (size_t i = 0; i + 1 < clock->count; i++) {
+		bool is_broken = doubt_if_broken(clock, i, chosen);
+		if (!is_broken && !left_is_broken)
+			doubt_between(clock, i, chosen);
+		left_is_broken = is_broken;
+	}
+	for (size_t i = 0; i < count; i++)
+		doubt_beside(clock, &pairs[i], zero_ns);
+}
+
 /* The earliest tick of a trace without any pair. */
 static uint64_t first_ticks(const struct reader *reader)
 {
@@ -109,6 +192,7 @@ epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pai
 	if (!kept)
 		chosen[kept++] = *zero;
 	lay_out(clock, chosen, kept, zero->monotonic_ns);
+	find_doubts(clock, chosen, pairs, count, zero->monotonic_ns);
 	free(chosen);
 	return NULL;
 }

@@ -2,6 +2,9 @@
  *
  * A pair is used only if it tells the slope better than 100 ppm; what is closer together, or was read badly, is left out,
  * so a short trace goes by the nominal rate.  Time 0 is the first run's start.
+ *
+ * Where pairs contradict each other by more than they may, times are in doubt: the machine slept, the counters of its
+ * processors differ, or the counter began anew.
  */
 #ifndef EPPROF_TIMELINE_HOST_CLOCK_H
 #define EPPROF_TIMELINE_HOST_CLOCK_H
@@ -15,6 +18,7 @@ struct host_segment {
 	uint64_t span;       /* ticks up to the next one's */
 	uint64_t multiplier; /* ns for 2^clock->shift ticks, as a fraction of 2^64 */
 	int64_t ns;
+	int64_t doubt_ns; /* by so much times inside may be wrong; 0: no pair contradicts */
 };
 
 struct host_clock {
@@ -23,6 +27,7 @@ struct host_clock {
 	uint32_t shift;
 	uint64_t ticks_per_second; /* nominal */
 	uint64_t nominal;          /* multiplier */
+	bool is_doubted;           /* some segment is */
 };
 
 /* The reading at time 0: the first run's start, or what comes closest to one. */
@@ -44,6 +49,12 @@ static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint
 	if (__builtin_expect(offset >= segment->span, 0))
 		return host_clock_ns_far(clock, hint, ticks);
 	return segment->ns + (int64_t)((unsigned __int128)(offset << clock->shift) * segment->multiplier >> 64);
+}
+
+/* The doubt at a time, up to ITEM_NS_MAX; `*hint` is that of the time's query. */
+static inline int64_t host_clock_doubt_ns(const struct host_clock *clock, const size_t *hint)
+{
+	return clock->segments[*hint].doubt_ns;
 }
 
 /* A length by the nominal rate, at most a nanosecond more than it is; at most ITEM_NS_MAX. */

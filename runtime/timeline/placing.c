@@ -27,10 +27,12 @@ static struct referred_event *find_parent(struct epp_timeline *timeline, struct 
 static void by_host(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
                     struct placed *placed)
 {
-	uint64_t end = record->start_ticks + record->duration_ticks;
+	uint64_t end = codec_end(record->start_ticks, record->duration_ticks);
 
 	placed->start_ns = host_clock_ns(&timeline->host, &line->host_hint, record->start_ticks);
-	placed->end_ns = host_clock_ns(&timeline->host, &line->host_hint, end < record->start_ticks ? UINT64_MAX : end);
+	placed->start_error_ns = host_clock_doubt_ns(&timeline->host, &line->host_hint);
+	placed->end_ns = host_clock_ns(&timeline->host, &line->host_hint, end);
+	placed->end_error_ns = host_clock_doubt_ns(&timeline->host, &line->host_hint);
 	placed->placement = (epp_placement)EPF_BITS_PLACEMENT(record->bits);
 }
 
@@ -48,6 +50,13 @@ static void by_pairs(struct epp_timeline *timeline, struct line *line, const str
 		                   .placement = start.fitted && end.fitted ? EPP_PLACED_FITTED : EPP_PLACED_FORMULA };
 }
 
+/* By how much a clock may be off that was compared with the host's once, so far from there. */
+static int64_t drift_of(const struct line *line, int64_t at_ns)
+{
+	int64_t distance_ns = at_ns > line->run_start_ns ? at_ns - line->run_start_ns : line->run_start_ns - at_ns;
+	return distance_ns / (1000000 / CLOCK_FIT_ASSUMED_PPM) + 1;
+}
+
 /* The microseconds may be negative: before the run's start. */
 static void by_offset(const struct line *line, const struct codec_record *record, struct placed *placed)
 {
@@ -57,8 +66,8 @@ static void by_offset(const struct line *line, const struct codec_record *record
 	start_us = start_us > most_us ? most_us : start_us < -most_us ? -most_us : start_us;
 	placed->start_ns = line->offset_base_ns + start_us * 1000;
 	placed->end_ns = placed->start_ns + (int64_t)duration_us * 1000;
-	placed->start_error_ns = line->offset_error_ns + CLOCK_FIT_MICROSECOND_START_NS;
-	placed->end_error_ns = line->offset_error_ns + CLOCK_FIT_MICROSECOND_END_NS;
+	placed->start_error_ns = line->offset_error_ns + CLOCK_FIT_MICROSECOND_START_NS + drift_of(line, placed->start_ns);
+	placed->end_error_ns = line->offset_error_ns + CLOCK_FIT_MICROSECOND_END_NS + drift_of(line, placed->end_ns);
 	placed->placement = EPP_PLACED_FORMULA;
 }
 

@@ -16,8 +16,9 @@ static struct referred_event *entry_of(struct epp_timeline *timeline, struct lin
 	return number == REFERRED_NONE ? NULL : &timeline->referred.events[number];
 }
 
-static void note(struct referred_event *entry, const struct line *line, int64_t start_ns, int64_t end_ns)
+static void note(struct referred_event *entry, const struct line *line, unsigned category, int64_t start_ns, int64_t end_ns)
 {
+	entry->is_call = category == EPP_API;
 	entry->start_ns = start_ns;
 	entry->end_ns = end_ns;
 	entry->line = line->key;
@@ -34,7 +35,7 @@ static void note_record(struct epp_timeline *timeline, struct line *line, const 
 
 	if (kind == EPF_COMPLETE) {
 		if (place_complete(timeline, line, record, block_parent(decoded, record, &after), false, &placed))
-			note(entry, line, placed.start_ns, placed.end_ns);
+			note(entry, line, EPF_BITS_CATEGORY(record->bits), placed.start_ns, placed.end_ns);
 		return;
 	}
 	uint64_t end_ticks = block_event_end(timeline, line->source, record, &end);
@@ -43,7 +44,8 @@ static void note_record(struct epp_timeline *timeline, struct line *line, const 
 		end_ticks = end && end->ticks > record->start_ticks ? end->ticks : record->start_ticks;
 	}
 	int64_t start_ns = host_clock_ns(&timeline->host, &hint, record->start_ticks);
-	note(entry, line, start_ns, host_clock_ns(&timeline->host, &hint, end_ticks));
+	unsigned category = end && end->name ? end->category : EPF_BITS_CATEGORY(record->bits);
+	note(entry, line, category, start_ns, host_clock_ns(&timeline->host, &hint, end_ticks));
 }
 
 static epp_status *resolve_block(struct epp_timeline *timeline, uint32_t index)
@@ -85,7 +87,7 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 		const struct end *end = ends_find(&timeline->ends, line->source, open->id);
 		int64_t start_ns = host_clock_ns(&timeline->host, &hint, open->start_ticks);
 		int64_t end_ns = end ? host_clock_ns(&timeline->host, &hint, end->ticks) : timeline->last_ns;
-		note(entry, line, start_ns, end_ns > start_ns ? end_ns : start_ns);
+		note(entry, line, EPF_BITS_CATEGORY(open->bits), start_ns, end_ns > start_ns ? end_ns : start_ns);
 	}
 	return NULL;
 }
@@ -122,7 +124,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 		const struct reader_summary *summary = reader->summaries ? &reader->summaries[i] : NULL;
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)))
 			continue;
-		if (!summary || stretch_meets(&missing, referred_source(reader->blocks[i].source), summary->first_id,
+		if (!summary || stretch_meets(&missing, reader->blocks[i].source, summary->first_id,
 		                              summary->last_id))
 			status = resolve_block(timeline, i);
 	}

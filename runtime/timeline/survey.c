@@ -128,6 +128,31 @@ static epp_status *survey_end(struct epp_timeline *timeline, const struct decode
 	return ends_add(&timeline->ends, &end);
 }
 
+static epp_status *survey_flow(struct epp_timeline *timeline, const struct survey_flow *flow)
+{
+	EPP_TRY(merge_grow(&timeline->flows, timeline->flows_count, &timeline->flows_room, sizeof(*timeline->flows)));
+	timeline->flows[timeline->flows_count++] = *flow;
+	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to));
+	return referred_add(&timeline->referred, flow->source, flow->from);
+}
+
+/* The table of events tells where flows lead; of several from one event the first counts. */
+static void link_flows(struct epp_timeline *timeline)
+{
+	const struct referred *referred = &timeline->referred;
+	struct referred_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
+
+	for (size_t i = 0; i < timeline->flows_count && referred->events; i++) {
+		const struct survey_flow *flow = &timeline->flows[i];
+		uint32_t from = referred_find(referred, &from_lookup, flow->source, flow->from);
+		uint32_t to = referred_find(referred, &to_lookup, flow->source, flow->to);
+		if (from != REFERRED_NONE && to < INT32_MAX && !referred->events[from].wait)
+			referred->events[from].wait = to + 1;
+	}
+	free(timeline->flows);
+	timeline->flows = NULL;
+}
+
 static epp_status *survey_block(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool pairs_only)
 {
 	struct decoded decoded;
@@ -153,9 +178,8 @@ static epp_status *survey_block(struct epp_timeline *timeline, struct surveying 
 				EPP_TRY(find_span(surveying, index, line, from, &span));
 			EPP_TRY(survey_complete(timeline, &decoded, &timeline->lines.lines[line], record, span));
 		} else if (kind == EPF_FLOW) {
-			EPP_TRY(referred_add(&timeline->referred, decoded.block->source, record->id));
-			EPP_TRY(referred_add(&timeline->referred, decoded.block->source,
-			                     block_parent(&decoded, record, &after)));
+			EPP_TRY(survey_flow(timeline, &(struct survey_flow){ block_parent(&decoded, record, &after),
+			                                                     record->id, decoded.block->source }));
 		} else if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
 			EPP_TRY(survey_end(timeline, &decoded, index, record));
 		}
@@ -365,7 +389,9 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	for (size_t i = 0; i < surveying->spans_count; i++)
 		EPP_TRY(place_span(timeline, &surveying->spans[i]));
 	EPP_TRY(survey_put_off(timeline, surveying));
-	return referred_seal(&timeline->referred, timeline->parents);
+	EPP_TRY(referred_seal(&timeline->referred, timeline->parents));
+	link_flows(timeline);
+	return NULL;
 }
 
 epp_status *survey_blocks(struct epp_timeline *timeline)

@@ -27,6 +27,9 @@ static void line_destroy(struct tally_line *line)
 	spread_deinit(&line->launches);
 	if (line->gaps)
 		spread_deinit(line->gaps);
+	if (line->errors)
+		spread_deinit(line->errors);
+	free(line->errors);
 	free(line->gaps);
 	free(line->name);
 	free(line);
@@ -139,10 +142,12 @@ static struct tally_line *line_by_track(struct tally *tally, const epp_trace_tra
 	if (is_device) {
 		line->device = device_of(tally, track);
 		line->gaps = calloc(1, sizeof *line->gaps);
+		line->errors = calloc(1, sizeof *line->errors);
 		line->line.gaps = line->gaps;
+		line->line.errors = line->errors;
 		line->busy_until_ns = tally->totals.first_ns;
 	}
-	return !is_device || (line->device && line->gaps) ? line : NULL;
+	return !is_device || (line->device && line->gaps && line->errors) ? line : NULL;
 }
 
 static struct tally_line *line_of_phase(struct tally *tally, enum phase phase)
@@ -222,6 +227,17 @@ static bool add_phase(struct tally *tally, enum phase phase, int64_t duration_ns
 	return line && add_duration(line, duration_ns);
 }
 
+static bool add_place(struct tally_line *line, const epp_event *event)
+{
+	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
+
+	if (event->placement < EPP_PLACEMENT_COUNT)
+		line->line.placed_count[event->placement]++;
+	if (error_ns > line->line.max_error_ns)
+		line->line.max_error_ns = error_ns;
+	return spread_add(line->errors, error_ns);
+}
+
 static bool add_device_event(struct tally *tally, const epp_event *event, struct tally_line *named,
                              struct tally_line *tracked)
 {
@@ -231,7 +247,7 @@ static bool add_device_event(struct tally *tally, const epp_event *event, struct
 		named->phase = phase_of_name(event->name, event->name_bytes);
 	if (named->phase != PHASE_COMPUTE)
 		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
-	if (!add_phase(tally, named->phase, event->duration_ns))
+	if (!add_place(tracked, event) || !add_phase(tally, named->phase, event->duration_ns))
 		return false;
 	if (event->parent_start_ns == INT64_MIN)
 		return true;

@@ -17,7 +17,7 @@ struct tally_line {
 	int64_t busy_until_ns;
 	enum phase phase;            /* of a kernel */
 	struct tally_device *device; /* of a stream */
-	struct epp_spread durations, launches, *gaps;
+	struct epp_spread durations, launches, *gaps, *errors;
 };
 
 /* What the streams of a device share. */

@@ -76,6 +76,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	referred_deinit(&timeline->referred);
 	ends_deinit(&timeline->ends);
 	stretch_deinit(&timeline->ended_elsewhere);
+	free(timeline->flows);
 	free(timeline->used_ns);
 	free(timeline->surveyed);
 	free(timeline->rank_of_block);
@@ -141,6 +142,13 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 		arg->value.u64 = decoded.value;
 	}
 	return 1;
+}
+
+const char *epp_placement_name(unsigned placement)
+{
+	static const char *const names[] = { "measured", "fitted", "formula", "inferred", "duration only", "clamped" };
+
+	return placement < EPP_PLACEMENT_COUNT ? names[placement] : "unknown";
 }
 
 epp_status *epp_timeline_status(epp_timeline *timeline)

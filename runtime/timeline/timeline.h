@@ -27,6 +27,11 @@ struct survey_block {
 	bool spill;       /* goes through the temporary file */
 };
 
+struct survey_flow {
+	uint64_t from, to;
+	uint32_t source;
+};
+
 /* What epp_event.args points to. */
 struct event_args {
 	const uint8_t *payload; /* NULL: in `block`, which is read when somebody asks */
@@ -44,6 +49,8 @@ struct epp_timeline {
 	struct device_clocks clocks;
 	struct lines lines;
 	struct referred referred;
+	struct survey_flow *flows; /* until the table of events has them */
+	size_t flows_count, flows_room;
 	struct ends ends;
 	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
 	bool parents;                   /* some record names a parent: referred has a table */
@@ -119,15 +126,13 @@ static inline uint8_t block_flags(uint16_t bits)
 static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint32_t source,
                                        const struct codec_record *record, const struct end **end)
 {
-	uint64_t ticks = record->start_ticks + record->duration_ticks;
-
 	*end = NULL;
 	if (__builtin_expect(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_UNENDED, 0)) {
 		*end = ends_find(&timeline->ends, source, record->id);
 		if (*end)
 			return (*end)->ticks > record->start_ticks ? (*end)->ticks : record->start_ticks;
 	}
-	return ticks < record->start_ticks ? UINT64_MAX : ticks;
+	return codec_end(record->start_ticks, record->duration_ticks);
 }
 
 /* ---- placing.c ---- */
