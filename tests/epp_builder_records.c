@@ -378,7 +378,6 @@ void builder_run_end(struct epp_builder *b, uint64_t ticks)
 	}
 	struct epf_ledger_entry own = { .run = b->live.run };
 	memcpy(own.lost, b->live.lost, sizeof own.lost);
-	memset(b->live.lost, 0, sizeof b->live.lost);
 	memcpy(builder_grow(&ledger, sizeof own), &own, sizeof own);
 	builder_append_plain(b, &b->stream, EPF_BLOCK_LEDGER, ledger.at, ledger.used);
 	builder_append_plain(b, &b->stream, EPF_BLOCK_RUN, &run, sizeof run);

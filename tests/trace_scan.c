@@ -168,6 +168,17 @@ static void records_block(struct scanner *scanner, const struct epf_block *block
 	for (type item; (bytes) >= sizeof(item) && (memcpy(&item, (payload), sizeof(item)), true); \
 	     (payload) += sizeof(item), (bytes) -= sizeof(item))
 
+/* The session's own losses count up: the last entry says it all. */
+static void take_account(struct trace_scan *scan, const struct epf_ledger_entry *entry)
+{
+	for (size_t i = 0; i < scan->ledger_count && !entry->track; i++)
+		if (!scan->ledger[i].track) {
+			scan->ledger[i] = *entry;
+			return;
+		}
+	APPEND(scan->ledger, scan->ledger_count, *entry);
+}
+
 static void take_block(struct scanner *scanner, const struct epf_block *block, const uint8_t *payload)
 {
 	struct trace_scan *scan = scanner->scan;
@@ -189,7 +200,7 @@ static void take_block(struct scanner *scanner, const struct epf_block *block, c
 		break;
 	case EPF_BLOCK_LEDGER:
 		EACH(struct epf_ledger_entry, entry, payload, bytes)
-		APPEND(scan->ledger, scan->ledger_count, entry);
+		take_account(scan, &entry);
 		break;
 	case EPF_BLOCK_PRODUCERS:
 		memcpy(scan->producers, payload, bytes < sizeof(scan->producers) ? bytes : sizeof(scan->producers));
@@ -352,12 +363,12 @@ static void take_window(struct scanner *scanner)
 		take_region(scanner, scan->bytes + header->chunks_offset + (size_t)i * header->chunk_bytes,
 		            header->chunk_bytes);
 	struct epf_ledger_entry own = { .run = scan->live.run };
-	uint64_t total = 0;
-	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
-		total += own.lost[reason] = scan->live.lost[reason];
-	own.lost_idless = total - own.lost[EPP_LOSS_TOO_LARGE];
-	if (total)
-		APPEND(scan->ledger, scan->ledger_count, own);
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
+		own.lost[reason] = scan->live.lost[reason];
+		own.lost_idless += reason == EPP_LOSS_TOO_LARGE ? 0 : own.lost[reason];
+	}
+	if (own.lost_idless || own.lost[EPP_LOSS_TOO_LARGE])
+		take_account(scan, &own);
 	for (uint32_t i = 0; i < header->slot_count; i++)
 		take_slot(scanner, i, &scan->slots[i]);
 }

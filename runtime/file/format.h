@@ -171,7 +171,7 @@ struct epf_live {
 	struct epf_host_pair run_start;
 	uint64_t log_used; /* bytes of the log that count; stored last, release */
 	uint64_t reserved1;
-	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot and stand in no ledger entry yet */
+	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the file's beginning */
 	uint64_t faults;               /* page faults on recording threads after warm-up, where they can be told */
 	uint64_t run_end_ticks;        /* of the current run; 0 while it records */
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 2 * 8];
@@ -429,7 +429,8 @@ struct epf_block {
 };
 
 /* One thread's account for one run, written when its slot is given back: it supersedes the slot's counters.  Entries of
- * track 0 are the session's own losses (struct epf_live): they supersede nothing and add up, for each run's source. */
+ * track 0 are a session's own losses (struct epf_live) since its file's beginning, under the first run of its source: of
+ * several the largest counts stand, those of the window too while it counts. */
 struct epf_ledger_entry {
 	uint32_t track;
 	uint32_t run;

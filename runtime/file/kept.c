@@ -22,6 +22,7 @@ bool kept_init(struct kept *kept, uint32_t segments_max)
 {
 	*kept = (struct kept){ .segments_max = segments_max };
 	kept->gone.track = EPF_TRACK_GONE;
+	kept->session.run = 1;
 	kept->segments = calloc(segments_max, sizeof(*kept->segments));
 	return kept->segments != NULL;
 }
@@ -163,6 +164,14 @@ static void add_up(struct epf_ledger_entry *sum, const struct epf_ledger_entry *
 		sum->lost[reason] += entry->lost[reason];
 }
 
+/* The session's losses are counted from the file's beginning. */
+static void keep_largest(struct epf_ledger_entry *session, const struct epf_ledger_entry *entry)
+{
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		if (entry->lost[reason] > session->lost[reason])
+			session->lost[reason] = entry->lost[reason];
+}
+
 /* What its events that are overwritten were is lost by policy, from here on by its own word. */
 static void fold(struct look *look, const struct epf_ledger_entry *entry)
 {
@@ -182,7 +191,7 @@ static void look_at_accounts(struct look *look, const struct epf_block *block)
 		/* Its copy would count beside the sum. */
 		bool stays = !known || look->kept->spoiled || find(look->owners, look->owners_count, entry->track);
 		if (!entry->track)
-			add_up(&look->cleaning->session, entry);
+			keep_largest(&look->cleaning->session, entry);
 		else if (stays)
 			copy(look, block, entry, sizeof(*entry)), look->cleaning->threads_bytes += sizeof(*entry);
 		else

@@ -309,7 +309,8 @@ static epp_status *order_pairs(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Of several entries of one track and run the last one stands; those of track 0, a session's own losses, add up. */
+/* Of several entries of one track and run the last one stands; of those of track 0, a session's own losses, what is
+ * largest. */
 static epp_status *order_ledger(struct reader *reader)
 {
 	size_t kept = 0;
@@ -321,8 +322,8 @@ static epp_status *order_ledger(struct reader *reader)
 		const struct epf_ledger_entry *last = kept ? &reader->ledger[kept - 1] : NULL;
 		if (last && last->track == entry.track && last->run == entry.run) {
 			for (unsigned reason = 0; reason < EPF_LOSS_COUNT && !entry.track; reason++)
-				entry.lost[reason] += last->lost[reason];
-			entry.lost_idless += entry.track ? 0 : last->lost_idless;
+				if (last->lost[reason] > entry.lost[reason])
+					entry.lost[reason] = last->lost[reason];
 			kept--;
 		}
 		reader->ledger[kept++] = entry;

@@ -71,7 +71,7 @@ static epp_status *take_live(struct reader_impl *impl)
 static epp_status *take_own_losses(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
-	struct epf_ledger_entry own = { .run = reader->live.run };
+	struct epf_ledger_entry own = { .run = 1 };
 
 	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, lost), reader->live.lost,
 	                     sizeof(reader->live.lost)));

@@ -413,24 +413,18 @@ void drain_begin_run(struct session *session, const struct epf_host_pair *start)
 void drain_own_losses(struct session *session)
 {
 	struct epf_live *live = session->window.live;
-	struct epf_ledger_entry own = { .track = 0, .run = live->run };
-	uint64_t total = 0;
-	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
-		total += own.lost[reason] = LOAD_RELAXED(&live->lost[reason]);
-	own.lost_idless = total - own.lost[EPP_LOSS_TOO_LARGE];
-	if (!total)
+	struct epf_ledger_entry own = { .track = 0, .run = 1 };
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
+		own.lost[reason] = LOAD_RELAXED(&live->lost[reason]);
+		own.lost_idless += reason == EPP_LOSS_TOO_LARGE ? 0 : own.lost[reason];
+	}
+	if (!memcmp(own.lost, session->own_written, sizeof(own.lost)))
 		return;
 	memcpy(scratch_block(session) + 1, &own, sizeof(own));
-	if (append_plain(session, EPF_BLOCK_LEDGER, sizeof(own))) {
+	if (append_plain(session, EPF_BLOCK_LEDGER, sizeof(own)))
 		session->accounts_due = true;
-		return;
-	}
-	pthread_mutex_lock(&session->lock);
-	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
-		__atomic_sub_fetch(&live->lost[reason], own.lost[reason], __ATOMIC_RELAXED);
-		session->lost_before[reason] += own.lost[reason];
-	}
-	pthread_mutex_unlock(&session->lock);
+	else
+		memcpy(session->own_written, own.lost, sizeof(own.lost));
 }
 
 static void finish_run(struct session *session)

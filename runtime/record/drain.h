@@ -9,7 +9,8 @@
  * The drain lock is held.  Returns how many regions it emptied. */
 unsigned drain_visit(struct session *session, bool final);
 
-/* Losses that belong to no slot become an entry of the ledger; such entries add up.  The drain lock is held. */
+/* Losses that belong to no slot become an entry of the ledger, if there are more than the last one said.  The drain lock is
+ * held. */
 void drain_own_losses(struct session *session);
 
 /* The run's first block is due: its start pair goes into the live page. */
