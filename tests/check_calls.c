@@ -304,6 +304,40 @@ START_TEST(an_end_profiling_that_hangs)
 }
 END_TEST
 
+static uint32_t inside_release, leave_release;
+
+static void hang_in_release(struct profiler_double *self, OrtProfilingEventsContainer *container)
+{
+	(void)self, (void)container;
+	STORE_RELEASE(&inside_release, 1);
+	wait_for(&leave_release);
+}
+
+/* It is the helper's to call, since EndProfiling has outlasted the session's release: the helper goes on all the same. */
+START_TEST(a_release_that_hangs)
+{
+	struct profiler_double a = double_make('a');
+	char *path = strdup(check_path("released.epp")), *other_path = check_path("other.epp");
+	epp_session *session = double_attached(&a, path, "sleepy"), *other = recording_start(other_path);
+	a.does[STEP_END_PROFILING] = dawdle;
+	a.does[STEP_RELEASE] = hang_in_release;
+	check_ok(epp_session_start(session));
+	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	epp_session_release(session);
+	STORE_RELEASE(&let_go, 1);
+	wait_for(&inside_release);
+	/* Its file is whole, and another session's events become blocks. */
+	struct trace_scan *scan = trace_scan_file(path);
+	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
+	ck_assert_uint_eq(scan->records_count, 1);
+	trace_scan_free(scan);
+	epp_event_end(other, epp_event_begin(other, EPP_NODE, name), NULL, 0);
+	trace_scan_free(recording_finish_file(other, other_path));
+	STORE_RELEASE(&leave_release, 1);
+	free(path);
+}
+END_TEST
+
 static Suite *calls_suite(void)
 {
 	Suite *suite = suite_create("calls");
@@ -317,6 +351,7 @@ static Suite *calls_suite(void)
 	tcase_add_test(tcase, a_callback_that_ends_the_session);
 	tcase_add_test(tcase, a_start_event_that_is_running_when_the_session_ends);
 	tcase_add_loop_test(tcase, an_end_profiling_that_hangs, 0, 2);
+	tcase_add_test(tcase, a_release_that_hangs);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -59,7 +59,7 @@ static int64_t visit(struct session *session)
 		pthread_mutex_unlock(&session->drain_lock);
 		session_tell(session);
 		if (release)
-			session_free(session);
+			session_free_apart(session);
 		return -1;
 	}
 	unsigned emptied = drain_visit(session, false);
@@ -108,21 +108,26 @@ static void *loop(void *unused)
 	return unused;
 }
 
-static int start_thread(void)
+static int start_thread(pthread_t *started, void *(*run)(void *argument), void *argument)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
 	sigfillset(&all);
-	/* No signal of the process's is handled on this thread, and none of a file-size limit gets out of it. */
+	/* No signal of the process's is handled on our threads, and none of a file-size limit gets out of them. */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(&thread, &attributes, loop, NULL);
+	int error = pthread_create(started, &attributes, run, argument);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!error)
-		pthread_setname_np(thread, "epprof");
 	return error;
+}
+
+void helper_apart(void *(*run)(void *argument), void *argument)
+{
+	pthread_t apart;
+	if (start_thread(&apart, run, argument))
+		run(argument);
 }
 
 epp_status *helper_add(struct session *session)
@@ -130,9 +135,11 @@ epp_status *helper_add(struct session *session)
 	epp_status *status = NULL;
 	pthread_mutex_lock(&lock);
 	if (!running) {
-		int error = start_thread();
+		int error = start_thread(&thread, loop, NULL);
 		running = !error;
-		if (error)
+		if (running)
+			pthread_setname_np(thread, "epprof");
+		else
 			status = epp_status_errno(error, "starting epprof's thread");
 	}
 	if (!status && !session->with_helper) {

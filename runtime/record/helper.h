@@ -16,6 +16,9 @@ void helper_remove(struct session *session);
 /* Has it look now; does nothing if it is awake.  Any thread. */
 void helper_wake(void);
 
+/* A thread for foreign code, which may take its time or never return.  Where there is no thread to be had, the caller's. */
+void helper_apart(void *(*run)(void *argument), void *argument);
+
 /* How often it has looked, for tests and the bench. */
 uint64_t helper_visits(void);
 

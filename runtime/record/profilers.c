@@ -111,19 +111,29 @@ bool profilers_any_driven(const struct session *session)
 	return any;
 }
 
-void profilers_free(struct session *session)
+void profilers_detach(struct session *session)
 {
 	for (uint32_t i = 0; i < session->profilers_count; i++) {
 		struct session_profiler *of = &session->profilers[i];
 		pthread_mutex_lock(&session->lock);
 		OrtEpProfilerImpl *profiler = of->profiler;
-		of->profiler = NULL;
+		if (of->joined)
+			of->profiler = NULL;
 		pthread_mutex_unlock(&session->lock);
 		if (profiler)
 			profiler_registry_detach(profiler);
-		if (profiler && !of->joined)
-			profiler_release(profiler);
 		free(of->handover);
+		of->handover = NULL;
+	}
+}
+
+void profilers_release(struct session *session)
+{
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		OrtEpProfilerImpl *profiler = session->profilers[i].profiler;
+		session->profilers[i].profiler = NULL;
+		if (profiler)
+			profiler_release(profiler);
 	}
 }
 

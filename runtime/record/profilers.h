@@ -14,7 +14,9 @@ static inline bool profilers_drives(const struct session_profiler *of)
 /* Whether there is any that it calls. */
 bool profilers_any_driven(const struct session *session);
 
-/* Lets go of all: those attached are released, members stay with who drives them. */
-void profilers_free(struct session *session);
+/* Nothing comes from any of them any more; members stay with who drives them. */
+void profilers_detach(struct session *session);
+/* Calls Release on those that were attached, and so foreign code, which may not return. */
+void profilers_release(struct session *session);
 
 #endif

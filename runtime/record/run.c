@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/gate.h"
@@ -118,22 +117,6 @@ static void *ask_profilers(void *argument)
 	return NULL;
 }
 
-/* EndProfiling is foreign code and may take seconds: a thread of its own. */
-static void spawn_worker(struct session *session)
-{
-	pthread_t worker;
-	sigset_t all, before;
-	sigfillset(&all);
-	/* The process's signals are not for this thread. */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&worker, NULL, ask_profilers, session);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error)
-		ask_profilers(session);
-	else
-		pthread_detach(worker);
-}
-
 bool session_finish_run(struct session *session)
 {
 	drain_visit(session, true);
@@ -173,7 +156,8 @@ epp_status *epp_session_end(epp_session *handle)
 	STORE_RELEASE(&session->run_end_ticks, clock_ticks());
 	session->window.live->run_end_ticks = session->run_end_ticks;
 	if (profilers) {
-		spawn_worker(session);
+		/* EndProfiling may take seconds. */
+		helper_apart(ask_profilers, session);
 		return NULL;
 	}
 	stop_handovers(session);

@@ -218,11 +218,12 @@ static void window_let_go(struct session *session)
 	pthread_mutex_unlock(&session->error_lock);
 }
 
-void session_free(struct session *session)
+/* All but what foreign code may hold up. */
+static void finish(struct session *session)
 {
 	helper_remove(session);
 	tracks_names_end(session);
-	profilers_free(session);
+	profilers_detach(session);
 	pthread_mutex_lock(&session->drain_lock);
 	drain_own_losses(session);
 	window_let_go(session);
@@ -233,7 +234,29 @@ void session_free(struct session *session)
 	free(session->calls);
 	free(session->path);
 	epp_status_release(session->first_error);
+}
+
+static void *let_go(void *argument)
+{
+	struct session *session = argument;
+	profilers_release(session);
 	entry_return(session);
+	return NULL;
+}
+
+void session_free(struct session *session)
+{
+	finish(session);
+	let_go(session);
+}
+
+void session_free_apart(struct session *session)
+{
+	finish(session);
+	if (profilers_any_driven(session))
+		helper_apart(let_go, session);
+	else
+		let_go(session);
 }
 
 void session_fail(struct session *session, epp_blame blame, epp_status *status)
@@ -316,7 +339,8 @@ void session_fork_child(void)
 		session->shares = 0;
 		if (session->state == SESSION_FREE)
 			continue;
-		/* The file is the parent's: closed and unmapped here, so that nothing of the child can reach it. */
+		/* The file is the parent's: closed and unmapped here, so that nothing of the child can reach it.  What the
+		 * session had on the heap stays where it is: the fork may have come while another thread changed it. */
 		window_drop(&session->window);
 		entry_return(session);
 	}

@@ -126,7 +126,8 @@ struct session {
 	uint64_t quiet_visits;
 	uint64_t run_end_ticks;
 	uint64_t drained_records;
-	uint64_t lost_before[EPF_LOSS_COUNT]; /* of slots that were cleared, and of runs before; under lock */
+	uint64_t lost_before[EPF_LOSS_COUNT]; /* of slots that were cleared; under lock */
+	uint64_t own_written[EPF_LOSS_COUNT]; /* what the ledger says of losses that belong to no slot */
 	bool accounts_due; /* an account, or events, of a run could not be written: the window keeps them */
 
 	/* Up to here. */
@@ -162,8 +163,10 @@ void session_tell(struct session *session);
 /* A loss that belongs to no slot; of a stale handle, none. */
 void session_lose(uintptr_t handle, epp_loss reason, uint64_t count);
 
-/* Where the helper ends a pending release: finishes the file, frees everything.  State is idle. */
+/* Ends a release: finishes the file, releases the profilers, frees everything.  State is idle. */
 void session_free(struct session *session);
+/* The same for the helper, which must not wait for a profiler's Release: that gets a thread of its own. */
+void session_free_apart(struct session *session);
 
 /* After fork, in the child: every session of the parent is forgotten. */
 void session_fork_child(void);
