@@ -105,6 +105,28 @@ START_TEST(a_run_that_cannot_be_started_again_is_the_others_error)
 }
 END_TEST
 
+START_TEST(a_run_that_cannot_be_stopped_is_not_started_again)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *a = tf_session(tf_plugin), *b = tf_session(tf_plugin);
+	check_ok(epp_session_start(a));
+	check_ok(epp_session_start(b));
+	setenv("TF_FAULT", "stop", 1);
+	ck_assert_ptr_nonnull(strstr(tf_end(a), "stop: code 13"));
+	/* It was tried once more for b, and neither collected nor started. */
+	ck_assert_str_eq(tf_calls(), "isee");
+	ck_assert_ptr_nonnull(strstr(tf_end(b), "after another session's end: stop: code 13"));
+	ck_assert_str_eq(tf_calls(), "isee");
+	setenv("TF_FAULT", "", 1);
+	check_ok(epp_session_start(b));
+	ck_assert_str_eq(tf_end(b), "");
+	ck_assert_str_eq(tf_calls(), "iseeesenc");
+	epp_session_release(a);
+	epp_session_release(b);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
 /* ---- the sample ---- */
 
 typedef int work_fn(int count);
@@ -156,6 +178,7 @@ static Suite *tf_run_suite(void)
 	tcase_add_test(tests, sessions_share_one_run);
 	tcase_add_test(tests, a_session_within_another_s);
 	tcase_add_test(tests, a_run_that_cannot_be_started_again_is_the_others_error);
+	tcase_add_test(tests, a_run_that_cannot_be_stopped_is_not_started_again);
 	tcase_add_test(tests, the_sample_gives_the_work_that_was_done);
 	tcase_add_test(tests, the_sample_of_the_first_revision_too);
 	suite_add_tcase(suite, tests);

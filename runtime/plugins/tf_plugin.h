@@ -59,6 +59,7 @@ struct tf_plugin {
 	pthread_mutex_t lock; /* one call into the plugin at a time, and all below */
 	LIST_HEAD(, tf_profiler) active;
 	bool running;
+	bool unstopped; /* its last stop failed */
 };
 
 /* One session's view of the plugin. */

@@ -1,7 +1,7 @@
 /* A plugin of this ABI has one run at a time; sessions share it.  The first session to start starts it.  When a session
  * ends, the run is stopped and its data collected; each session that is there gets the events that start in its time; if
- * others remain, the plugin is started again, and the gap stands in their traces.  A plugin is never started twice, and
- * one that no session profiles is never called.
+ * others remain, the plugin is started again, and the gap stands in their traces.  A plugin is never started twice, nor
+ * after a stop that failed, before one has worked; and one that no session profiles is never called.
  *
  * Calls go one at a time: a session that starts while another one's data is collected waits for that.
  */
@@ -10,6 +10,24 @@
 #include "base/ort_status.h"
 #include "base/profiler_registry.h"
 #include "plugins/tf_plugin.h"
+
+static epp_status *stop(struct tf_plugin *plugin)
+{
+	epp_status *status = tf_call(plugin, "stop", plugin->fns.accepted.stop);
+	plugin->running = false;
+	plugin->unstopped = status != NULL;
+	return status;
+}
+
+/* A run whose stop failed may be going on yet. */
+static epp_status *start(struct tf_plugin *plugin)
+{
+	epp_status *status = plugin->unstopped ? stop(plugin) : NULL;
+	if (!status)
+		status = tf_call(plugin, "start", plugin->fns.accepted.start);
+	plugin->running = !status;
+	return status;
+}
 
 static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
@@ -21,9 +39,8 @@ static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 	clock_pair_read(&self->start);
 	self->target.ledger = (EpprofLedger){ 0 };
 	if (!plugin->running)
-		status = tf_call(plugin, "start", plugin->fns.accepted.start);
+		status = start(plugin);
 	if (!status) {
-		plugin->running = true;
 		self->active = true;
 		LIST_INSERT_HEAD(&plugin->active, self, others);
 		profile_deliver_clock_start(&self->target, &self->start);
@@ -61,10 +78,9 @@ static epp_status *deliver(struct tf_profiler *to, const struct collection *coll
 static void start_again(struct tf_plugin *plugin, const struct epf_host_pair *stopped)
 {
 	struct tf_profiler *other;
-	epp_status *status = tf_call(plugin, "start", plugin->fns.accepted.start);
+	epp_status *status = start(plugin);
 	struct epf_host_pair now;
 	clock_pair_read(&now);
-	plugin->running = !status;
 	LIST_FOREACH(other, &plugin->active, others) {
 		if (status)
 			status_keep(&other->failed, epp_status_create(EPP_PLUGIN, "after another session's end: %s",
@@ -84,12 +100,10 @@ static epp_status *end_run(struct tf_profiler *self)
 	epp_status *status = self->failed;
 	self->failed = NULL;
 	if (plugin->running) {
-		plugin->running = false;
 		struct epf_host_pair stopped;
 		clock_pair_read(&stopped);
-		epp_status *stop = tf_call(plugin, "stop", plugin->fns.accepted.stop);
-		bool may_collect = !stop;
-		status_keep(&status, stop);
+		status_keep(&status, stop(plugin));
+		bool may_collect = !plugin->unstopped;
 		tf_collect_fn *xspace = plugin->is_first ? plugin->fns.first.collect_data_xspace
 		                                         : plugin->fns.accepted.collect_data_xspace;
 		if (may_collect && xspace)
