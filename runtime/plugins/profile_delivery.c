@@ -377,6 +377,16 @@ static void take_message(void *user, bool is_error, struct protobuf_string text)
 		                                   (int)(text.bytes < 1024 ? text.bytes : 1024), text.text);
 }
 
+static struct delivery *delivery_create(struct profile_target *to, const struct profile_window *window)
+{
+	struct delivery *delivery = calloc(1, sizeof(*delivery));
+	if (delivery) {
+		delivery->to = to;
+		delivery->window = window;
+	}
+	return delivery;
+}
+
 static void delivery_destroy(struct delivery *delivery)
 {
 	for (size_t i = 0; i < delivery->devices_count; i++)
@@ -391,11 +401,9 @@ epp_status *profile_deliver_xspace(struct profile_target *to, const struct profi
 	*events_count = 0;
 	if (!data->count)
 		return NULL;
-	struct delivery *delivery = calloc(1, sizeof(*delivery));
+	struct delivery *delivery = delivery_create(to, window);
 	if (!delivery)
 		return epp_status_no_memory();
-	delivery->to = to;
-	delivery->window = window;
 	const struct xspace_reader reader = { take_plane, take_line, take_event, take_message, delivery };
 	epp_status *status = xspace_read(data->bytes, data->count, &reader, &account);
 	flush(delivery);
@@ -449,11 +457,9 @@ epp_status *profile_deliver_run_metadata(struct profile_target *to, const struct
 	struct step_stats_account account;
 	if (!data->count)
 		return NULL;
-	struct delivery *delivery = calloc(1, sizeof(*delivery));
+	struct delivery *delivery = delivery_create(to, window);
 	if (!delivery)
 		return epp_status_no_memory();
-	delivery->to = to;
-	delivery->window = window;
 	const struct step_stats_reader reader = { take_device, take_thread, take_node, delivery };
 	epp_status *status = run_metadata_read(data->bytes, data->count, &reader, &account);
 	flush(delivery);
