@@ -25,7 +25,7 @@ static pthread_cond_t visited = PTHREAD_COND_INITIALIZER;
 
 static uint32_t awake = 1; /* 0: asleep, a wake-up is worth a system call */
 static uint32_t wanted;    /* set before `awake` is looked at, looked at after `awake` is cleared: none gets lost */
-static uint64_t visits;
+static uint64_t visits, wakes;
 
 static void sleep_until_woken(int64_t ns)
 {
@@ -41,8 +41,10 @@ void helper_wake(void)
 	/* One of many recorders wakes it; the others see that it is done. */
 	uint32_t asleep = 0;
 	__atomic_store_n(&wanted, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_compare_exchange_n(&awake, &asleep, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	if (__atomic_compare_exchange_n(&awake, &asleep, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		ADD_RELAXED(&wakes, 1);
 		syscall(SYS_futex, &awake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
 }
 
 /* Returns how long nothing will be needed there: 0 if there is more to do, negative for ever. */
@@ -166,6 +168,11 @@ void helper_remove(struct session *session)
 uint64_t helper_visits(void)
 {
 	return LOAD_RELAXED(&visits);
+}
+
+uint64_t helper_wakes(void)
+{
+	return LOAD_RELAXED(&wakes);
 }
 
 void helper_fork_child(void)

@@ -19,8 +19,9 @@ void helper_wake(void);
 /* A thread for foreign code, which may take its time or never return.  Where there is no thread to be had, the caller's. */
 void helper_apart(void *(*run)(void *argument), void *argument);
 
-/* How often it has looked, for tests and the bench. */
+/* How often it has looked, and how often it was woken to, for tests and the bench. */
 uint64_t helper_visits(void);
+uint64_t helper_wakes(void);
 
 void helper_fork_child(void);
 
