@@ -126,7 +126,7 @@ START_TEST(block_and_slot)
 	builder_event(b, thread, BUILDER_START, 1, EPP_NODE, builder_name(b, "n"), NULL, 0);
 	struct epf_ledger_entry entries[] = { { .track = thread, .run = 1, .ids_taken = 1 },
 		                              { .run = 1, .lost = { [EPP_LOSS_NO_SLOT] = 5 }, .lost_idless = 5 },
-		                              { .run = 2, .lost = { [EPP_LOSS_NO_SLOT] = 6 }, .lost_idless = 6 } };
+		                              { .run = 1, .lost = { [EPP_LOSS_NO_SLOT] = 6 }, .lost_idless = 6 } };
 	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_LEDGER, .payload_bytes = sizeof(entries) }, entries);
 	builder_live(b)->lost[EPP_LOSS_NO_SLOT] = 7;
 	size_t bytes;

@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "epprof/epprof.h"
+#include "epprof/trace_writer.h"
 #include "file/reader.h"
 
 #define EVENTS 5000
@@ -108,6 +109,38 @@ START_TEST(a_finished_trace_needs_no_window)
 }
 END_TEST
 
+START_TEST(recovered_in_place_it_goes_with_the_trace)
+{
+	epp_trace *trace;
+	char path[512], other[512], window[1100];
+	set_directory();
+	snprintf(path, sizeof(path), "%s", check_path("in_place.epp"));
+	snprintf(other, sizeof(other), "%s", check_path("elsewhere.epp"));
+	record(path, true);
+	window_path(path, window, sizeof(window));
+	check_ok(epp_trace_open(path, &trace));
+	/* The trace that stays needs it. */
+	check_ok(epp_trace_recover(trace, other, 0));
+	ck_assert_int_eq(access(window, F_OK), 0);
+	check_ok(epp_trace_recover(trace, path, 1));
+	ck_assert_int_ne(access(window, F_OK), 0);
+	epp_trace_close(trace);
+	check_ok(epp_trace_open(path, &trace));
+	ck_assert_uint_eq(epp_trace_get_info(trace)->records_count, EVENTS + 1);
+	epp_trace_close(trace);
+
+	/* A window that is another trace's is left alone. */
+	ck_assert_int_eq(unlink(path), 0);
+	record(path, true);
+	window_path(path, window, sizeof(window));
+	ck_assert_int_eq(rename(other, window), 0);
+	check_ok(epp_trace_open(path, &trace));
+	check_ok(epp_trace_recover(trace, path, 1));
+	ck_assert_int_eq(access(window, F_OK), 0);
+	epp_trace_close(trace);
+}
+END_TEST
+
 START_TEST(a_directory_that_is_none_is_told)
 {
 	epp_session *session;
@@ -126,6 +159,7 @@ static Suite *reader_elsewhere_suite(void)
 	TCase *test = tcase_create("window");
 	tcase_add_test(test, a_kill_loses_nothing);
 	tcase_add_test(test, a_finished_trace_needs_no_window);
+	tcase_add_test(test, recovered_in_place_it_goes_with_the_trace);
 	tcase_add_test(test, a_directory_that_is_none_is_told);
 	suite_add_tcase(suite, test);
 	return suite;

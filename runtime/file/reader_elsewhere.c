@@ -81,5 +81,6 @@ bool reader_elsewhere(struct reader_impl *impl)
 	}
 	*elsewhere = (struct elsewhere){ impl->reader.source, fd, header->live_offset, header->segments_offset };
 	impl->reader.source = (struct reader_source){ .read = read_either, .close = close_both, .user = elsewhere };
+	impl->has_elsewhere = true;
 	return true;
 }

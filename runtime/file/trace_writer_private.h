@@ -140,7 +140,7 @@ uint64_t trace_writer_end(const struct epp_trace_writer *writer);
 /* What was decoded as a block of rows.  Ownership: malloc, the caller's. */
 epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_block **block) EPP_MUST_CHECK;
 
-/* epp_trace_pack with blocks of at most so many records, unless one had more. */
+/* epp_trace_pack with blocks of at most so many records, unless one had more; 0: epp_trace_recover. */
 epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
     EPP_MUST_CHECK;
 /* Regions of 64 KiB become blocks of four.  Twice as many records would take a hundredth less room, and twice the memory

@@ -10,6 +10,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "epprof/trace_writer.h"
 #include "file/reader_private.h"
@@ -392,18 +394,29 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 	return status;
 }
 
-epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
+/* Whether `path` is the trace that the reader has open. */
+static bool is_in_place(const struct reader *reader, const char *path)
 {
-	if (trace->reader->info.state == EPP_TRACE_RECORDING)
-		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
-	return make_finished(trace->reader, path, overwrite, 0, 0);
+	struct stat theirs, ours;
+	return reader->info.path && stat(reader->info.path, &theirs) == 0 && stat(path, &ours) == 0 &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
 {
 	if (reader->info.state == EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", reader->info.pid);
-	return make_finished(reader, path, overwrite, 0, records_most);
+	bool in_place = is_in_place(reader, path);
+	epp_status *status = make_finished(reader, path, overwrite, 0, records_most);
+	/* The window's own file belonged to the trace that is no more. */
+	if (!status && in_place && reader_impl(reader)->has_elsewhere)
+		unlink(reader->header.window_path);
+	return status;
+}
+
+epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
+{
+	return trace_writer_pack(trace->reader, path, overwrite, 0);
 }
 
 epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite)
