@@ -4,7 +4,7 @@
  * one call that was going on may have left either state.  Every other child also has threads that come and go, so that
  * slots are given back meanwhile.
  *
- * KILLS=300 build/tests/check_kill: more kills than the usual. */
+ * CHECK_KILLS=300 build/tests/check_kill: more kills than the usual. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -330,7 +330,7 @@ static void check_file(const char *path, unsigned kill_number)
 
 START_TEST(killed_at_any_instant)
 {
-	const char *wanted = getenv("KILLS");
+	const char *wanted = getenv("CHECK_KILLS");
 	unsigned kills = wanted ? (unsigned)strtoul(wanted, NULL, 10) : KILLS_USUAL;
 	char *path = strdup(check_path("killed.epp"));
 	memset(text, 't', sizeof(text));

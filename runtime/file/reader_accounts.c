@@ -321,20 +321,41 @@ void reader_account_begin(struct reader_impl *impl)
 	count_overwritten(impl);
 }
 
+/* A kill between taking an id and storing what it is for: that event was never begun.  A kill between counting a loss and
+ * closing the event: it is lost and open.  A thread does one of these at a time. */
+static void settle_thread(epp_trace_account *line, uint64_t known)
+{
+	if (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total))
+		line->emitted = known;
+}
+
+/* A kill while a profiler handed over: what it said of its events came before or after them.  Of those that it had in hand
+ * some may not have got anywhere. */
+static void settle_profiler(epp_trace_account *line, uint64_t known)
+{
+	if (line->emitted > known) {
+		line->lost[EPP_LOSS_PLUGIN] += line->emitted - known;
+		line->lost_total += line->emitted - known;
+	} else {
+		line->emitted = known;
+	}
+}
+
 void reader_account_end(struct reader_impl *impl)
 {
+	bool cut_off = impl->reader.info.state == EPP_TRACE_CUT_OFF;
+
 	for (size_t i = 0; i < impl->accounts_count; i++) {
 		epp_trace_account *line = &impl->accounts[i].account;
 		line->lost_total = lost_events(line->lost);
 		if (!line->track && !line->is_plugin)
 			line->emitted = line->lost_total;
 		uint64_t known = line->written + line->lost_total + line->open;
-		/* A kill between taking an id and storing what it is for: that event was never begun.  A kill between counting a
-		 * loss and closing the event: it is lost and open.  A thread does one of these at a time. */
-		if (impl->reader.info.state == EPP_TRACE_CUT_OFF && slot_of(impl, line->track) &&
-		    (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total)))
-			line->emitted = known;
-		line->balanced = line->emitted == known;
+		if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)
+			settle_profiler(line, known);
+		else if (cut_off && slot_of(impl, line->track))
+			settle_thread(line, known);
+		line->balanced = line->emitted == line->written + line->lost_total + line->open;
 	}
 	impl->accounts_counted = true;
 }
