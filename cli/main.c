@@ -11,7 +11,7 @@
 
 static const struct cli_command *const commands[] = {
 	&cli_info,   &cli_summary, &cli_convert, &cli_validate, &cli_tail,
-	&cli_import, &cli_recover, &cli_run,     &cli_probe,
+	&cli_import, &cli_recover, &cli_run,     &cli_probe,    &cli_sql,
 };
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 
