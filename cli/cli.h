@@ -36,6 +36,7 @@ extern const struct cli_command cli_merge;
 extern const struct cli_command cli_pack;
 extern const struct cli_command cli_run;
 extern const struct cli_command cli_probe;
+extern const struct cli_command cli_sql;
 
 /* ---- options.c: command lines ---- */
 
@@ -115,6 +116,8 @@ struct cli_table;
 
 /* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right. */
 struct cli_table *cli_table_create(const char *titles);
+/* The same with titles of any text. */
+struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);
 /* Adds a cell, row by row; the text is cleaned and copied. */
 void cli_table_cell(struct cli_table *table, const char *text);
 void cli_table_count(struct cli_table *table, uint64_t count);

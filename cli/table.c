@@ -5,26 +5,60 @@
 
 #include "cli.h"
 
-#define COLUMNS_MAX 16
+struct column {
+	bool left;
+	int width;
+};
 
 struct cli_table {
+	struct column *columns;
 	size_t columns_count;
-	bool left[COLUMNS_MAX];
-	int width[COLUMNS_MAX];
 	char **cells; /* the titles first */
 	size_t cells_count, cells_room;
 };
 
-struct cli_table *cli_table_create(const char *titles)
+static void release(struct cli_table *table)
+{
+	for (size_t i = 0; i < table->cells_count; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(table->columns);
+	free(table);
+}
+
+struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left)
 {
 	struct cli_table *table = calloc(1, sizeof *table);
-	char *copy = strdup(titles), *rest = copy, *title;
 
-	while (table && copy && (title = strsep(&rest, "|")) && table->columns_count < COLUMNS_MAX) {
-		bool left = title[0] == '<';
-		table->left[table->columns_count++] = left;
-		cli_table_cell(table, title + left);
+	if (!table)
+		return NULL;
+	table->columns = calloc(count, sizeof *table->columns);
+	if (!table->columns) {
+		release(table);
+		return NULL;
 	}
+	table->columns_count = count;
+	for (size_t i = 0; i < count; i++) {
+		table->columns[i].left = left[i];
+		cli_table_cell(table, titles[i]);
+	}
+	return table;
+}
+
+struct cli_table *cli_table_create(const char *titles)
+{
+	enum { MAX = 16 };
+	char *copy = strdup(titles), *rest = copy, *title;
+	const char *names[MAX];
+	bool left[MAX];
+	size_t count = 0;
+
+	while (copy && (title = strsep(&rest, "|")) && count < MAX) {
+		left[count] = title[0] == '<';
+		names[count] = title + left[count];
+		count++;
+	}
+	struct cli_table *table = copy ? cli_table_create_columns(count, names, left) : NULL;
 	free(copy);
 	return table;
 }
@@ -44,8 +78,8 @@ void cli_table_cell(struct cli_table *table, const char *text)
 	char *clean = cli_clean(text, strlen(text));
 	size_t column = table->cells_count % table->columns_count;
 	int width = clean ? cli_columns(clean) : 0;
-	if (width > table->width[column])
-		table->width[column] = width;
+	if (width > table->columns[column].width)
+		table->columns[column].width = width;
 	table->cells[table->cells_count++] = clean;
 }
 
@@ -65,13 +99,13 @@ void cli_table_duration(struct cli_table *table, double ns)
 
 static void print_cell(const struct cli_table *table, size_t column, const char *cell, bool last)
 {
-	int space = table->width[column] - cli_columns(cell);
+	int space = table->columns[column].width - cli_columns(cell);
 
 	fputs("  ", stdout);
-	if (!table->left[column])
+	if (!table->columns[column].left)
 		printf("%*s", space, "");
 	fputs(cell, stdout);
-	if (table->left[column] && !last)
+	if (table->columns[column].left && !last)
 		printf("%*s", space, "");
 }
 
@@ -93,8 +127,5 @@ void cli_table_print(struct cli_table *table)
 		return;
 	for (size_t i = 0; i + table->columns_count <= table->cells_count; i += table->columns_count)
 		print_row(table, table->cells + i);
-	for (size_t i = 0; i < table->cells_count; i++)
-		free(table->cells[i]);
-	free(table->cells);
-	free(table);
+	release(table);
 }

@@ -28,7 +28,22 @@ epp_status *sqlite_bind_text(struct sqlite_file *file, sqlite3_stmt *statement, 
 /* Runs a statement that gives no rows, and makes it ready for the next time; bound values stay. */
 epp_status *sqlite_step(struct sqlite_file *file, sqlite3_stmt *statement) EPP_MUST_CHECK;
 
-/* The tables, empty; tracks and words. */
+/* A table: its name, and its columns as CREATE TABLE has them.  The last one's name is NULL. */
+struct sqlite_table {
+	const char *name, *columns;
+};
+extern const struct sqlite_table sqlite_tables[];
+epp_status *sqlite_table_create(struct sqlite_file *file, const struct sqlite_table *table) EPP_MUST_CHECK;
+
+/* Fill tables that are there and empty.  Facts count what the run's timeline has shown so far. */
+epp_status *sqlite_insert_words(struct sqlite_file *file) EPP_MUST_CHECK;
+epp_status *sqlite_insert_runs(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+epp_status *sqlite_insert_tracks(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+epp_status *sqlite_insert_pairs(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+epp_status *sqlite_insert_ledger(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+epp_status *sqlite_insert_facts(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
+
+/* The tables of an export, empty but for what is known before the events: words, runs, tracks. */
 epp_status *sqlite_tables_begin(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;
 /* Clock pairs, ledger, facts; indexes and views. */
 epp_status *sqlite_tables_end(struct export_run *run, struct sqlite_file *file) EPP_MUST_CHECK;

@@ -11,29 +11,43 @@
 #include "export/sqlite.h"
 #include "timeline/pairs.h"
 
-static const char tables[] =
-    "CREATE TABLE events(event INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
-    " name INTEGER NOT NULL REFERENCES names, track INTEGER NOT NULL REFERENCES tracks, lane INTEGER NOT NULL,"
-    " depth INTEGER NOT NULL, id INTEGER NOT NULL, parent INTEGER, run INTEGER NOT NULL, kind INTEGER NOT NULL REFERENCES kinds,"
-    " category INTEGER NOT NULL REFERENCES categories, placement INTEGER NOT NULL REFERENCES placements,"
-    " start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL, flags INTEGER NOT NULL);"
-    "CREATE TABLE start_index(start_ns INTEGER NOT NULL, event INTEGER PRIMARY KEY);"
-    "CREATE TABLE names(name INTEGER PRIMARY KEY, text TEXT NOT NULL);"
-    "CREATE TABLE args(event INTEGER NOT NULL REFERENCES events, number INTEGER NOT NULL, key TEXT NOT NULL, value,"
-    " PRIMARY KEY(event, number)) WITHOUT ROWID;"
-    "CREATE TABLE tracks(track INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind TEXT NOT NULL, pid INTEGER,"
-    " thread_id INTEGER, device INTEGER, stream INTEGER, ticks_per_second INTEGER, name TEXT NOT NULL,"
-    " group_name TEXT NOT NULL);"
-    "CREATE TABLE flows(flow INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind TEXT NOT NULL, from_id INTEGER NOT NULL,"
-    " to_id INTEGER NOT NULL, time_ns INTEGER NOT NULL);"
-    "CREATE TABLE clock_pairs(source INTEGER NOT NULL, device_clock INTEGER, ticks INTEGER NOT NULL, time_ns INTEGER NOT NULL,"
-    " half_width_ns INTEGER NOT NULL, monotonic_ns INTEGER, realtime_ns INTEGER);"
-    "CREATE TABLE ledger(producer TEXT NOT NULL, entry TEXT NOT NULL, reason TEXT, events INTEGER NOT NULL);"
-    "CREATE TABLE facts(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-    "CREATE TABLE kinds(kind INTEGER PRIMARY KEY, text TEXT NOT NULL);"
-    "CREATE TABLE categories(category INTEGER PRIMARY KEY, text TEXT NOT NULL);"
-    "CREATE TABLE placements(placement INTEGER PRIMARY KEY, text TEXT NOT NULL);"
-    "CREATE TABLE flag_names(flag INTEGER PRIMARY KEY, text TEXT NOT NULL)";
+const struct sqlite_table sqlite_tables[] = {
+	{ "events",
+	  "(event INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,"
+	  " name INTEGER NOT NULL REFERENCES names, track INTEGER NOT NULL REFERENCES tracks, lane INTEGER NOT NULL,"
+	  " depth INTEGER NOT NULL, id INTEGER NOT NULL, parent INTEGER, run INTEGER NOT NULL,"
+	  " kind INTEGER NOT NULL REFERENCES kinds, category INTEGER NOT NULL REFERENCES categories,"
+	  " placement INTEGER NOT NULL REFERENCES placements, start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL,"
+	  " flags INTEGER NOT NULL)" },
+	{ "start_index", "(start_ns INTEGER NOT NULL, event INTEGER PRIMARY KEY)" },
+	{ "names", "(name INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
+	{ "args", "(event INTEGER NOT NULL REFERENCES events, number INTEGER NOT NULL, key TEXT NOT NULL, value,"
+	          " PRIMARY KEY(event, number)) WITHOUT ROWID" },
+	{ "tracks",
+	  "(track INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind TEXT NOT NULL, pid INTEGER, thread_id INTEGER,"
+	  " device INTEGER, stream INTEGER, ticks_per_second INTEGER, name TEXT NOT NULL, group_name TEXT NOT NULL)" },
+	{ "flows", "(flow INTEGER PRIMARY KEY, source INTEGER NOT NULL, kind TEXT NOT NULL, from_id INTEGER NOT NULL,"
+	           " to_id INTEGER NOT NULL, time_ns INTEGER NOT NULL)" },
+	{ "runs", "(run INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER, start_unix_ns INTEGER NOT NULL)" },
+	{ "clock_pairs", "(source INTEGER NOT NULL, device_clock INTEGER, ticks INTEGER NOT NULL, time_ns INTEGER NOT NULL,"
+	                 " half_width_ns INTEGER NOT NULL, monotonic_ns INTEGER, realtime_ns INTEGER)" },
+	{ "ledger", "(producer TEXT NOT NULL, entry TEXT NOT NULL, reason TEXT, events INTEGER NOT NULL)" },
+	{ "facts", "(key TEXT PRIMARY KEY, value) WITHOUT ROWID" },
+	{ "kinds", "(kind INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
+	{ "categories", "(category INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
+	{ "placements", "(placement INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
+	{ "flag_names", "(flag INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
+	{ NULL, NULL },
+};
+
+epp_status *sqlite_table_create(struct sqlite_file *file, const struct sqlite_table *table)
+{
+	char *sql = sqlite3_mprintf("CREATE TABLE %s%s", table->name, table->columns);
+	epp_status *status = sql ? sqlite_run(file, sql) : epp_status_no_memory();
+
+	sqlite3_free(sql);
+	return status;
+}
 
 /* Only few events are referred to, so an index of their ids alone joins children to parents. */
 static const char indexes[] =
@@ -88,7 +102,7 @@ static epp_status *insert_track(struct sqlite_file *file, sqlite3_stmt *statemen
 	return sqlite_step(file, statement);
 }
 
-static epp_status *insert_tracks(struct export_run *run, struct sqlite_file *file)
+epp_status *sqlite_insert_tracks(struct export_run *run, struct sqlite_file *file)
 {
 	epp_status *status = NULL;
 	const epp_trace_track *track;
@@ -101,20 +115,46 @@ static epp_status *insert_tracks(struct export_run *run, struct sqlite_file *fil
 	return status;
 }
 
-epp_status *sqlite_tables_begin(struct export_run *run, struct sqlite_file *file)
+epp_status *sqlite_insert_words(struct sqlite_file *file)
 {
-	EPP_TRY(sqlite_run(file, tables));
 	EPP_TRY(insert_words(file, "kinds", EPP_EVENT_SLICE, EPP_EVENT_ASYNC, export_kind));
 	EPP_TRY(insert_words(file, "categories", EPP_SESSION, EPP_API + 1, export_category));
 	EPP_TRY(insert_words(file, "placements", EPP_PLACED_MEASURED, EPP_PLACED_CLAMPED + 1, epp_placement_name));
 	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++)
 		EPP_TRY(insert_words(file, "flag_names", 1u << bit, 1, flag_word));
-	return insert_tracks(run, file);
+	return NULL;
+}
+
+epp_status *sqlite_insert_runs(struct export_run *run, struct sqlite_file *file)
+{
+	epp_status *status = NULL;
+	sqlite3_stmt *statement;
+	epp_trace_run of_trace;
+
+	EPP_TRY(sqlite_prepare(file, "INSERT INTO runs VALUES(?,?,?,?)", &statement));
+	for (size_t i = 0; !status && epp_trace_run_at(run->trace, i, &of_trace); i++) {
+		sqlite3_bind_int64(statement, 1, of_trace.run);
+		sqlite3_bind_int64(statement, 2, of_trace.start_ns);
+		bind_known(statement, 3, of_trace.ended, of_trace.end_ns);
+		sqlite3_bind_int64(statement, 4, of_trace.start_unix_ns);
+		status = sqlite_step(file, statement);
+	}
+	sqlite3_finalize(statement);
+	return status;
+}
+
+epp_status *sqlite_tables_begin(struct export_run *run, struct sqlite_file *file)
+{
+	for (const struct sqlite_table *table = sqlite_tables; table->name; table++)
+		EPP_TRY(sqlite_table_create(file, table));
+	EPP_TRY(sqlite_insert_words(file));
+	EPP_TRY(sqlite_insert_runs(run, file));
+	return sqlite_insert_tracks(run, file);
 }
 
 /* ---- behind the events ---- */
 
-static epp_status *insert_pairs(struct export_run *run, struct sqlite_file *file)
+epp_status *sqlite_insert_pairs(struct export_run *run, struct sqlite_file *file)
 {
 	epp_status *status = NULL;
 	struct timeline_pair pair;
@@ -158,7 +198,7 @@ static epp_status *insert_account(struct sqlite_file *file, sqlite3_stmt *statem
 	return insert_entry(file, statement, "balanced", NULL, account->balanced);
 }
 
-static epp_status *insert_ledger(struct export_run *run, struct sqlite_file *file)
+epp_status *sqlite_insert_ledger(struct export_run *run, struct sqlite_file *file)
 {
 	size_t count = ledger_count(run);
 	epp_status *status = NULL;
@@ -185,7 +225,7 @@ static epp_status *insert_fact(struct sqlite_file *file, sqlite3_stmt *statement
 	return sqlite_step(file, statement);
 }
 
-static epp_status *insert_facts(struct export_run *run, struct sqlite_file *file)
+epp_status *sqlite_insert_facts(struct export_run *run, struct sqlite_file *file)
 {
 	struct fact facts[FACTS_MAX];
 	size_t count = facts_collect(run, facts);
@@ -201,8 +241,8 @@ static epp_status *insert_facts(struct export_run *run, struct sqlite_file *file
 
 epp_status *sqlite_tables_end(struct export_run *run, struct sqlite_file *file)
 {
-	EPP_TRY(insert_pairs(run, file));
-	EPP_TRY(insert_ledger(run, file));
-	EPP_TRY(insert_facts(run, file));
+	EPP_TRY(sqlite_insert_pairs(run, file));
+	EPP_TRY(sqlite_insert_ledger(run, file));
+	EPP_TRY(sqlite_insert_facts(run, file));
 	return sqlite_run(file, indexes);
 }

@@ -1,0 +1,79 @@
+/* epprof: asking a trace in SQL.
+ *
+ *   epp_sql *sql;
+ *   epp_sql_open(trace, &sql);
+ *   epp_sql_query(sql, "SELECT name, count(*) FROM timeline GROUP BY name", NULL, &rows);
+ *   while (!(status = epp_sql_next(rows, &values)) && values) ...
+ *   epp_sql_rows_release(rows);
+ *   epp_sql_close(sql);
+ *
+ * The language is SQLite's, the tables are those of its export (docs/formats.md): events, timeline, args and flows are read
+ * from the trace as the question goes along, so nothing is loaded and a range of start_ns reads only its part of the trace;
+ * the small tables are filled when they are first asked for.  Nothing can be written, attached or loaded.
+ *
+ * Memory: what SQLite needs to answer, the names if they are asked for, and 88 bytes an event from the first question on
+ * that looks events up one by one (a join on an id, say).
+ */
+#ifndef EPPROF_SQL_H
+#define EPPROF_SQL_H
+
+#include "epprof/trace_reader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epp_sql epp_sql;
+typedef struct epp_sql_rows epp_sql_rows;
+
+/* Makes a trace ready to be asked.
+ * Thread: one at a time for one trace.  Ownership: the caller closes it, before the trace.  Errors: EPP_OUT_OF_MEMORY. */
+EPP_EXPORT epp_status *epp_sql_open(epp_trace *trace, epp_sql **sql) EPP_MUST_CHECK;
+
+/* Closes it; all rows must have been released.  NULL does nothing. */
+EPP_EXPORT void epp_sql_close(epp_sql *sql);
+
+/* Prepares the first statement of `text`.  `*rest`, if not NULL, is what follows it; `*rows` is NULL if there was none, but
+ * blanks and comments.
+ * Ownership: the caller releases `*rows`.  Errors: EPP_INVALID_ARGUMENT with SQLite's words (a mistake in the statement, or
+ * one that would write), EPP_CORRUPT, EPP_IO, EPP_OUT_OF_MEMORY. */
+EPP_EXPORT epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp_sql_rows **rows)
+    EPP_MUST_CHECK;
+
+typedef enum epp_sql_type { EPP_SQL_NULL = 0, EPP_SQL_INTEGER = 1, EPP_SQL_REAL = 2, EPP_SQL_TEXT = 3 } epp_sql_type;
+
+typedef struct epp_sql_value {
+	uint32_t type; /* epp_sql_type */
+	uint32_t reserved;
+	int64_t integer;
+	double real;
+	const char *text; /* UTF-8 (of a blob: its bytes), a zero behind it; NULL if it is no text */
+	size_t text_bytes;
+} epp_sql_value;
+
+EPP_EXPORT size_t epp_sql_columns_count(const epp_sql_rows *rows);
+/* The name of a column; NULL beyond the last.
+ * Ownership: valid until the rows are released. */
+EPP_EXPORT const char *epp_sql_column_name(const epp_sql_rows *rows, size_t index);
+
+/* The next row, as many values as there are columns; NULL behind the last one and after an error.
+ * Ownership: valid until the next call.  Errors: as epp_sql_query; EPP_UNAVAILABLE: interrupted. */
+EPP_EXPORT epp_status *epp_sql_next(epp_sql_rows *rows, const epp_sql_value **values) EPP_MUST_CHECK;
+
+/* NULL does nothing. */
+EPP_EXPORT void epp_sql_rows_release(epp_sql_rows *rows);
+
+/* The query that runs ends soon, with EPP_UNAVAILABLE.
+ * Thread: [any-thread], [signal-safe]; not while it is being closed. */
+EPP_EXPORT void epp_sql_interrupt(epp_sql *sql);
+
+/* Whether `text` ends with a whole statement: 0 if more lines belong to it. */
+EPP_EXPORT int epp_sql_is_complete(const char *text);
+
+/* The tables: their names, and their columns as CREATE TABLE has them.  Returns 0 beyond the last. */
+EPP_EXPORT int epp_sql_table_at(size_t index, const char **name, const char **columns);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

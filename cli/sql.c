@@ -1,0 +1,112 @@
+/* epprof sql: questions to a trace, in SQL. */
+#include "sql.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char
+    help[] = "usage: epprof sql [OPTION]... TRACE [STATEMENT]\n"
+	     "\n"
+	     "Answers questions in SQL (SQLite's) about a trace; without STATEMENT it reads them from standard input, on\n"
+	     "a terminal with a prompt.  Nothing is loaded first, and a condition on start_ns reads only that part of the\n"
+	     "trace.  The main tables:\n"
+	     "\n"
+	     "  timeline  an event a row: name, category, start_ns, duration_ns, track_name, stream, parent, id, ...\n"
+	     "  events    the same with numbers for words, which are in names, tracks, kinds, categories, placements\n"
+	     "  args      event, number, key, value\n"
+	     "  flows     from_id, to_id: which event caused which\n"
+	     "  ledger    what was lost, and why; beside it facts, runs, clock_pairs\n"
+	     "\n"
+	     "For example:\n"
+	     "  epprof sql run.epp \"SELECT name, count(*), avg(duration_ns) FROM timeline GROUP BY name ORDER BY 3 DESC\"\n"
+	     "\n"
+	     "Options:\n"
+	     "  --format FORMAT  table (the default), csv or json\n"
+	     "  --help           this text\n";
+
+/* The one that Ctrl-C stops. */
+static epp_sql *volatile asked;
+
+static void interrupt(int signal_number)
+{
+	(void)signal_number;
+	if (asked)
+		epp_sql_interrupt(asked);
+	cli_signal = signal_number;
+}
+
+static void explain(epp_status *status)
+{
+	fprintf(stderr, "epprof: %s\n", epp_status_message(status));
+	epp_status_release(status);
+}
+
+bool sql_answer(epp_sql *sql, const char *text, enum sql_format format)
+{
+	epp_status *status = NULL;
+	bool any;
+
+	do {
+		epp_sql_rows *rows;
+		status = epp_sql_query(sql, text, &text, &rows);
+		any = rows != NULL;
+		if (!status && any)
+			status = sql_print(rows, format);
+		epp_sql_rows_release(rows);
+	} while (!status && any && *text);
+	if (!status)
+		return cli_flush();
+	cli_flush();
+	explain(status);
+	return false;
+}
+
+static int ask(epp_trace *trace, const char *text, enum sql_format format)
+{
+	const struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESTART };
+	int code = CLI_FAILURE;
+	epp_sql *sql;
+
+	epp_status *status = epp_sql_open(trace, &sql);
+	if (status)
+		return cli_failure(status);
+	asked = sql;
+	sigaction(SIGINT, &action, NULL);
+	if (!text)
+		code = sql_prompt(sql, format);
+	else if (sql_answer(sql, text, format))
+		code = CLI_OK;
+	asked = NULL;
+	epp_sql_close(sql);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = { { "format", required_argument, NULL, 'f' }, { 0 } };
+	static const char *const formats[] = { "table", "csv", "json", NULL };
+	struct cli_options options = { &cli_sql, argc, argv, "", longs, CLI_OK };
+	int option, format = SQL_TABLE;
+	epp_trace *trace;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (option == 'f' && (format = cli_choice(&cli_sql, "--format", formats)) < 0)
+			return CLI_USAGE;
+	}
+	if (optind == argc)
+		return cli_misuse(&cli_sql, "which trace?");
+	if (optind + 2 < argc)
+		return cli_misuse(&cli_sql, "'%s' is too much; is the statement in quotes?", argv[optind + 2]);
+	if (!cli_open(argv[optind], &trace))
+		return CLI_UNREADABLE;
+	int code = ask(trace, optind + 1 < argc ? argv[optind + 1] : NULL, (enum sql_format)format);
+	epp_trace_close(trace);
+	return code;
+}
+
+const struct cli_command cli_sql = {
+	.name = "sql", .summary = "answers questions in SQL, without loading anything", .help = help, .run = run
+};

@@ -1,0 +1,140 @@
+/* Statements line by line.  A line that begins with a dot, where a statement could begin, is a word for the prompt itself.
+ * On a terminal the prompt goes on after a mistake; statements that are piped in all run too, and the exit status tells. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sql.h"
+
+static const char help[] = ".schema [TABLE]  the tables and their columns\n"
+			   ".tables          their names\n"
+			   ".help            this text\n"
+			   ".quit            ends, as does the end of the input\n"
+			   "Anything else is SQL, up to a ';', over as many lines as it takes.  Ctrl-C stops an answer.\n";
+
+struct text {
+	char *bytes;
+	size_t count, room;
+};
+
+static bool append(struct text *text, const char *line, size_t count)
+{
+	if (text->room - text->count <= count) {
+		size_t room = (text->count + count) * 2 + 256;
+		char *larger = realloc(text->bytes, room);
+		if (!larger)
+			return false;
+		text->bytes = larger;
+		text->room = room;
+	}
+	memcpy(text->bytes + text->count, line, count);
+	text->count += count;
+	text->bytes[text->count] = '\0';
+	return true;
+}
+
+/* Columns a line each, cut at the commas between them. */
+static void print_schema(const char *name, const char *columns)
+{
+	int depth = 0;
+
+	printf("CREATE TABLE %s", name);
+	for (const char *at = columns; *at; at++) {
+		depth += (*at == '(') - (*at == ')');
+		putchar(*at);
+		if ((*at == '(' || *at == ',') && depth == 1) {
+			fputs("\n  ", stdout);
+			at += at[1] == ' ';
+		}
+	}
+	fputs(";\n", stdout);
+}
+
+/* Of one table, or of all. */
+static bool print_schemas(const char *wanted)
+{
+	const char *name, *columns;
+	bool any = false;
+
+	for (size_t i = 0; epp_sql_table_at(i, &name, &columns); i++) {
+		if (*wanted && strcmp(name, wanted) != 0)
+			continue;
+		print_schema(name, columns);
+		any = true;
+	}
+	if (!any)
+		fprintf(stderr, "epprof: no table '%s'; .tables lists them\n", wanted);
+	return any;
+}
+
+enum answer { GOOD, MISTAKE, QUIT };
+
+static enum answer obey(char *line)
+{
+	char *word = strsep(&line, " \t");
+	const char *name, *columns, *rest = line ? line + strspn(line, " \t") : "";
+
+	if (strcmp(word, ".quit") == 0 || strcmp(word, ".exit") == 0)
+		return QUIT;
+	if (strcmp(word, ".schema") == 0)
+		return print_schemas(rest) ? GOOD : MISTAKE;
+	if (strcmp(word, ".tables") == 0) {
+		for (size_t i = 0; epp_sql_table_at(i, &name, &columns); i++)
+			puts(name);
+		return GOOD;
+	}
+	if (strcmp(word, ".help") == 0) {
+		fputs(help, stdout);
+		return GOOD;
+	}
+	fprintf(stderr, "epprof: '%s': .help lists what there is\n", word);
+	return MISTAKE;
+}
+
+/* What begins a statement, or belongs to the one begun. */
+static enum answer take_line(epp_sql *sql, enum sql_format format, struct text *text, char *line, size_t count)
+{
+	if (!text->count && line[0] == '.') {
+		line[strcspn(line, "\r\n")] = '\0';
+		return obey(line);
+	}
+	if (!append(text, line, count)) {
+		fprintf(stderr, "epprof: out of memory\n");
+		return QUIT;
+	}
+	bool blank = text->bytes[strspn(text->bytes, " \t\r\n")] == '\0';
+	if (!blank && !epp_sql_is_complete(text->bytes))
+		return GOOD;
+	text->count = 0;
+	return blank || sql_answer(sql, text->bytes, format) ? GOOD : MISTAKE;
+}
+
+int sql_prompt(epp_sql *sql, enum sql_format format)
+{
+	bool terminal = isatty(STDIN_FILENO), mistakes = false;
+	struct text text = { 0 };
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t count;
+
+	if (terminal)
+		puts("SQL over the trace; .help tells more.");
+	for (;;) {
+		if (terminal)
+			fputs(text.count ? "   ...> " : "epprof> ", stdout);
+		if (!cli_flush() || (count = getline(&line, &room, stdin)) < 0)
+			break;
+		enum answer answer = take_line(sql, format, &text, line, (size_t)count);
+		mistakes = mistakes || answer == MISTAKE;
+		if (answer == QUIT)
+			break;
+	}
+	if (terminal && feof(stdin))
+		putchar('\n');
+	if (text.count && !sql_answer(sql, text.bytes, format))
+		mistakes = true;
+	free(text.bytes);
+	free(line);
+	return mistakes && !terminal ? CLI_FAILURE : CLI_OK;
+}

@@ -1,0 +1,205 @@
+/* The table args: a row for each arg of each event.  Mostly it is joined to events by their number, and then the event on
+ * which the other cursor stands has them; else the timeline is read from there. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "export/sql.h"
+#include "wire/json.h"
+
+enum { EVENT, NUMBER, KEY, VALUE };
+enum { OF_EVENT = 1 };
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	struct sql_scan own;
+	const struct sql_scan *scan; /* whose event's args they are: `own`, or another's; NULL: at the end */
+	bool one;                    /* of one event only */
+	size_t position;
+	int64_t number; /* of the arg */
+	epp_trace_arg arg;
+};
+
+static struct epp_sql *sql_of(const struct cursor *cursor)
+{
+	return ((struct sql_vtab *)cursor->base.pVtab)->sql;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	const struct sql_vtab *table = (struct sql_vtab *)base;
+
+	info->estimatedRows = (sqlite3_int64)table->sql->run.info->records_count + 100;
+	info->estimatedCost = (double)info->estimatedRows * 2;
+	for (int i = 0; i < info->nConstraint && !info->idxNum; i++) {
+		const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+		if (!constraint->usable || constraint->iColumn != EVENT || constraint->op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		info->aConstraintUsage[i].argvIndex = 1;
+		info->idxNum = OF_EVENT;
+		info->estimatedCost = 10;
+		info->estimatedRows = 3;
+	}
+	return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **base)
+{
+	struct cursor *cursor = calloc(1, sizeof *cursor);
+
+	(void)table;
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*base = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	sql_scan_end(&cursor->own);
+	free(cursor);
+	return SQLITE_OK;
+}
+
+/* The next arg of this event, or the first of the next one that has any. */
+static epp_status *step(struct cursor *cursor)
+{
+	while (cursor->scan && cursor->scan->event) {
+		if (epp_event_args(cursor->scan->timeline, cursor->scan->event, &cursor->position, &cursor->arg)) {
+			cursor->number++;
+			return NULL;
+		}
+		if (cursor->one)
+			break;
+		cursor->position = 0;
+		cursor->number = -1;
+		EPP_TRY(sql_scan_next(&cursor->own));
+	}
+	cursor->scan = NULL;
+	return NULL;
+}
+
+static epp_status *begin(struct cursor *cursor, int64_t event)
+{
+	struct epp_sql *sql = sql_of(cursor);
+
+	cursor->position = 0;
+	cursor->number = -1;
+	if (cursor->one) {
+		cursor->scan = sql_scan_on(sql, event);
+		if (cursor->scan)
+			return step(cursor);
+		EPP_TRY(sql_scan_seek(sql, &cursor->own, event));
+	} else {
+		EPP_TRY(sql_scan_start(sql, &cursor->own, INT64_MIN, INT64_MAX, true));
+	}
+	cursor->scan = &cursor->own;
+	return step(cursor);
+}
+
+static int filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, int count, sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	int64_t event = 0;
+
+	(void)text, (void)count;
+	cursor->one = comparisons & OF_EVENT && sql_bound(values[0], &event);
+	return sql_fail(sql_of(cursor), begin(cursor, event));
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	return sql_fail(sql_of(cursor), step(cursor));
+}
+
+static int is_ended(sqlite3_vtab_cursor *base)
+{
+	return !((struct cursor *)base)->scan;
+}
+
+/* As the export has it: beyond SQLite's integers, and what is no number, is text.  Texts stay only until the timeline goes
+ * on, so they are copied. */
+static void result_value(sqlite3_context *context, const epp_trace_arg *arg)
+{
+	char number[JSON_NUMBER_BYTES], *end;
+
+	if (arg->type == EPP_ARG_TEXT) {
+		sql_result_copy(context, arg->value.text, arg->text_bytes);
+	} else if (arg->type == EPP_ARG_F64 && isfinite(arg->value.f64)) {
+		sqlite3_result_double(context, arg->value.f64);
+	} else if (arg->type == EPP_ARG_F64) {
+		end = json_f64(number, arg->value.f64);
+		sqlite3_result_text(context, number + 1, (int)(end - number) - 2, SQLITE_TRANSIENT);
+	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {
+		end = json_u64(number, arg->value.u64);
+		sqlite3_result_text(context, number, (int)(end - number), SQLITE_TRANSIENT);
+	} else {
+		sqlite3_result_int64(context, arg->value.i64);
+	}
+}
+
+static int result(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	if (column == EVENT)
+		sqlite3_result_int64(context, cursor->scan->number);
+	else if (column == NUMBER)
+		sqlite3_result_int64(context, cursor->number);
+	else if (column == KEY)
+		sql_result_text(context, cursor->arg.key, cursor->arg.key_bytes);
+	else
+		result_value(context, &cursor->arg);
+	return SQLITE_OK;
+}
+
+static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **base, char **error)
+{
+	struct sql_vtab *table = calloc(1, sizeof *table);
+	char *declaration = sqlite3_mprintf("CREATE TABLE x%s", sql_columns_of("args"));
+	int code = SQLITE_NOMEM;
+
+	(void)count, (void)words, (void)error;
+	if (table && declaration)
+		code = sqlite3_declare_vtab(db, declaration);
+	sqlite3_free(declaration);
+	if (code != SQLITE_OK) {
+		free(table);
+		return code;
+	}
+	table->sql = user;
+	*base = &table->base;
+	return SQLITE_OK;
+}
+
+static int disconnect(sqlite3_vtab *table)
+{
+	free(table);
+	return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+	.iVersion = 1,
+	.xCreate = connect,
+	.xConnect = connect,
+	.xBestIndex = best_index,
+	.xDisconnect = disconnect,
+	.xDestroy = disconnect,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = is_ended,
+	.xColumn = result,
+};
+
+epp_status *sql_args_register(struct epp_sql *sql)
+{
+	if (sqlite3_create_module(sql->file.db, "epprof_args", &module, sql) != SQLITE_OK)
+		return epp_status_no_memory();
+	return sqlite_run(&sql->file, "CREATE VIRTUAL TABLE args USING epprof_args");
+}

@@ -1,0 +1,241 @@
+/* A cursor reads the timeline the first time it is asked.  One that is asked again is the inner one of a join, and answers
+ * from memory; one that is asked for the event on which another stands takes it from there. */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "export/sql_events.h"
+
+enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	unsigned asked; /* how often, in this statement */
+	enum source source;
+	int comparisons;
+	int64_t from_ns, to_ns, track, name, id, number; /* asked for; the last four only with their bit */
+	struct sql_scan scan;
+	size_t index;    /* in memory */
+	int64_t flow;    /* arrows so far */
+	epp_event event; /* the row */
+	int64_t row;     /* its number; 0: not known */
+	bool ended;
+};
+
+static struct epp_sql *sql_of(const struct cursor *cursor)
+{
+	return ((struct sql_vtab *)cursor->base.pVtab)->sql;
+}
+
+static const struct sql_face *face_of(const struct cursor *cursor)
+{
+	return ((struct sql_vtab *)cursor->base.pVtab)->face;
+}
+
+int sql_cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **base)
+{
+	struct cursor *cursor = calloc(1, sizeof *cursor);
+
+	(void)table;
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*base = &cursor->base;
+	return SQLITE_OK;
+}
+
+int sql_cursor_close(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	sql_scan_end(&cursor->scan);
+	free(cursor);
+	return SQLITE_OK;
+}
+
+/* Above and below what a comparison leaves; one that has no number to compare with leaves all. */
+static void narrow(struct cursor *cursor, int comparison, sqlite3_value *value)
+{
+	int64_t bound;
+
+	if (!sql_bound(value, &bound)) {
+		cursor->comparisons &= ~comparison;
+		return;
+	}
+	switch (comparison) {
+	case SQL_AT_START:
+	case SQL_FROM_START:
+	case SQL_BEHIND_START:
+		cursor->from_ns = bound > cursor->from_ns ? bound : cursor->from_ns;
+		if (comparison != SQL_AT_START)
+			break;
+		/* fallthrough */
+	case SQL_UP_TO_START:
+	case SQL_BEFORE_START:
+		bound = bound < INT64_MAX ? bound + 1 : INT64_MAX;
+		cursor->to_ns = bound < cursor->to_ns ? bound : cursor->to_ns;
+		break;
+	case SQL_OF_TRACK:
+		cursor->track = bound;
+		break;
+	case SQL_OF_NAME:
+		cursor->name = bound;
+		break;
+	case SQL_OF_ID:
+		cursor->id = bound;
+		break;
+	default:
+		cursor->number = bound;
+		break;
+	}
+}
+
+static bool fits(const struct cursor *cursor, const epp_event *event)
+{
+	if (cursor->comparisons & SQL_OF_TRACK && event->track->track != cursor->track)
+		return false;
+	if (cursor->comparisons & SQL_OF_NAME && event->name_number != cursor->name)
+		return false;
+	if (cursor->comparisons & SQL_OF_ID && (int64_t)event->id != cursor->id)
+		return false;
+	return !face_of(cursor)->flows || event->kind == EPP_EVENT_FLOW ||
+	       (event->track->kind == EPP_TRACK_DEVICE && event->parent);
+}
+
+/* The row is where the source stands, or the first behind it that fits. */
+static epp_status *settle_on_scan(struct cursor *cursor)
+{
+	while (cursor->scan.event && !fits(cursor, cursor->scan.event))
+		EPP_TRY(sql_scan_next(&cursor->scan));
+	cursor->ended = !cursor->scan.event;
+	if (cursor->ended)
+		return NULL;
+	cursor->event = *cursor->scan.event;
+	cursor->row = cursor->scan.number;
+	return NULL;
+}
+
+static void settle_in_memory(struct cursor *cursor)
+{
+	const struct sql_memory *memory = &sql_of(cursor)->memory;
+
+	for (; cursor->index < memory->count; cursor->index = cursor->comparisons & SQL_OF_ID
+	                                                          ? sql_memory_next_of_id(memory, cursor->index)
+	                                                          : cursor->index + 1) {
+		if (memory->events[cursor->index].start_ns >= cursor->to_ns)
+			break;
+		sql_memory_event(sql_of(cursor), cursor->index, &cursor->event);
+		cursor->row = (int64_t)cursor->index + 1;
+		if (fits(cursor, &cursor->event))
+			return;
+	}
+	cursor->ended = true;
+}
+
+static void begin_in_memory(struct cursor *cursor)
+{
+	const struct sql_memory *memory = &sql_of(cursor)->memory;
+
+	cursor->source = FROM_MEMORY;
+	if (cursor->comparisons & SQL_OF_ID)
+		cursor->index = sql_memory_of_id(memory, (uint64_t)cursor->id);
+	else if (cursor->comparisons & SQL_OF_NUMBER)
+		cursor->index = cursor->number > 0 ? (size_t)cursor->number - 1 : SIZE_MAX;
+	else
+		cursor->index = sql_memory_from(memory, cursor->from_ns);
+	settle_in_memory(cursor);
+	if (cursor->comparisons & SQL_OF_NUMBER)
+		cursor->source = FROM_NOTHING; /* there is but one */
+}
+
+static epp_status *begin_by_number(struct cursor *cursor)
+{
+	const struct sql_scan *other = sql_scan_on(sql_of(cursor), cursor->number);
+
+	cursor->source = FROM_ANOTHER;
+	if (other) {
+		cursor->event = *other->event;
+		cursor->row = other->number;
+		cursor->ended = !fits(cursor, &cursor->event);
+		return NULL;
+	}
+	EPP_TRY(sql_scan_seek(sql_of(cursor), &cursor->scan, cursor->number));
+	cursor->ended = !cursor->scan.event || !fits(cursor, cursor->scan.event);
+	if (!cursor->ended)
+		cursor->event = *cursor->scan.event;
+	cursor->row = cursor->number;
+	return NULL;
+}
+
+static epp_status *begin(struct cursor *cursor)
+{
+	bool by_number = cursor->comparisons & SQL_OF_NUMBER;
+
+	sql_scan_end(&cursor->scan);
+	if (by_number && sql_scan_on(sql_of(cursor), cursor->number))
+		return begin_by_number(cursor);
+	if (cursor->asked++ || sql_of(cursor)->memory.complete) {
+		EPP_TRY(sql_memory_fill(sql_of(cursor)));
+		begin_in_memory(cursor);
+		return NULL;
+	}
+	if (by_number)
+		return begin_by_number(cursor);
+	cursor->source = FROM_SCAN;
+	EPP_TRY(sql_scan_start(sql_of(cursor), &cursor->scan, cursor->from_ns, cursor->to_ns,
+	                       cursor->comparisons & SQL_WITH_NUMBERS));
+	return settle_on_scan(cursor);
+}
+
+int sql_cursor_filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, int count, sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	(void)text, (void)count;
+	cursor->comparisons = comparisons;
+	cursor->from_ns = INT64_MIN;
+	cursor->to_ns = INT64_MAX;
+	cursor->ended = false;
+	cursor->flow = 1;
+	for (int bit = 0; bit < SQL_COMPARISONS_COUNT; bit++) {
+		if (comparisons & 1 << bit)
+			narrow(cursor, 1 << bit, *values++);
+	}
+	return sql_fail(sql_of(cursor), begin(cursor));
+}
+
+int sql_cursor_next(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	epp_status *status = NULL;
+
+	cursor->flow++;
+	if (cursor->source == FROM_SCAN) {
+		status = sql_scan_next(&cursor->scan);
+		if (!status)
+			status = settle_on_scan(cursor);
+	} else if (cursor->source == FROM_MEMORY) {
+		cursor->index = cursor->comparisons & SQL_OF_ID
+		                    ? sql_memory_next_of_id(&sql_of(cursor)->memory, cursor->index)
+		                    : cursor->index + 1;
+		settle_in_memory(cursor);
+	} else {
+		cursor->ended = true;
+	}
+	return sql_fail(sql_of(cursor), status);
+}
+
+int sql_cursor_ended(sqlite3_vtab_cursor *base)
+{
+	return ((struct cursor *)base)->ended;
+}
+
+int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+	enum sql_field field = (enum sql_field)face_of(cursor)->fields[column];
+
+	if (field == SQL_NUMBER)
+		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
+	else
+		sql_result_field(context, &cursor->event, field);
+	return SQLITE_OK;
+}
