@@ -10,6 +10,7 @@ import base64
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-LIMIT_S = 60
+LIMIT_S = 20
 
 
 def find():
@@ -70,6 +71,8 @@ class Browser:
 
     def _receive(self):
         while b"\0" not in self.waiting:
+            if not select.select([self.answers], [], [], LIMIT_S)[0]:
+                raise Failure("the browser says nothing")
             piece = os.read(self.answers, 1 << 20)
             if not piece:
                 raise Failure("the browser is gone")
@@ -134,7 +137,8 @@ class Page:
         raise Failure(f"never true: {expression}; {self.value('document.documentElement?.dataset.failed')}")
 
     def painted(self):
-        """Waits until everything is drawn."""
+        """Waits until everything is drawn; only the page in front is."""
+        self.call("Page.bringToFront")
         self.value("new Promise((done) => { const look = () => epprof.waiting ? requestAnimationFrame(look) : done(); "
                    "requestAnimationFrame(look); })")
 
@@ -147,7 +151,8 @@ class Page:
             self.mouse(kind, x, y, button="left", clickCount=1)
 
     def press(self, key, text=None):
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if text is None else text)
+        typed = key if len(key) == 1 and text is None else text or ""
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=typed)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def screenshot(self, path):
