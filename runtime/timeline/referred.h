@@ -58,17 +58,11 @@ struct referred_lookup {
 };
 uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id);
 
-/* A source as keys tell it. */
-static inline uint32_t referred_source(uint32_t source)
-{
-	return (uint32_t)(referred_key(source, 0) >> 55);
-}
-
 /* The source of a page's ids; *first is the first of the REFERRED_PAGE_IDS. */
 static inline uint32_t referred_page_ids(const struct referred_page *page, uint64_t *first)
 {
-	*first = (page->key & ((1ull << 55) - 1)) * REFERRED_PAGE_IDS;
-	return (uint32_t)(page->key >> 55);
+	*first = page->key * REFERRED_PAGE_IDS;
+	return page->source;
 }
 
 /* The number of an id that is referred to, else REFERRED_NONE.  `*last` is the caller's, all ones at first: ids close to
