@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "epprof/merge.h"
+
 static void print_receipt(void *user, const char *text)
 {
 	(void)user;
