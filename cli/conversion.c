@@ -20,7 +20,7 @@ static bool is_of_trace(epp_code code)
 	return code == EPP_CORRUPT || code == EPP_INCOMPATIBLE;
 }
 
-static int explain_failure(epp_status *status)
+int conversion_explain(epp_status *status)
 {
 	epp_code code = epp_status_code(status);
 
@@ -131,7 +131,7 @@ int conversion_run(const struct conversion *conversion)
 	epp_status *status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
 	                                     print_receipt, &left_out);
 	if (status)
-		code = explain_failure(status);
+		code = conversion_explain(status);
 	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
 		fprintf(stderr, "epprof: wrote %s: %s, %s\n", output, conversion->format,
 		        cli_bytes((uint64_t)st.st_size, size));

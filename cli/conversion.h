@@ -41,5 +41,7 @@ int conversion_check(struct conversion *conversion);
 bool conversion_name_output(struct conversion *conversion, const char *extension, char **made) EPP_MUST_CHECK;
 /* Exports, tells what was left out and what was written.  Returns an enum cli_exit; after a signal it does not return. */
 int conversion_run(const struct conversion *conversion);
+/* Says why one failed, and releases it; likewise. */
+int conversion_explain(epp_status *status);
 
 #endif

@@ -3,23 +3,28 @@
 #include <string.h>
 
 #include "conversion.h"
+#include "dataset.h"
 
 static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"
+			   "       epprof convert -t parquet --run RUN [OPTION]... -o FOLDER TRACE...\n"
 			   "\n"
 			   "Writes a trace in another format.  FILE appears when it is complete; what the format cannot hold is told\n"
 			   "on standard error.\n"
 			   "\n"
 			   "Formats:\n";
-static const char help_rest[] = "\n"
-				"Options:\n"
-				"  -o, --output FILE  where to; '-' is standard output\n"
-				"  -t, --type FORMAT  which format; without it the one that FILE's ending fits best, else chrome\n" CONVERSION_HELP
-				"  --lossless         what the format cannot hold is an error\n"
-				"  --rank N           kineto: which process of a distributed job this is\n"
-				"  --world-size N     kineto: of how many\n"
-				"  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
-				"  --force            replaces FILE if it exists\n"
-				"  --help             this text\n";
+static const char
+    help_rest[] = "\n"
+		  "Options:\n"
+		  "  -o, --output FILE  where to; '-' is standard output\n"
+		  "  -t, --type FORMAT  which format; without it the one that FILE's ending fits best, else chrome\n" CONVERSION_HELP
+		  "  --lossless         what the format cannot hold is an error\n"
+		  "  --run RUN          parquet: FOLDER/run=RUN/host=HOST/part-N.parquet, for engines that read many\n"
+		  "                     runs at once; several traces are merged first\n"
+		  "  --rank N           kineto: which process of a distributed job this is\n"
+		  "  --world-size N     kineto: of how many\n"
+		  "  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
+		  "  --force            replaces FILE if it exists\n"
+		  "  --help             this text\n";
 
 static void print_formats(void)
 {
@@ -56,11 +61,24 @@ static const char *format_of(const char *path)
 	return name;
 }
 
+static int convert_run(struct conversion *conversion, const char *name, char *const *traces, size_t count)
+{
+	if (conversion->format && strcmp(conversion->format, "parquet") != 0)
+		return cli_misuse(&cli_convert, "--run is for -t parquet");
+	if (!count)
+		return cli_misuse(&cli_convert, "which traces?");
+	if (!conversion->output || strcmp(conversion->output, "-") == 0)
+		return cli_misuse(&cli_convert, "where to?  -o FOLDER");
+	conversion->input = traces[0];
+	return conversion_check(conversion) == CLI_OK ? dataset_run(conversion, name, traces, count) : CLI_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		CONVERSION_LONGS,
 		{ "type", required_argument, NULL, 't' },
+		{ "run", required_argument, NULL, 'U' },
 		{ "rank", required_argument, NULL, 'R' },
 		{ "world-size", required_argument, NULL, 'W' },
 		{ "lossless", no_argument, NULL, 'L' },
@@ -70,6 +88,7 @@ static int run(int argc, char **argv)
 	struct cli_options options = { &cli_convert, argc, argv, "o:t:", longs, CLI_OK };
 	struct conversion conversion;
 	long long rank = 0, world_size = 0;
+	const char *run = NULL;
 	int option;
 
 	conversion_init(&conversion, &cli_convert);
@@ -84,11 +103,15 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'W' && !cli_number(&cli_convert, "--world-size", 1, 1 << 24, &world_size))
 			return CLI_USAGE;
+		if (option == 'U')
+			run = optarg;
 		conversion.options.lossless |= option == 'L';
 		conversion.options.gpu_planes |= option == 'G';
 	}
 	conversion.options.rank = (uint32_t)rank;
 	conversion.options.world_size = (uint32_t)world_size;
+	if (run)
+		return convert_run(&conversion, run, argv + optind, (size_t)(argc - optind));
 	conversion.input = cli_options_trace(&options);
 	if (!conversion.input)
 		return options.exit;

@@ -155,6 +155,29 @@ START_TEST(equal_ids_never_meet)
 }
 END_TEST
 
+/* Columns instead of rows, before or behind. */
+START_TEST(packed_traces)
+{
+	char *a = check_path("a.epp"), *b = check_path("b.epp"), *packed = check_path("packed.epp"),
+	     *m = check_path("m.epp");
+	epp_trace *trace;
+
+	write_everything('a', EPF_FINISHED, a);
+	write_everything('b', EPF_FINISHED, b);
+	check_ok(epp_trace_open(b, &trace));
+	check_ok(epp_trace_pack(trace, packed, 1));
+	epp_trace_close(trace);
+	trace = merging(m, NULL, a, packed);
+	check_apart(trace, "ab");
+	check_ok(epp_trace_pack(trace, packed, 1));
+	epp_trace_close(trace);
+	trace = merging_open_valid(packed);
+	check_apart(trace, "ab");
+	ck_assert_uint_eq(epp_trace_get_info(trace)->producers_count, 2);
+	epp_trace_close(trace);
+}
+END_TEST
+
 START_TEST(merged_traces_are_merged_again)
 {
 	char *a = check_path("a.epp"), *b = check_path("b.epp"), *c = check_path("c.epp");
@@ -442,6 +465,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, one_trace_stays_what_it_was);
 	tcase_add_test(tc, equal_ids_never_meet);
+	tcase_add_test(tc, packed_traces);
 	tcase_add_test(tc, merged_traces_are_merged_again);
 	tcase_add_test(tc, each_process_keeps_its_accounts);
 	tcase_add_test(tc, more_profilers_than_a_recording_has);

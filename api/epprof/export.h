@@ -37,6 +37,8 @@ typedef struct epp_export_options {
 	uint32_t unix_times; /* xspace: 1: lines carry UNIX time, as those that TensorFlow collects; their base is
 	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */
 	uint32_t events_max; /* html: how many events its timeline holds; of more it shows a part.  0: 2,000,000 */
+	uint32_t partitioned; /* parquet: 1: the column of the run's number is called `session`, since `run` is a folder's */
+	uint32_t reserved;
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out"). */
@@ -55,6 +57,15 @@ EPP_EXPORT epp_status *epp_export(epp_trace *trace, const char *format, const ep
 EPP_EXPORT epp_status *epp_export_file(epp_trace *trace, const char *format, const epp_export_options *options,
                                        const char *path, int overwrite, epp_receipt_fn receipt, void *receipt_user)
     EPP_MUST_CHECK;
+
+/* Writes `trace` into DIRECTORY/run=RUN/host=HOST/part-N.parquet, a file for up to 64 processes of a host, with the small
+ * tables processes, tracks, names and ledger beside them (docs/scale.md).  `run=RUN` appears when it is whole; one that
+ * exists is an error (EPP_UNAVAILABLE) unless `overwrite`, which removes it first.  Of `options`, which may be NULL, the
+ * timeline's `sources` and what is not of parquet are not looked at.  Filters are the events' alone.
+ * Errors: as epp_export_file; EPP_INVALID_ARGUMENT (`run` is more than letters, digits, '.', '_' and '-'). */
+EPP_EXPORT epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const char *run,
+                                          const epp_export_options *options, int overwrite, epp_receipt_fn receipt,
+                                          void *receipt_user) EPP_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -102,6 +102,10 @@ typedef struct epp_timeline_options {
 	int64_t to_ns;
 	uint32_t clamp_to_parent; /* 1: device events are moved into their parent and marked clamped */
 	uint32_t run;             /* only this run; 0: all */
+	/* Of a merged trace: only processes whose byte is not 0, `sources_count` of them; NULL: all.  Blocks of the others are
+	 * not read.  Borrowed until the timeline is released. */
+	const uint8_t *sources;
+	size_t sources_count;
 } epp_timeline_options;
 
 /* Prepares the merge: goes through the index of blocks, and reads the blocks of devices once.

@@ -225,8 +225,11 @@ static epp_status *parquet_begin(struct export_run *run)
 {
 	struct parquet *parquet = run->state;
 
+	memcpy(parquet->fields, fields, sizeof fields);
+	if (run->options->partitioned)
+		parquet->fields[RUN].name = "session";
 	EPP_TRY(args_text_init(&parquet->args_text));
-	return parquet_file_init(&parquet->file, run->sink, fields, COLUMNS_COUNT);
+	return parquet_file_init(&parquet->file, run->sink, parquet->fields, COLUMNS_COUNT);
 }
 
 /* Texts with a zero behind each: the facts as a JSON object, the ledger as an array. */

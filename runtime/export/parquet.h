@@ -56,6 +56,7 @@ struct place_key {
 
 struct parquet {
 	struct parquet_file file;
+	struct parquet_field fields[COLUMNS_COUNT];
 	struct args_text args_text;
 	size_t rows_count; /* of the page */
 	uint64_t group_rows_count;

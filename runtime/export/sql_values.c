@@ -102,7 +102,7 @@ static void result_of_words(sqlite3_context *context, const epp_event *event, en
 		result_word(context, export_category(event->category));
 		break;
 	case SQL_PLACEMENT_TEXT:
-		result_word(context, export_placement(event->placement));
+		result_word(context, epp_placement_name(event->placement));
 		break;
 	case SQL_FLOW_KIND:
 		result_word(context, event->kind == EPP_EVENT_FLOW ? "drawn" : "launch");

@@ -177,7 +177,7 @@ bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)
 	const struct survey_block *surveyed = &timeline->surveyed[index];
 	const epp_timeline_options *options = &timeline->options;
 
-	if (options->run && block->run != options->run)
+	if ((options->run && block->run != options->run) || !block_is_wanted(timeline, block))
 		return true;
 	if (surveyed->spill)
 		return false;
@@ -221,6 +221,9 @@ static epp_status *add_open(struct epp_timeline *timeline)
 	uint32_t run_number = timeline->options.run;
 
 	if (run_number && run_number != timeline->reader->live.run)
+		return NULL;
+	/* Only a trace of one process has them. */
+	if (timeline->options.sources && !(timeline->options.sources_count && timeline->options.sources[0]))
 		return NULL;
 	for (size_t from = 0, step; from < count; from += step) {
 		step = count - from < RUN_ITEMS_MAX ? count - from : RUN_ITEMS_MAX;

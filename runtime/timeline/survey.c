@@ -366,7 +366,8 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	for (uint32_t i = 0; i < reader->blocks_count; i++) {
 		const struct reader_block *block = &reader->blocks[i];
 		bool put_off = false, other_run = run && block->run != run;
-		if (!(block->kinds & (KIND(EPF_CLOCK_PAIR) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | ENDS)))
+		if (!(block->kinds & (KIND(EPF_CLOCK_PAIR) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | ENDS)) ||
+		    !block_is_wanted(timeline, block))
 			continue;
 		if (!must_be_read(timeline, i)) {
 			if (other_run)

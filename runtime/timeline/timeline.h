@@ -114,6 +114,13 @@ epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t
 /* The parent that a record names in its first arg, 0 if none; `*after` is then the position of the next arg. */
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after);
 
+/* False: the options leave the block's process out. */
+static inline bool block_is_wanted(const struct epp_timeline *timeline, const struct reader_block *block)
+{
+	const epp_timeline_options *options = &timeline->options;
+	return !options->sources || (block->source < options->sources_count && options->sources[block->source]);
+}
+
 /* The flags that a record's bits stand for. */
 static inline uint8_t block_flags(uint16_t bits)
 {

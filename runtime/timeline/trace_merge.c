@@ -4,23 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "timeline/trace_merge.h"
-
-static epp_status *take_options(const epp_merge_options *given, epp_merge_options *options)
-{
-	*options = (epp_merge_options){ 0 };
-	if (!given)
-		return NULL;
-	size_t known = given->struct_size < sizeof(*options) ? given->struct_size : sizeof(*options);
-	for (size_t i = known; i < given->struct_size; i++) {
-		if (((const char *)given)[i])
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "epp_merge_options: an option this version does not know");
-	}
-	memcpy(options, given, known);
-	return NULL;
-}
 
 static const char *path_of(const struct trace_merge *merge, size_t input)
 {
@@ -196,7 +182,7 @@ epp_status *epp_trace_merge(epp_trace *const *traces, size_t count, const char *
 
 	if (counts)
 		*counts = (epp_merge_counts){ 0 };
-	epp_status *status = take_options(given, &options);
+	epp_status *status = options_take(&options, sizeof(options), given, "epp_merge_options");
 	if (!status)
 		status = take_inputs(&merge, traces, count);
 	if (!status)

@@ -93,27 +93,19 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 {
 	struct reader *reader = input->trace->reader;
 	epp_name name = name_of(reader, merge->options->align);
-	struct codec_record *records = name ? reallocarray(NULL, CODEC_RECORDS_MAX, sizeof(*records)) : NULL;
-	uint64_t open_ids[EPF_OPEN_MAX];
-	uint8_t *buffer = NULL;
-	size_t buffer_bytes = 0;
-	epp_status *status = name && !records ? epp_status_no_memory() : NULL;
+	struct reader_decoded decoded = { 0 };
+	epp_status *status = NULL;
 
 	for (size_t i = 0; i < reader->blocks_count && name && !status; i++) {
-		const struct reader_block *block = &reader->blocks[i];
-		uint32_t count;
-		if (!(block->kinds & (1u << EPF_EVENT | 1u << EPF_INSTANT)))
+		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_INSTANT)))
 			continue;
-		status = reader_block_read(reader, block, &buffer, &buffer_bytes);
-		if (status)
-			break;
-		const struct epf_block *header = (const struct epf_block *)(const void *)buffer;
 		/* What cannot be decoded is told by the copy. */
-		codec_decode(header, buffer + sizeof(*header), open_ids, records, &count);
-		status = find_in_block(merge, input, records, count, name, found);
+		status = reader_block_decode(reader, &reader->blocks[i], &decoded);
+		if (!status)
+			status = find_in_block(merge, input, decoded.records, decoded.count, name, found);
 	}
-	free(buffer);
-	free(records);
+	free(decoded.bytes);
+	free(decoded.records);
 	if (!status && found->count)
 		qsort(found->list, found->count, sizeof(*found->list), by_time);
 	return status;

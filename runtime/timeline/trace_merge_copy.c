@@ -20,15 +20,10 @@ _Static_assert(EPF_RECORD_BYTES * 2 + SLOTS_MAX * 16 <= BLOCK_BYTES, "a record a
 struct copying {
 	struct trace_merge *merge;
 	struct merge_input *input;
-	uint8_t *buffer; /* the block as it was */
-	size_t buffer_bytes;
-	struct codec_record *records;
-	struct epf_block *block; /* as it will be */
+	struct reader_decoded from; /* the block as it was */
+	struct epf_block *block;    /* as it will be */
 	struct epf_arg *slots;
-	uint64_t open_ids[EPF_OPEN_MAX];
 
-	const struct epf_block *from;
-	struct epf_block no_block; /* of events that were open: in none */
 	uint32_t track, own_track; /* merged, of the records now; of the block */
 	bool host_clock;           /* complete events of the track are in host ticks */
 	struct codec_writer codec;
@@ -52,20 +47,20 @@ static epp_status *on_track(struct copying *copying, uint32_t track)
 	const struct epf_track *definition = reader_track_definition(copying->input->reader, track);
 
 	copying->host_clock = !definition || definition->clock_kind == EPF_TRACK_CLOCK_HOST;
-	return trace_merge_track(copying->merge, copying->input, copying->from->source, track, &copying->track);
+	return trace_merge_track(copying->merge, copying->input, copying->from.header.source, track, &copying->track);
 }
 
 /* ---- blocks ---- */
 
 static void begin_block(struct copying *copying, uint32_t open_count)
 {
-	codec_begin(&copying->codec, (uint8_t *)(copying->block + 1), copying->open_ids, open_count);
+	codec_begin(&copying->codec, (uint8_t *)(copying->block + 1), copying->from.open_ids, open_count);
 	copying->bytes = 0;
 }
 
 static epp_status *end_block(struct copying *copying)
 {
-	const struct epf_block *from = copying->from;
+	const struct epf_block *from = &copying->from.header;
 	struct epf_block *block = copying->block;
 
 	if (!copying->codec.record_count)
@@ -114,7 +109,7 @@ static uint32_t take_args(struct copying *copying, const struct codec_record *re
 	struct codec_arg arg;
 
 	for (uint32_t i = 0; i < record->args_count; i++) {
-		at = codec_arg((const uint8_t *)(copying->from + 1), copying->from->payload_bytes, at, &arg);
+		at = codec_arg(copying->from.args, copying->from.args_bytes, at, &arg);
 		uint32_t text_slots = at && arg.type == EPP_ARG_TEXT ? (arg.text_bytes + 15) / 16 : 0;
 		if (!at || text_slots >= SLOTS_MAX - used) {
 			*cut = true;
@@ -164,7 +159,7 @@ static epp_status *copy_record(struct copying *copying, const struct codec_recor
 
 	if (kind == EPF_TRACK_SWITCH) {
 		EPP_TRY(make_room(copying, EPF_RECORD_BYTES));
-		EPP_TRY(on_track(copying, from->id ? (uint32_t)from->id : copying->from->track));
+		EPP_TRY(on_track(copying, from->id ? (uint32_t)from->id : copying->from.header.track));
 		put_switch(copying);
 		return NULL;
 	}
@@ -182,24 +177,18 @@ static epp_status *copy_block(struct copying *copying, const struct reader_block
 {
 	struct reader *reader = copying->input->trace->reader;
 	const volatile int *cancel = copying->merge->options->cancel;
-	uint32_t count;
 
 	if (cancel && *cancel)
 		return epp_status_create(EPP_UNAVAILABLE, "cancelled");
-	EPP_TRY(reader_block_read(reader, block, &copying->buffer, &copying->buffer_bytes));
-	copying->from = (const struct epf_block *)(const void *)copying->buffer;
-	if (copying->from->record_count > CODEC_RECORDS_MAX)
-		return epp_status_create(EPP_CORRUPT, "%s: a block of %u records", reader->info.path,
-		                         copying->from->record_count);
-	if (!codec_decode(copying->from, copying->buffer + sizeof(*copying->from), copying->open_ids, copying->records,
-	                  &count))
+	EPP_TRY(reader_block_decode(reader, block, &copying->from));
+	if (!copying->from.whole)
 		trace_merge_tell(copying->merge, "%s: a block of %u records, of which %u can be read",
-		                 reader->info.path, copying->from->record_count, count);
+		                 reader->info.path, copying->from.header.record_count, copying->from.count);
 	EPP_TRY(on_track(copying, block->track));
 	copying->own_track = copying->track;
 	begin_block(copying, block->open_count);
-	for (uint32_t i = 0; i < count; i++)
-		EPP_TRY(copy_record(copying, &copying->records[i]));
+	for (uint32_t i = 0; i < copying->from.count; i++)
+		EPP_TRY(copy_record(copying, &copying->from.records[i]));
 	return end_block(copying);
 }
 
@@ -208,8 +197,7 @@ static epp_status *copy_open(struct copying *copying)
 {
 	const struct reader *reader = copying->input->reader;
 
-	copying->no_block = (struct epf_block){ .run = reader->live.run, .first_id = UINT64_MAX };
-	copying->from = &copying->no_block;
+	copying->from.header = (struct epf_block){ .run = reader->live.run, .first_id = UINT64_MAX };
 	for (size_t first = 0, behind; first < reader->open_count; first = behind) {
 		for (behind = first;
 		     behind < reader->open_count && reader->open[behind].track == reader->open[first].track;)
@@ -236,17 +224,16 @@ epp_status *trace_merge_copy(struct trace_merge *merge, struct merge_input *inpu
 	struct copying copying = { .merge = merge, .input = input };
 	epp_status *status = NULL;
 
-	copying.records = reallocarray(NULL, CODEC_RECORDS_MAX, sizeof(*copying.records));
 	copying.block = malloc(sizeof(*copying.block) + TRACE_WRITER_PAYLOAD_MAX);
 	copying.slots = reallocarray(NULL, SLOTS_MAX + 1, sizeof(*copying.slots));
-	if (!copying.records || !copying.block || !copying.slots)
+	if (!copying.block || !copying.slots)
 		status = epp_status_no_memory();
 	for (size_t i = 0; i < input->reader->blocks_count && !status; i++)
 		status = copy_block(&copying, &input->reader->blocks[i]);
 	if (!status)
 		status = copy_open(&copying);
-	free(copying.buffer);
-	free(copying.records);
+	free(copying.from.bytes);
+	free(copying.from.records);
 	free(copying.block);
 	free(copying.slots);
 	return status;

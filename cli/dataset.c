@@ -1,0 +1,78 @@
+/* epprof convert --run: traces as a folder of Parquet files.  Several are merged first, into a file that goes again. */
+#include "dataset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "epprof/merge.h"
+
+static void print_receipt(void *user, const char *text)
+{
+	(void)user;
+	fprintf(stderr, "epprof: %s\n", text);
+}
+
+/* The merged trace, open; its file has no name any more. */
+static epp_status *merge(epp_trace **traces, size_t count, const char *folder, epp_trace **merged)
+{
+	const epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1, .cancel = &cli_signal };
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof path, "%s/.merged.%ld.epp", folder, (long)getpid()) >= sizeof path)
+		snprintf(path, sizeof path, "/tmp/.merged.%ld.epp", (long)getpid());
+	epp_status *status = epp_trace_merge(traces, count, path, &options, print_receipt, NULL, NULL);
+	if (!status)
+		status = epp_trace_open(path, merged);
+	unlink(path);
+	return status;
+}
+
+static int write_run(const struct conversion *conversion, const char *run, epp_trace **traces, size_t count)
+{
+	epp_export_options options = conversion->options;
+	epp_trace *merged = NULL, *trace = traces[0];
+	epp_status *status = NULL;
+	int code = CLI_OK;
+
+	options.timeline = &conversion->window;
+	options.cancel = &cli_signal;
+	if (count > 1) {
+		/* What is wrong with the folder shows when the file is made in it. */
+		mkdir(conversion->output, 0777);
+		status = merge(traces, count, conversion->output, &merged);
+		trace = merged;
+	}
+	if (!status)
+		status = epp_export_dataset(trace, conversion->output, run, &options, conversion->force, print_receipt,
+		                            NULL);
+	if (status)
+		code = conversion_explain(status);
+	else
+		fprintf(stderr, "epprof: wrote %s/run=%s: %u process%s\n", conversion->output, run,
+		        epp_trace_get_info(trace)->sources_count,
+		        epp_trace_get_info(trace)->sources_count == 1 ? "" : "es");
+	epp_trace_close(merged);
+	return code;
+}
+
+int dataset_run(const struct conversion *conversion, const char *run, char *const *paths, size_t count)
+{
+	epp_trace **traces = calloc(count, sizeof *traces);
+	int code = CLI_OK;
+
+	if (!traces) {
+		fprintf(stderr, "epprof: out of memory\n");
+		return CLI_FAILURE;
+	}
+	for (size_t i = 0; i < count && code == CLI_OK; i++)
+		code = cli_open(paths[i], &traces[i]) ? CLI_OK : CLI_UNREADABLE;
+	cli_catch_signals();
+	if (code == CLI_OK)
+		code = write_run(conversion, run, traces, count);
+	for (size_t i = 0; i < count; i++)
+		epp_trace_close(traces[i]);
+	free(traces);
+	return code;
+}

@@ -1,0 +1,10 @@
+/* epprof convert --run. */
+#ifndef EPPROF_CLI_DATASET_H
+#define EPPROF_CLI_DATASET_H
+
+#include "conversion.h"
+
+/* Writes the traces as OUTPUT/run=RUN, OUTPUT being the conversion's; returns an enum cli_exit. */
+int dataset_run(const struct conversion *conversion, const char *run, char *const *paths, size_t count);
+
+#endif
