@@ -48,6 +48,11 @@ OrtStatus *ort_status_from_epprof(const struct ort_host *host, OrtStatus *status
 	return given;
 }
 
+int64_t ort_ns_since(uint64_t ticks)
+{
+	return (int64_t)((double)(epp_host_ticks() - ticks) * 1e9 / (double)epp_host_ticks_per_second());
+}
+
 static OrtStatus *no_memory(const struct ort_host *host)
 {
 	return host->api->CreateStatus(ORT_FAIL, "epprof: out of memory");

@@ -5,7 +5,8 @@
  * and events of several sessions may cross on one thread.  The trace's own id is what keeps events apart.
  *
  * Times are read anew.  ONNX Runtime's own, in its microseconds, stand in three args, from which its profile can be made
- * again to the digit (runtime/export/ort_json.c).
+ * again to the digit (runtime/export/ort_json.c).  The first event has one more: profilers that come after this one read their
+ * clocks between that and the event's start (cli/run_kernels.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ struct collector {
 	struct ort_profilers *carried;
 	uint64_t number; /* of this profiling, unique in the process */
 	uint64_t events_count;
+	int64_t started_us; /* since ONNX Runtime's profile began: when it was started itself */
+	uint64_t first_id;  /* 0: no event yet */
 };
 
 /* What began on this thread and has not ended: no destructor is needed, so ONNX Runtime may unload what it likes. */
@@ -111,27 +114,29 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 		return NULL;
 	let_go(collector);
 	epp_status *status = epp_session_share_output(&collector->session);
-	if (!status && collector->session)
-		status = epp_session_join(collector->session, impl, "onnxruntime", &collector->member);
-	if (status) {
-		epp_session_release(collector->session);
-		collector->session = NULL;
+	if (status)
 		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
-	}
+	/* An account of its own is for notes: of many at once some do without, and their events are recorded all the same. */
+	if (collector->session)
+		epp_status_release(epp_session_join(collector->session, impl, "onnxruntime", &collector->member));
 	ort_event_args_prepare();
 	collector->events_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+	collector->first_id = 0;
 	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &told, &collector->carried);
+	collector->started_us = (told.offset_ns + ort_ns_since(told.ticks)) / 1000;
 	__atomic_store_n(&collector->is_on, collector->session != NULL, __ATOMIC_RELEASE);
 	return started;
 }
 
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
 {
-	const struct collector *collector = (const struct collector *)impl;
+	struct collector *collector = (struct collector *)impl;
 	if (!is_on(collector))
 		return NULL;
-	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0);
+	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0), none = 0;
+	if (!__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	push(collector, ort_id, id);
 	return id ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
 }
@@ -143,7 +148,9 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	if (!id)
 		return NULL;
 	struct ort_event_args read;
-	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, &read);
+	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
+	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
+	                                        &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
 	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, event);
@@ -156,7 +163,7 @@ static void note_what_it_left_out(const struct collector *collector)
 {
 	char note[80];
 	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED);
-	if (count <= ORT_EVENTS_MAX)
+	if (count <= ORT_EVENTS_MAX || !collector->member)
 		return;
 	snprintf(note, sizeof(note), "%llu events, of which its own profile holds %u at most",
 	         (unsigned long long)count, ORT_EVENTS_MAX);

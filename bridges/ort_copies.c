@@ -226,7 +226,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	const char **keys = calloc(event->count + 1, 2 * sizeof(char *));
 	if (!keys)
 		return host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
-	const char **values = keys + event->count;
+	const char **values = keys + event->count + 1;
 	size_t count = 0;
 	for (size_t i = 0; i < event->count; i++) {
 		keys[count] = event->keys[i];
@@ -240,6 +240,8 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 			count++;
 		}
 	}
+	keys[count] = ORT_CARRIED_KEY;
+	values[count++] = ORT_CARRIED_VALUE;
 	OrtStatus *status = create_by(host.ep, event, keys, values, count, made);
 	free(keys);
 	return status;

@@ -9,6 +9,11 @@
  * Errors: NULL for a second one.  Thread: one at a time.  Ownership: static. */
 const OrtApiBase *ort_copies_base(const struct ort_host *host);
 
+/* An arg that events of carried profilers have in ONNX Runtime's profile: one that ONNX Runtime drives as well gives the same
+ * events without it. */
+#define ORT_CARRIED_KEY "carried_by"
+#define ORT_CARRIED_VALUE "epprof"
+
 /* A container for a carried profiler's EndProfiling: what is added goes into the trace by the member, and into ONNX Runtime's
  * own container.  `ort_id_of` gives ONNX Runtime's correlation id of an event of the trace's, 0 if there is none. */
 struct ort_container {

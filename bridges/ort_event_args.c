@@ -31,9 +31,10 @@ static const char *const known_keys[] = {
 #define FIRST_OF_MEMORY 9u
 #define MEMORY_VERSION 30u
 
-/* ONNX Runtime's own times: of the event since the profile's start, its length, and when the profile began. */
-enum time_key { TIME_START_US, TIME_DURATION_US, TIME_PROFILE_US, TIME_KEYS };
-static const char *const time_texts[TIME_KEYS] = { "ort_ts_us", "ort_dur_us", "ort_profile_us" };
+/* ONNX Runtime's own times: of the event since the profile's start, its length, and when the profile began; and of the first
+ * event alone, since when profilers of others may have been started. */
+enum time_key { TIME_START_US, TIME_DURATION_US, TIME_PROFILE_US, TIME_STARTED_US, TIME_KEYS };
+static const char *const time_texts[TIME_KEYS] = { "ort_ts_us", "ort_dur_us", "ort_profile_us", "ort_started_us" };
 
 static epp_name keys[KNOWN_KEYS];
 static epp_name time_keys[TIME_KEYS];
@@ -115,7 +116,7 @@ static void add_time(struct ort_event_args *read, enum time_key key, int64_t val
 }
 
 OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
-                               struct ort_event_args *read)
+                               int64_t started_us, struct ort_event_args *read)
 {
 	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
 	const char *name = NULL;
@@ -135,5 +136,7 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	add_time(read, TIME_START_US, start_us);
 	add_time(read, TIME_DURATION_US, duration_us);
 	add_time(read, TIME_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
+	if (started_us >= 0)
+		add_time(read, TIME_STARTED_US, started_us);
 	return category == OrtProfilingEventCategory_SESSION ? NULL : read_args(host, event, read);
 }

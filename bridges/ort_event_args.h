@@ -16,10 +16,11 @@ struct ort_event_args {
 /* Interns the keys; before the first read. */
 void ort_event_args_prepare(void);
 
-/* Reads name, category, times and every arg that ONNX Runtime is known to give.  What cannot be read is left out, and the
- * first error given.
+/* Reads name, category, times and every arg that ONNX Runtime is known to give.  `started_us`: since the profile's beginning,
+ * when the profilers after this one were started at the earliest; -1: not this event's to tell.  What cannot be read is left
+ * out, and the first error given.
  * Ownership: the texts of `read` are the event's. */
 OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
-                               struct ort_event_args *read);
+                               int64_t started_us, struct ort_event_args *read);
 
 #endif

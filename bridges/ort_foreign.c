@@ -13,6 +13,7 @@
 
 #include "ep_kit/json_text.h"
 #include "epprof/timeline.h"
+#include "ort_copies.h"
 
 #define ARGS_MAX 64u
 #define NUMBER_BYTES 32u
@@ -118,6 +119,8 @@ static void fill_args(struct filling *filling, const epp_timeline *timeline, con
 		arg_number(filling, "stream", event->track->stream);
 	}
 	arg_number(filling, "error_ns", event->start_error_ns);
+	filling->keys[filling->count] = ORT_CARRIED_KEY;
+	filling->values[filling->count++] = ORT_CARRIED_VALUE;
 	for (size_t cursor = 0; filling->count < ARGS_MAX && epp_event_args(timeline, event, &cursor, &arg);)
 		arg_of_event(filling, &arg);
 }

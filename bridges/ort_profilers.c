@@ -78,11 +78,6 @@ static void log_status(const struct ort_profilers *profilers, OrtStatus *status)
 
 /* ---- start ---- */
 
-static int64_t since_ns(uint64_t ticks)
-{
-	return (int64_t)((double)(epp_host_ticks() - ticks) * 1e9 / (double)epp_host_ticks_per_second());
-}
-
 static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index,
                                  const struct ort_told *told)
 {
@@ -93,12 +88,14 @@ static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct o
 		return status;
 	status = ort_status_of(host, epp_session_join(profilers->session, of->made.profiler, of->made.label, &of->member));
 	if (status) {
+		/* All that it would have recorded. */
+		epp_session_count_refused(profilers->session, 1);
 		ort_eps_profiler_release(&of->made);
 		return status;
 	}
 	profilers->count++;
 	return status_from(profilers, of, "StartProfiling",
-	                   epp_member_start(of->member, told->offset_ns + since_ns(told->ticks)));
+	                   epp_member_start(of->member, told->offset_ns + ort_ns_since(told->ticks)));
 }
 
 OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, const struct ort_told *told,

@@ -54,7 +54,7 @@ struct job {
 	OrtSessionOptions *session_options;
 	OrtSession *session;
 	epp_session *recording;
-	enum run_kernels kernels;
+	unsigned kernels;
 	char profiles[512]; /* a folder for ONNX Runtime's own profiles; "": none */
 };
 

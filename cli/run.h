@@ -133,19 +133,37 @@ epp_status *run_loop(struct run_results *results, const struct ort *ort, OrtSess
     EPP_MUST_CHECK;
 void run_results_deinit(struct run_results *results);
 
+/* ---- run_twins.c: what is there twice ---- */
+
+/* Numbers, and how often each is to be met again.  Zeroed at first; `twins` is freed by who has it. */
+struct run_twins {
+	struct run_twin {
+		uint64_t number;
+		uint64_t count;
+	} * twins;
+	size_t count, room;
+};
+
+epp_status *run_twins_add(struct run_twins *twins, uint64_t number) EPP_MUST_CHECK;
+/* Between the last that is added and the first that is taken. */
+void run_twins_settle(struct run_twins *twins);
+/* Whether it is there, once for each time that it was added. */
+bool run_twins_take(struct run_twins *twins, uint64_t number);
+
 /* ---- run_kernels.c: events of providers ---- */
 
-enum run_kernels { RUN_KERNELS_NONE, RUN_KERNELS_PUSHED, RUN_KERNELS_IMPORTED };
+/* Where they are from: of these, any. */
+enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMPORTED = 2 };
 
-/* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, unless they
- * gave it theirs themselves.  `label` is what their tracks are called. */
-epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, enum run_kernels *kernels)
+/* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, but for those
+ * that they gave it themselves.  `label` is what their tracks are called. */
+epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, unsigned *kernels)
     EPP_MUST_CHECK;
 
 /* ---- run_report.c ---- */
 
 /* Prints what came out. */
 int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
-               const struct run_results *results, enum run_kernels kernels);
+               const struct run_results *results, unsigned kernels);
 
 #endif

@@ -4,7 +4,13 @@
  * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with a clock of
  * their own: ONNX Runtime's, in its microseconds.  That clock is related to the host's by the host events, of which the
  * collector noted when they began on both.  An event's cause is told by its correlation id, which is when the host event
- * began; where there is none, by what the importer found to enclose it. */
+ * began; where there is none, by what the importer found to enclose it.
+ *
+ * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
+ * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.
+ *
+ * Of a provider that the collector carries the recording has the events already.  In the profile they bear a mark; where ONNX
+ * Runtime drives the same provider too, each stands there once more without it. */
 #include <bsd/stdlib.h>
 #include <dirent.h>
 #include <errno.h>
@@ -37,9 +43,10 @@ struct kernels {
 	epp_trace *recorded; /* the recording, to be read */
 	struct cause *causes;
 	size_t causes_count, causes_room;
-	int64_t profile_us; /* when the present profile began, unix time; 0: not known */
-	int64_t only_us;    /* when the only one began; 0: there are several, or none */
-	int64_t first_us;   /* from then to the first event that providers were told of */
+	int64_t profile_us;       /* when the present profile began, unix time; 0: not known */
+	int64_t only_us;          /* when the only one began; 0: there are several, or none */
+	int64_t bracket_us;       /* how long the start of the providers took, at most */
+	struct run_twins carried; /* event_number() of those with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	bool has_device_events;
 };
@@ -49,7 +56,7 @@ struct kernels {
 static bool take_cause(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	struct cause cause = { .id = event->id, .name = event->name_number, .start_ticks = event->start_ticks };
-	int64_t since_us = 0, profile_us = 0;
+	int64_t since_us = 0, profile_us = 0, started_us = -1;
 	epp_trace_arg arg;
 	size_t cursor = 0;
 
@@ -62,11 +69,13 @@ static bool take_cause(struct kernels *kernels, const epp_timeline *timeline, co
 			cause.duration_us = arg.value.i64;
 		else if (strcmp(arg.key, "ort_profile_us") == 0)
 			profile_us = arg.value.i64;
+		else if (strcmp(arg.key, "ort_started_us") == 0)
+			started_us = arg.value.i64;
 	}
 	if (!profile_us)
 		return true;
-	if (!kernels->causes_count || since_us < kernels->first_us)
-		kernels->first_us = since_us;
+	if (started_us >= 0 && since_us - started_us > kernels->bracket_us)
+		kernels->bracket_us = since_us - started_us;
 	kernels->only_us = !kernels->causes_count || kernels->only_us == profile_us ? profile_us : 0;
 	cause.start_us = profile_us + since_us;
 	if (kernels->causes_count == kernels->causes_room) {
@@ -170,13 +179,13 @@ static double delay_us(const struct cause *cause)
 	return (double)cause->start_ticks / ((double)epp_host_ticks_per_second() / 1e6) - (double)cause->start_us;
 }
 
-/* The providers read their clocks some time between the profile's beginning and the first event: so uncertain are they. */
+/* Two more for the microseconds of both ends. */
 static void push_pair(const struct kernels *kernels, const struct cause *cause)
 {
+	uint64_t half_ticks = (uint64_t)kernels->bracket_us * epp_host_ticks_per_second() / 2000000;
 	const EpprofClockPair pair = { .device_ticks = (uint64_t)cause->start_us,
-		                       .host_ticks = cause->start_ticks,
-		                       .half_width_ticks = (uint64_t)(kernels->first_us + 2) *
-		                                           epp_host_ticks_per_second() / 1000000,
+		                       .host_ticks = cause->start_ticks + half_ticks,
+		                       .half_width_ticks = half_ticks + 2 * epp_host_ticks_per_second() / 1000000,
 		                       .clock = CLOCK };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .pairs = &pair, .pairs_count = 1 };
 
@@ -229,62 +238,101 @@ static void find_beginning(struct kernels *kernels, int64_t correlation, const e
 		kernels->profile_us = correlation - event->parent_start_ns / 1000;
 }
 
-/* Takes over the args, and with them what they say about the cause.  Returns how many there are. */
-static size_t take_args(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event,
-                        EpprofArg args[ARGS_MAX], uint64_t *parent)
-{
-	epp_trace_arg arg, cause_name;
+/* What the args of an event say. */
+struct told {
+	EpprofArg args[ARGS_MAX];
+	uint32_t count;
+	bool is_carried;
+	bool is_correlated;
 	int64_t correlation;
-	size_t cursor = 0, count = 0;
-	bool is_correlated = false, is_named = false;
+	epp_trace_arg cause_name; /* no key: it is not told */
+};
 
+static void read_args(const epp_timeline *timeline, const epp_event *event, struct told *told)
+{
+	epp_trace_arg arg;
+	size_t cursor = 0;
+
+	told->count = 0;
+	told->is_carried = told->is_correlated = false;
+	told->correlation = 0;
+	told->cause_name.key = NULL;
 	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		if (strcmp(arg.key, "carried_by") == 0)
+			told->is_carried = true;
 		if (strcmp(arg.key, "ort_correlation_id") == 0)
-			is_correlated = arg_number(&arg, &correlation);
-		if (strcmp(arg.key, "ort_event_name") == 0 && arg.type == EPP_ARG_TEXT) {
-			cause_name = arg;
-			is_named = true;
-		}
-		if (count == ARGS_MAX)
+			told->is_correlated = arg_number(&arg, &told->correlation);
+		if (strcmp(arg.key, "ort_event_name") == 0 && arg.type == EPP_ARG_TEXT)
+			told->cause_name = arg;
+		if (told->count == ARGS_MAX)
 			continue;
 		/* A key is valid as long as the trace, a text as long as the event. */
-		args[count] = (EpprofArg){ .key = arg.key, .type = arg.type };
+		EpprofArg *taken = &told->args[told->count++];
+		*taken = (EpprofArg){ .key = arg.key, .type = arg.type };
 		if (arg.type == EPP_ARG_TEXT) {
-			args[count].text = arg.value.text;
-			args[count].text_bytes = arg.text_bytes;
+			taken->text = arg.value.text;
+			taken->text_bytes = arg.text_bytes;
 		} else {
-			args[count].number.u64 = arg.value.u64;
+			taken->number.u64 = arg.value.u64;
 		}
-		count++;
 	}
-	*parent = 0;
-	if (is_correlated) {
-		find_beginning(kernels, correlation, event);
-		*parent = find_cause(kernels, correlation, -1, is_named ? &cause_name : NULL);
-	}
-	return count;
 }
+
+static uint64_t find_parent(struct kernels *kernels, const epp_event *event, const struct told *told)
+{
+	const epp_trace_arg *name = told->cause_name.key ? &told->cause_name : NULL;
+	uint64_t parent = 0;
+
+	if (told->is_correlated) {
+		find_beginning(kernels, told->correlation, event);
+		parent = find_cause(kernels, told->correlation, -1, name);
+	}
+	if (!parent && event->parent_track && kernels->profile_us)
+		parent = find_cause(kernels, kernels->profile_us + event->parent_start_ns / 1000,
+		                    (event->parent_end_ns - event->parent_start_ns) / 1000, NULL);
+	return parent;
+}
+
+/* ---- what was carried ---- */
+
+/* Of an event, but for its times, which two profilers of one device tell a little apart. */
+static uint64_t event_number(const epp_event *event, const struct told *told)
+{
+	const uint64_t parts[] = { (uint64_t)told->correlation, (uint64_t)event->track->device,
+		                   (uint64_t)event->track->stream };
+	uint64_t number = 14695981039346656037u;
+
+	for (size_t i = 0; i < event->name_bytes; i++)
+		number = (number ^ (unsigned char)event->name[i]) * 1099511628211u;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		number = (number ^ parts[i]) * 0x9E3779B97F4A7C15u;
+	return number;
+}
+
+/* ---- one after the other ---- */
 
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
-	EpprofArg args[ARGS_MAX];
+	struct told told;
+
+	read_args(timeline, event, &told);
+	uint64_t parent = find_parent(kernels, event, &told);
+	if (told.is_carried || run_twins_take(&kernels->carried, event_number(event, &told)))
+		return NULL;
+	if (!kernels->profile_us)
+		return epp_status_create(EPP_CORRUPT, "nothing in it tells when it began");
 	EpprofEvent pushed = {
+		.start_ticks = (uint64_t)(kernels->profile_us + event->start_ns / 1000),
 		.name = event->name,
-		.args = args,
+		.args = told.args,
+		.args_count = told.count,
+		.parent = parent,
 		.category = event->category,
 		.device = event->track->device,
 		.stream = event->track->stream,
 		.clock = CLOCK,
 	};
 	const EpprofBatch batch = { .struct_size = sizeof batch, .events = &pushed, .events_count = 1 };
-
-	pushed.args_count = (uint32_t)take_args(kernels, timeline, event, args, &pushed.parent);
-	if (!kernels->profile_us)
-		return epp_status_create(EPP_CORRUPT, "nothing in it tells when it began");
-	if (!pushed.parent && event->parent_track)
-		pushed.parent = find_cause(kernels, kernels->profile_us + event->parent_start_ns / 1000,
-		                           (event->parent_end_ns - event->parent_start_ns) / 1000, NULL);
-	pushed.start_ticks = (uint64_t)(kernels->profile_us + event->start_ns / 1000);
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
 	if (!kernels->member) {
 		epp_status *status = epp_session_join(kernels->recording, &stand_in, kernels->label, &kernels->member);
@@ -296,23 +344,47 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	return NULL;
 }
 
+static epp_status *look_for_mark(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
+{
+	struct told told;
+
+	read_args(timeline, event, &told);
+	return told.is_carried ? run_twins_add(&kernels->carried, event_number(event, &told)) : NULL;
+}
+
+static epp_status *each_device_event(struct kernels *kernels, epp_trace *trace,
+                                     epp_status *(*see)(struct kernels *kernels, const epp_timeline *timeline,
+                                                        const epp_event *event))
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+
+	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
+	if (status)
+		return status;
+	while (!status && epp_timeline_next(timeline, &event)) {
+		if (event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_DEVICE)
+			status = see(kernels, timeline, event);
+	}
+	if (!status)
+		status = epp_timeline_status(timeline);
+	epp_timeline_release(timeline);
+	return status;
+}
+
 static epp_status *append_all(struct kernels *kernels, const char *imported)
 {
-	epp_timeline *timeline = NULL;
-	const epp_event *event;
 	epp_trace *trace;
 
 	epp_status *status = epp_trace_open(imported, &trace);
 	if (status)
 		return status;
-	status = epp_timeline_create(trace, NULL, &timeline);
-	while (!status && epp_timeline_next(timeline, &event)) {
-		if (event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_DEVICE)
-			status = append(kernels, timeline, event);
-	}
+	kernels->carried.count = 0;
+	if (kernels->has_device_events)
+		status = each_device_event(kernels, trace, look_for_mark);
+	run_twins_settle(&kernels->carried);
 	if (!status)
-		status = epp_timeline_status(timeline);
-	epp_timeline_release(timeline);
+		status = each_device_event(kernels, trace, append);
 	epp_trace_close(trace);
 	return status;
 }
@@ -361,7 +433,7 @@ static epp_status *append_profiles(struct kernels *kernels, const char *folder)
 	return status;
 }
 
-epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, enum run_kernels *from)
+epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, unsigned *from)
 {
 	struct kernels kernels = { .recording = recording, .label = label };
 
@@ -369,13 +441,11 @@ epp_status *run_kernels_append(epp_session *recording, const char *folder, const
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
 	if (!status)
 		status = take_causes(&kernels);
-	if (!status && kernels.causes_count && !kernels.has_device_events)
+	if (!status && kernels.causes_count)
 		status = append_profiles(&kernels, folder);
-	if (kernels.has_device_events)
-		*from = RUN_KERNELS_PUSHED;
-	else if (kernels.member)
-		*from = RUN_KERNELS_IMPORTED;
+	*from = (kernels.has_device_events ? RUN_KERNELS_PUSHED : 0) | (kernels.member ? RUN_KERNELS_IMPORTED : 0);
 	epp_member_leave(kernels.member);
+	free(kernels.carried.twins);
 	free(kernels.causes);
 	epp_trace_close(kernels.recorded);
 	return epp_status_prefix(status, "ONNX Runtime's profile");

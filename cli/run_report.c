@@ -34,12 +34,14 @@ static void add_latencies(struct cli_table *table, const char *what, const struc
 }
 
 static void print_head(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
-                       const struct run_results *results, enum run_kernels kernels)
+                       const struct run_results *results, unsigned kernels)
 {
 	static const char *const sources[] = {
 		[RUN_KERNELS_NONE] = "none; no provider gave events",
 		[RUN_KERNELS_PUSHED] = "from the providers",
 		[RUN_KERNELS_IMPORTED] = "from ONNX Runtime's own profile, in its microseconds",
+		[RUN_KERNELS_PUSHED |
+		    RUN_KERNELS_IMPORTED] = "from the providers, and others' from ONNX Runtime's own profile, in its microseconds",
 	};
 	char number[CLI_NUMBER_BYTES];
 
@@ -65,7 +67,7 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 }
 
 int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
-               const struct run_results *results, enum run_kernels kernels)
+               const struct run_results *results, unsigned kernels)
 {
 	struct summary summary;
 

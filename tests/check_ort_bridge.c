@@ -154,18 +154,62 @@ START_TEST(args_and_times)
 	struct trace_scan *scan = recorded(record_args, NULL);
 	const struct scan_record *record = named(scan, "tab\there \xff");
 	ck_assert_uint_eq(EPF_BITS_CATEGORY(record->bits), EPP_NODE);
-	/* Three times, and all but the unknown key and what this version does not have. */
-	ck_assert_uint_eq(record->args_count, 3 + 7);
+	/* Three times, one more of the first event, and all but the unknown key and what this version does not have. */
+	ck_assert_uint_eq(record->args_count, 3 + 1 + 7);
 	ck_assert_uint_eq(record->args[0].value, 4000);
 	ck_assert_uint_eq(record->args[1].value, 7);
 	ck_assert_uint_eq(record->args[2].value, 1000);
 	/* op_name, provider, node_index, activation_size, parameter_size, output_size, shape: as they are asked for. */
 	static const unsigned types[] = { EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_I64, EPP_ARG_TEXT,
 		                          EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_TEXT };
+	/* It was told that the profile began 440 us before. */
+	ck_assert_uint_ge(record->args[3].value, 440);
 	for (unsigned i = 0; i < 7; i++)
-		ck_assert_uint_eq(record->args[3 + i].type, types[i]);
-	ck_assert_uint_eq(record->args[5].value, 17);
+		ck_assert_uint_eq(record->args[4 + i].type, types[i]);
+	ck_assert_uint_eq(record->args[6].value, 17);
 	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- more than there are accounts ---- */
+
+#define MANY 40u
+
+static void record_many_at_once(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *all[MANY];
+	for (unsigned i = 0; i < MANY; i++) {
+		all[i] = profiler_of(&host);
+		OrtStatus *status = all[i]->StartProfiling(all[i], 440000);
+		api.table.ReleaseStatus(status);
+	}
+	for (unsigned i = 0; i < MANY; i++) {
+		begin(all[i], 5000 + i);
+		end(all[i], 5000 + i, "model_run");
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		ended(all[i]);
+	host_close(&host);
+}
+
+START_TEST(of_many_at_once_each_has_its_events)
+{
+	struct trace_scan *scan = recorded(record_many_at_once, NULL);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, named(scan, "model_run")->name), MANY);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_REFUSED), 0);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* A collector and a carried profiler want an account each: 16 pairs have them. */
+START_TEST(a_carried_one_without_an_account_is_counted_as_lost)
+{
+	struct trace_scan *scan = recorded(record_many_at_once, CHECK_BUILD "/tests/plugins/plain_ep.so");
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, named(scan, "model_run")->name), MANY);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, named(scan, "kernel of model_run")->name), 16);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_REFUSED), MANY - 16);
 	trace_scan_free(scan);
 }
 END_TEST
@@ -416,6 +460,8 @@ static Suite *ort_bridge_suite(void)
 	tcase_add_test(tcase, each_thread_has_a_stack);
 	tcase_add_test(tcase, deeper_than_there_is_room);
 	tcase_add_test(tcase, args_and_times);
+	tcase_add_test(tcase, of_many_at_once_each_has_its_events);
+	tcase_add_test(tcase, a_carried_one_without_an_account_is_counted_as_lost);
 	tcase_add_test(tcase, a_profiler_for_each_run);
 	tcase_add_test(tcase, an_older_host);
 	tcase_add_test(tcase, a_newer_host);

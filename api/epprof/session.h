@@ -126,6 +126,11 @@ typedef struct epp_member epp_member;
 EPP_EXPORT epp_status *epp_session_join(epp_session *session, OrtEpProfilerImpl *profiler, const char *label,
                                         epp_member **member) EPP_MUST_CHECK;
 
+/* Counts what never came to the session because the host found no place for it: as many events, if that is known, or one for
+ * each profiler that could not join.  In the session's own account, as EPP_LOSS_REFUSED.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_session_count_refused(epp_session *session, uint64_t count);
+
 /* Calls the profiler's StartProfiling between two readings of the clock, and gives its status.  `offset_ns` is how long ago
  * that began which its microseconds count from.
  * Thread: one at a time for one member, as the rest of this part. */
@@ -188,10 +193,11 @@ typedef enum epp_loss {
 	EPP_LOSS_NO_SLOT = 1,   /* more threads at once than slots */
 	EPP_LOSS_TOO_DEEP = 2,  /* more than 64 open events on one thread */
 	EPP_LOSS_TOO_LARGE = 3, /* args beyond the limits: the event is kept, its args are cut; counts cuts, not events */
-	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more */
+	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more; or
+	                         what a host could not hand over: epp_session_count_refused */
 	EPP_LOSS_DISK = 5,    /* a write failed */
-	EPP_LOSS_POLICY = 6,  /* stop: full; ring: overwritten */
-	EPP_LOSS_FILTER = 7,  /* filtered out on request */
+	EPP_LOSS_POLICY = 6,      /* stop: full; ring: overwritten */
+	EPP_LOSS_FILTER = 7,      /* filtered out on request */
 	EPP_LOSS_AFTER_END = 8,   /* an end that came after the session's end */
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted */
 	EPP_LOSS_PLUGIN = 10,     /* what a plugin says it lost itself */

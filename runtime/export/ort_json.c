@@ -34,7 +34,8 @@ struct ort {
 	bool providers_again; /* one of them came before the origin was settled: all are written in a second pass */
 };
 
-/* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile. */
+/* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile.  A fourth may follow,
+ * which is not ONNX Runtime's either. */
 struct own_times {
 	int64_t start_us, duration_us;
 	int64_t profile_us; /* when that profile began, since the epoch */
@@ -153,7 +154,11 @@ static void write_args(struct export_run *run, struct sink *sink, const epp_even
 
 	members->sink = sink;
 	members->count = 0;
-	for (uint32_t i = own ? OWN_TIMES : 0; i < event->args_count; i++) {
+	uint32_t first = own ? OWN_TIMES : 0;
+	int64_t ignored;
+	if (own && event->args_count > first && is_number(&args[first], "ort_started_us", &ignored))
+		first++;
+	for (uint32_t i = first; i < event->args_count; i++) {
 		begin_arg(members, args[i].key, args[i].key_bytes);
 		write_value(sink, &args[i]);
 	}

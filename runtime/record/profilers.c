@@ -181,6 +181,11 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 	return status;
 }
 
+void epp_session_count_refused(epp_session *session, uint64_t count)
+{
+	session_lose((uintptr_t)session, EPP_LOSS_REFUSED, count);
+}
+
 OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns)
 {
 	struct session_profiler *of = profiler_registry_enter(member->profiler);

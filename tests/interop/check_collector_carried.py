@@ -16,7 +16,7 @@ RUNS = 100
 def shape(event):
     """What an event of a provider says of itself, without its place in time and in the profile."""
     args = {key: value for key, value in event["args"].items() if key not in
-            ("ort_correlation_id", "placement", "start_error_ns", "end_error_ns", "stream")}
+            ("ort_correlation_id", "carried_by", "placement", "start_error_ns", "end_error_ns", "stream")}
     return json.dumps([event["name"], event["dur"], args], sort_keys=True)
 
 

@@ -82,6 +82,31 @@ class Runs(unittest.TestCase):
         self.check_kernels(told, 11)
         self.assertIn("kernels from the providers", done.stdout)
 
+    def test_a_carried_profiler_beside_one_that_is_not(self):
+        """Each event once: of the first in the recording, and twice in ONNX Runtime's profile; of the second only there."""
+        done = run(DIGITS, "--shape", "x=64,64", "--runs", 2, "--ep", SAMPLE, "--ep",
+                   interop.library("tests/plugins/plain_ep"), EPPROF_PROFILERS=SAMPLE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = summary()
+        self.assertEqual((told["lost"], told["inferred"] + told["uncorrelated"]), (0, 0))
+        self.assertIn("kernels from the providers, and others' from ONNX Runtime's own profile", done.stdout)
+        kernels = counts(told["kernels"])
+        self.assertEqual(kernels["kernel of model_run"], 3)
+        self.assertEqual(kernels["kernel of session_initialization"], 1)
+        self.assertEqual([kernels[name] for name in ("gemm", "bias", "relu", "copy_in", "copy_out")], [6, 6, 3, 3 + 4, 3])
+
+    def test_the_bound_is_what_is_known(self):
+        _, told = self.check("--ep", SAMPLE, runs=100)
+        trace = epprof("convert", "-t", "ndjson", "-o", "-", "run.epp").stdout.splitlines()
+        (first,) = [event for event in map(json.loads, trace) if event.get("name") == "session_initialization"]
+        bracket_us = first["args"]["ort_ts_us"] - first["args"]["ort_started_us"]
+        self.assertGreaterEqual(bracket_us, 0)
+        self.assertLess(bracket_us, first["args"]["ort_ts_us"])
+        # Where the clocks were read; far from there their rates are uncertain as well.
+        error_ns = min(event["start_error_ns"] for event in map(json.loads, trace) if event.get("stream") is not None)
+        self.assertGreaterEqual(error_ns, bracket_us * 500)
+        self.assertLessEqual(error_ns, bracket_us * 500 + 20000)
+
     def test_threads(self):
         _, told = self.check("--ep", SAMPLE, "--threads", 2, runs=100)
         self.check_kernels(told, 101)
