@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "file/codec.h"
+#include "record/sync.h"
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
@@ -456,6 +457,7 @@ unsigned drain_visit(struct session *session, bool final)
 	if (!stuck || final)
 		drain_recorders(session, final, &stuck);
 	report(session, tracks_drain(session));
+	report(session, sync_take_error(session->sync));
 	drain_host_pair(session, final);
 	if (final)
 		finish_run(session);
