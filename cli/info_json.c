@@ -64,8 +64,9 @@ static void print_runs(const struct info *info)
 
 	printf("  \"runs\": [");
 	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
-		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64 "\", \"source\": %u",
-		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns, run.source);
+		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64
+		       "\", \"source\": %u, \"faults\": %" PRIu64,
+		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns, run.source, run.faults);
 		if (run.ended)
 			printf(", \"end_ns\": %" PRId64, run.end_ns);
 		printf("}");

@@ -125,7 +125,7 @@ static void print_sources(const struct info *info)
 
 static void print_runs(const struct info *info)
 {
-	struct cli_table *table = cli_table_create("run|start|length");
+	struct cli_table *table = cli_table_create("run|start|length|page faults");
 	char start[CLI_NUMBER_BYTES];
 	epp_trace_run run;
 
@@ -138,6 +138,7 @@ static void print_runs(const struct info *info)
 			cli_table_duration(table, (double)(run.end_ns - run.start_ns));
 		else
 			cli_table_cell(table, "not ended");
+		cli_table_count(table, run.faults);
 	}
 	printf("\nRuns\n");
 	cli_table_print(table);

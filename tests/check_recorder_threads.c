@@ -1,7 +1,9 @@
 /* What many threads record, and threads that come and go: runtime/record/recorder.c and drain.c, with the ledger of each
  * thread in balance to the last event. */
 #include <string.h>
+#include <sys/mman.h>
 
+#include "epprof/trace_reader.h"
 #include "recording.h"
 
 static epp_session *session;
@@ -251,6 +253,65 @@ static void names(void)
 	key = epp_name_intern("key");
 }
 
+/* ---- faults ---- */
+
+#define PAGES 600
+
+static void touch_fresh_pages(void)
+{
+	size_t bytes = PAGES * 4096;
+	char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(pages, MAP_FAILED);
+	madvise(pages, bytes, MADV_NOHUGEPAGE);
+	for (size_t at = 0; at < bytes; at += 4096)
+		((volatile char *)pages)[at] = 1;
+	munmap(pages, bytes);
+}
+
+/* Chunks take 2,046 events. */
+static void *fault_between_chunks(void *times)
+{
+	for (unsigned i = 0; i < *(unsigned *)times; i++)
+		touch_fresh_pages();
+	for (unsigned i = 0; i < 4000; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	touch_fresh_pages();
+	for (unsigned i = 0; i < 10 * 2046; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	return NULL;
+}
+
+/* What a thread faulted while it recorded is told of the run, in the live file and in the finished one; what it faulted
+ * before is not. */
+START_TEST(faults_are_counted)
+{
+	const char *path = check_path("faults.epp");
+	unsigned before = 100;
+	epp_trace_run run;
+	epp_trace *trace;
+	name = epp_name_intern("fault");
+	session = recording_start(path);
+	recording_on_thread(fault_between_chunks, &before);
+	check_ok(epp_trace_open(path, &trace));
+	ck_assert(epp_trace_run_at(trace, 0, &run));
+	ck_assert_uint_ge(run.faults, PAGES);
+	ck_assert_uint_lt(run.faults, 50 * PAGES);
+	epp_trace_close(trace);
+	recording_end(session);
+	check_ok(epp_session_start(session));
+	recording_end(session);
+	epp_session_release(session);
+	check_ok(epp_trace_open(path, &trace));
+	ck_assert(epp_trace_run_at(trace, 0, &run));
+	ck_assert_uint_ge(run.faults, PAGES);
+	ck_assert_uint_lt(run.faults, 50 * PAGES);
+	/* A run in which nobody recorded had none. */
+	ck_assert(epp_trace_run_at(trace, 1, &run));
+	ck_assert_uint_eq(run.faults, 0);
+	epp_trace_close(trace);
+}
+END_TEST
+
 static Suite *threads_suite(void)
 {
 	Suite *suite = suite_create("recorder_threads");
@@ -263,6 +324,7 @@ static Suite *threads_suite(void)
 	tcase_add_test(tcase, more_threads_at_once_than_slots);
 	tcase_add_test(tcase, several_sessions_on_several_threads);
 	tcase_add_test(tcase, a_thread_that_leaves_events_open);
+	tcase_add_test(tcase, faults_are_counted);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -84,6 +84,11 @@ typedef struct epp_session_options {
 	void *log_user;
 	uint32_t policy;    /* epp_policy */
 	uint32_t overwrite; /* 1: a file at `path` is replaced; 0: it is an error */
+	uint32_t sync_ms; /* 0: what the machine's end (power, a crash of the kernel) takes is the kernel's to say.  Else all
+	                       that was recorded is sent to the disk at least so often, by a thread of its own, and lost is what
+	                       came since, with what the disk needs for it, and of each thread the chunk (64 KiB) that it had in
+	                       hand.  The last time runs behind release.  Only for files */
+	uint32_t reserved;
 } epp_session_options;
 
 /* Makes a session, idle.  A file is created (window mapped and touched) here, so that start is quick.
@@ -104,6 +109,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
  *   EPPROF_OUTPUT   the path, replaced if it exists.  With %session% in it each call has a file of its own, of which the first
  *                   is the process's default session.
  *   EPPROF_POLICY   "stream" (the default), "stop:64M", "ring:64M"
+ *   EPPROF_SYNC_MS  options.sync_ms
  * For bridges into frameworks; what begins events itself has the default session.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_CHECK;
@@ -262,7 +268,8 @@ EPP_EXPORT void epp_instant(epp_session *session, epp_category category, epp_nam
 EPP_EXPORT void epp_counter_i64(epp_session *session, epp_name name, int64_t value);
 EPP_EXPORT void epp_counter_f64(epp_session *session, epp_name name, double value);
 
-/* An arrow from one event to another, by their ids, drawn at this moment. */
+/* An arrow from one event to another, by their ids, drawn at this moment.  To an event of category EPP_API, from one that
+ * launched work for a device, it says that the work was waited for: it ended before that event did. */
 EPP_EXPORT void epp_flow(epp_session *session, uint64_t from_id, uint64_t to_id);
 
 /* An event that nests in nothing and may end on any thread (a request, a transfer). */

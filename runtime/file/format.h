@@ -172,8 +172,9 @@ struct epf_live {
 	uint64_t log_used; /* bytes of the log that count; stored last, release */
 	uint64_t reserved1;
 	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the file's beginning */
-	uint64_t faults;               /* page faults on recording threads after warm-up, where they can be told */
-	uint64_t run_end_ticks;        /* of the current run; 0 while it records */
+	uint64_t faults; /* of the run: page faults of threads while they recorded, each thread's from its first chunk on and up
+	                    to its last multiple of 8: the program's own are among them */
+	uint64_t run_end_ticks; /* of the current run; 0 while it records */
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 2 * 8];
 };
 #define EPF_LIVE_RECORDING 1u
@@ -467,6 +468,7 @@ struct epf_run {
 	uint64_t first_id;
 	struct epf_host_pair start;
 	struct epf_host_pair end;
+	uint64_t faults; /* as in the live page */
 };
 
 struct epf_window_extent {

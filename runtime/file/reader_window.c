@@ -63,7 +63,8 @@ static epp_status *take_live(struct reader_impl *impl)
 	if (!known)
 		reader->runs[reader->runs_count++] = (struct epf_run){ .run = reader->live.run,
 			                                               .first_id = reader->live.run_first_id,
-			                                               .start = reader->live.run_start };
+			                                               .start = reader->live.run_start,
+			                                               .faults = reader->live.faults };
 	return NULL;
 }
 

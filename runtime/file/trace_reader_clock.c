@@ -26,6 +26,7 @@ int epp_trace_run_at(const epp_trace *trace, size_t index, epp_trace_run *run)
 	run->run = found->run;
 	run->source = found->source;
 	run->start_unix_ns = found->start.realtime_ns;
+	run->faults = found->faults;
 	if (zero && found->start.ticks)
 		run->start_ns = (int64_t)((uint64_t)found->start.monotonic_ns - (uint64_t)zero->monotonic_ns);
 	if (zero && found->end.ticks) {

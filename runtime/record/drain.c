@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "file/codec.h"
+#include "record/sync.h"
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
@@ -405,6 +406,7 @@ void drain_begin_run(struct session *session, const struct epf_host_pair *start)
 	session->quiet_visits = 0;
 	live->run_start = *start;
 	live->run_end_ticks = 0;
+	STORE_RELAXED(&live->faults, 0);
 	live->run_first_id = session->run_first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
 	STORE_RELEASE(&live->flags, EPF_LIVE_RECORDING);
@@ -442,6 +444,7 @@ static void finish_run(struct session *session)
 	}
 	struct epf_run run = { .run = live->run, .first_id = live->run_first_id, .start = live->run_start };
 	clock_pair_read(&run.end);
+	run.faults = LOAD_RELAXED(&live->faults);
 	memcpy(payload, &run, sizeof(run));
 	session->accounts_due |= append_plain(session, EPF_BLOCK_RUN, sizeof(run)) != 0;
 	STORE_RELEASE(&live->flags, 0);
@@ -454,6 +457,7 @@ unsigned drain_visit(struct session *session, bool final)
 	if (!stuck || final)
 		drain_recorders(session, final, &stuck);
 	report(session, tracks_drain(session));
+	report(session, sync_take_error(session->sync));
 	drain_host_pair(session, final);
 	if (final)
 		finish_run(session);

@@ -41,7 +41,9 @@ struct recorder {
 	struct epf_region *region;
 	uint32_t chunk; /* index of the region, RECORDER_NO_CHUNK: the slot's own */
 	uint32_t slot_index;
-	uint32_t track_now;  /* of the last track switch; 0: the recorder's own */
+	uint32_t track_now; /* of the last track switch; 0: the recorder's own */
+	uint32_t chunks_taken;
+	uint64_t faults;     /* of the thread, when they were last read */
 	uint32_t use;        /* enum recorder_use */
 	bool may_wait;       /* a worker's: waits for a chunk instead of losing */
 	bool owner_gone;     /* the thread has exited: who unlists it frees it; with the session's lock held */

@@ -12,6 +12,7 @@
 #include "record/helper.h"
 #include "record/process.h"
 #include "record/profilers.h"
+#include "record/sync.h"
 #include "record/tracks.h"
 
 #define INDEX_BITS 10
@@ -104,6 +105,10 @@ epp_status *session_check_options(const epp_session_options *options, epp_sessio
 		                         options->struct_size);
 	if (known->policy > EPP_POLICY_STOP)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: policy %u is unknown", known->policy);
+	if (known->reserved)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: `reserved` is not 0");
+	if (known->sync_ms && !known->path)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: sync_ms is for a file");
 	if (known->policy == EPP_POLICY_STOP && known->max_bytes < EPF_SEGMENT_BYTES)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: stop needs max_bytes of at least 1 MiB");
 	if (known->policy == EPP_POLICY_RING && known->max_bytes < BLOCK_WRITER_RING_BYTES_MIN)
@@ -153,11 +158,16 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 		entry_return(session);
 		return status;
 	}
-	if (!begin_writer(session, options)) {
+	if (options->sync_ms)
+		status = sync_begin(path, session->window.elsewhere, options->sync_ms, &session->sync);
+	if (!status && !begin_writer(session, options))
+		status = epp_status_no_memory();
+	if (status) {
+		sync_end(session->sync);
 		window_close(&session->window, 0, 0);
 		free(session->path);
 		entry_return(session);
-		return epp_status_no_memory();
+		return status;
 	}
 	session->policy = options->policy;
 	session->log = options->log;
@@ -227,6 +237,7 @@ static void finish(struct session *session)
 	pthread_mutex_lock(&session->drain_lock);
 	drain_own_losses(session);
 	window_let_go(session);
+	sync_end(session->sync);
 	block_writer_deinit(&session->writer);
 	pthread_mutex_unlock(&session->drain_lock);
 	session_tell(session);
@@ -339,6 +350,7 @@ void session_fork_child(void)
 		session->shares = 0;
 		if (session->state == SESSION_FREE)
 			continue;
+		sync_fork_child(session->sync);
 		/* The file is the parent's: closed and unmapped here, so that nothing of the child can reach it.  What the
 		 * session had on the heap stays where it is: the fork may have come while another thread changed it. */
 		window_drop(&session->window);

@@ -40,6 +40,7 @@ enum session_state {
 enum region_state { REGION_FREE = 0, REGION_TAKEN = 1, REGION_FULL = 2 };
 
 struct handover;
+struct sync;
 struct track;
 
 struct session_profiler {
@@ -79,6 +80,7 @@ struct session {
 	void *log_user;
 	uint64_t release_timeout_ns;
 	uint32_t policy;
+	struct sync *sync; /* NULL: nobody asked for it */
 	struct window window;
 	struct block_writer writer;
 	epp_status *first_error; /* of the run, told by wait */

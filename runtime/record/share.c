@@ -6,7 +6,7 @@
 #include "record/share.h"
 
 #include <bsd/libutil.h>
-#include <stdlib.h>
+#include <bsd/stdlib.h>
 #include <string.h>
 
 #include "record/describe.h"
@@ -132,6 +132,11 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 	const char *policy = secure_getenv("EPPROF_POLICY");
 	if (policy && *policy)
 		EPP_TRY(epp_status_prefix(read_policy(policy, &options), "EPPROF_POLICY=%s", policy));
+	const char *sync = secure_getenv("EPPROF_SYNC_MS"), *problem = NULL;
+	if (sync && *sync)
+		options.sync_ms = (uint32_t)strtonum(sync, 0, UINT32_MAX, &problem);
+	if (problem)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_SYNC_MS=%s: %s", sync, problem);
 	return share(&options, session, made);
 }
 

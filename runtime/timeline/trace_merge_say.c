@@ -120,7 +120,8 @@ static struct epf_run run_of(const struct trace_merge *merge, const struct merge
 		                 .source = input->first_source + run->source,
 		                 .first_id = run->first_id,
 		                 .start = bring_on(merge, input, run->start.ticks, run->start.half_width_ticks),
-		                 .end = bring_on(merge, input, last, run->end.half_width_ticks) };
+		                 .end = bring_on(merge, input, last, run->end.half_width_ticks),
+		                 .faults = run->faults };
 }
 
 struct numbered_run {
