@@ -109,9 +109,9 @@ struct seen {
 	uint64_t pushed_count;
 };
 
-static void see_block(struct seen *seen, const struct reader *reader, const struct reader_records *records)
+static void see_block(struct seen *seen, const struct reader *reader, const struct reader_decoded *records)
 {
-	const epp_trace_track *track = reader_track(reader, records->block->track);
+	const epp_trace_track *track = reader_track(reader, records->header.track);
 	ck_assert_ptr_nonnull(track);
 	for (uint32_t r = 0; r < records->count; r++) {
 		const struct codec_record *record = &records->records[r];
@@ -175,7 +175,7 @@ static void check_pushed(const epp_trace_account *line, const struct seen *seen,
 static void check_file(const char *path, bool ring)
 {
 	struct seen seen = { .pushed = calloc(shared->pushes_called + 1, 1) };
-	struct reader_records records = { 0 };
+	struct reader_decoded records = { 0 };
 	unsigned threads_seen = 0, profilers_seen = 0;
 	epp_trace *trace;
 	uint64_t errors;
@@ -184,10 +184,10 @@ static void check_file(const char *path, bool ring)
 	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
 	ck_assert_uint_eq(errors, 0);
 	for (size_t i = 0; i < trace->reader->blocks_count; i++) {
-		check_ok(reader_records_read(&records, trace->reader, &trace->reader->blocks[i]));
+		check_ok(reader_block_decode(trace->reader, &trace->reader->blocks[i], &records));
 		see_block(&seen, trace->reader, &records);
 	}
-	reader_records_deinit(&records);
+	reader_decoded_deinit(&records);
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
 		epp_trace_account line;
 		check_ok(epp_trace_account_at(trace, i, &line));
