@@ -140,6 +140,8 @@ void bench_idle_call(struct bench *bench);
 void bench_short_session(struct bench *bench);
 void bench_sustained(struct bench *bench);
 void bench_two_threads(struct bench *bench);
+void bench_guest(struct bench *bench);
+void bench_synced(struct bench *bench);
 void bench_kit_emit(struct bench *bench);
 void bench_helper(struct bench *bench);
 void bench_timeline(struct bench *bench);

@@ -1,9 +1,8 @@
-/* Sessions that meet a limit: of memory, of max_bytes, of the disk and of the process's file size.  What is lost is counted
+/* Sessions that meet a limit: of memory, of max_bytes, and of the process's file size (of the disk: check_disk).  What is lost is counted
  * to the event, what was written stays readable, and the process lives: runtime/record/session.c, drain.c and
  * runtime/file/block_writer.c together. */
 #include <signal.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -179,72 +178,6 @@ START_TEST(a_file_size_limit_at_creation)
 }
 END_TEST
 
-/* ---- a full disk, where one can be had ---- */
-
-static bool has_failed(struct session *session)
-{
-	pthread_mutex_lock(&session->error_lock);
-	bool failed = session->first_error != NULL;
-	pthread_mutex_unlock(&session->error_lock);
-	return failed;
-}
-
-START_TEST(a_full_disk_that_is_emptied)
-{
-	char *disk = strdup(check_path("disk")), path[512], ballast[512];
-	ck_assert_int_eq(mkdir(disk, 0777), 0);
-	if (mount("none", disk, "tmpfs", 0, "size=30m")) {
-		printf("SKIP: a full disk: tmpfs cannot be mounted here\n");
-		free(disk);
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/full.epp", disk);
-	snprintf(ballast, sizeof(ballast), "%s/ballast", disk);
-	epp_session *session = recording_start(path);
-	FILE *file = fopen(ballast, "w");
-	for (int i = 0; i < 5 << 8; i++)
-		fwrite(text, 1, sizeof(text), file);
-	fclose(file);
-	uint64_t events = fill(session, 6 << 20);
-	/* The helper has met the end of the disk. */
-	for (int i = 0; i < 5000 && !has_failed(recording_inside(session)); i++)
-		recording_sleep_ms(1);
-	/* Nothing is lost while there are chunks to spare, and the disk may be emptied. */
-	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_DISK), 0);
-	unlink(ballast);
-	events += fill(session, 1 << 20);
-	check_ok(epp_session_end(session));
-	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
-	struct trace_scan *scan = trace_scan_file(path);
-	const char *wrong = scan_balance(scan);
-	umount2(disk, MNT_DETACH);
-	ck_assert_msg(!wrong, "%s", wrong);
-	ck_assert_uint_eq(scan_ids_taken(scan), events);
-	ck_assert_uint_eq(scan->records_count, events);
-	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
-	trace_scan_free(scan);
-	free(disk);
-}
-END_TEST
-
-START_TEST(a_disk_too_small_for_a_window)
-{
-	char *disk = strdup(check_path("tiny"));
-	epp_session *session;
-	ck_assert_int_eq(mkdir(disk, 0777), 0);
-	if (mount("none", disk, "tmpfs", 0, "size=4m") == 0) {
-		epp_session_options options = { .struct_size = sizeof(options), .path = check_path("tiny/x.epp") };
-		epp_status *status = epp_session_create(&options, &session);
-		int left = access(options.path, F_OK);
-		umount2(disk, MNT_DETACH);
-		check_fails(EPP_IO, status);
-		ck_assert_int_eq(left, -1);
-	}
-	free(disk);
-}
-END_TEST
-
 static Suite *limits_suite(void)
 {
 	Suite *suite = suite_create("session_limits");
@@ -254,8 +187,6 @@ static Suite *limits_suite(void)
 	tcase_add_test(tcase, a_file_that_stops);
 	tcase_add_loop_test(tcase, a_file_size_limit_while_recording, 0, 2);
 	tcase_add_test(tcase, a_file_size_limit_at_creation);
-	tcase_add_test(tcase, a_full_disk_that_is_emptied);
-	tcase_add_test(tcase, a_disk_too_small_for_a_window);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

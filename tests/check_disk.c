@@ -1,0 +1,271 @@
+/* Disks and directories that fail: full, full and emptied again, too small, read-only, of another user, and a file that is
+ * removed while it is written.  Nothing blocks, nothing dies, what is lost is counted, and the rest can be read.
+ *
+ * Small disks are tmpfs, in namespaces of the test's own where it is not root; where neither can be had, the reason is
+ * printed and the tests that need none are run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recording.h"
+
+static epp_name name, key;
+static char text[4096];
+
+static void set_up(void)
+{
+	name = epp_name_intern("disk");
+	key = epp_name_intern("key");
+	memset(text, 'd', sizeof(text));
+}
+
+/* Events of 4 KiB until so many bytes have gone by; the helper may keep up. */
+static uint64_t fill(epp_session *session, size_t bytes)
+{
+	uint64_t events = 0;
+	epp_arg arg = { .key = key, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
+	for (; events * sizeof(text) < bytes; events++) {
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), &arg, 1);
+		if (events % 256 == 255)
+			recording_sleep_ms(4);
+	}
+	return events;
+}
+
+static void map_id(const char *file, unsigned id)
+{
+	int fd = open(file, O_WRONLY);
+	dprintf(fd, "0 %u 1", id);
+	close(fd);
+}
+
+/* In namespaces of its own a process is root, as which it may mount. */
+static bool become_root(void)
+{
+	unsigned user = getuid(), group = getgid();
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		return false;
+	int fd = open("/proc/self/setgroups", O_WRONLY);
+	dprintf(fd, "deny");
+	close(fd);
+	map_id("/proc/self/uid_map", user);
+	map_id("/proc/self/gid_map", group);
+	return true;
+}
+
+/* Mounts a tmpfs of so many MiB at `path`, which is made.  In a process of its own, as Check gives each test. */
+static bool mount_disk(const char *path, unsigned mib)
+{
+	char options[32];
+	snprintf(options, sizeof(options), "size=%um", mib);
+	mkdir(path, 0777);
+	if (mount("none", path, "tmpfs", 0, options) == 0)
+		return true;
+	return become_root() && mount("none", path, "tmpfs", 0, options) == 0;
+}
+
+static bool has_failed(struct session *session)
+{
+	pthread_mutex_lock(&session->error_lock);
+	bool failed = session->first_error != NULL;
+	pthread_mutex_unlock(&session->error_lock);
+	return failed;
+}
+
+/* A file of so many MiB beside the trace. */
+static void put_ballast(const char *path, unsigned mib)
+{
+	FILE *file = fopen(path, "w");
+	for (unsigned i = 0; i < mib << 8; i++)
+		fwrite(text, 1, sizeof(text), file);
+	fclose(file);
+}
+
+START_TEST(a_full_disk_that_is_emptied)
+{
+	char *disk = strdup(check_path("disk")), path[512], ballast[512];
+	ck_assert(mount_disk(disk, 30));
+	snprintf(path, sizeof(path), "%s/full.epp", disk);
+	snprintf(ballast, sizeof(ballast), "%s/ballast", disk);
+	epp_session *session = recording_start(path);
+	put_ballast(ballast, 5);
+	uint64_t events = fill(session, 6 << 20);
+	/* The helper has met the end of the disk. */
+	for (int i = 0; i < 5000 && !has_failed(recording_inside(session)); i++)
+		recording_sleep_ms(1);
+	/* Nothing is lost while there are chunks to spare, and the disk may be emptied. */
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_DISK), 0);
+	unlink(ballast);
+	events += fill(session, 1 << 20);
+	check_ok(epp_session_end(session));
+	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
+	epp_session_release(session);
+	struct trace_scan *scan = trace_scan_file(path);
+	const char *wrong = scan_balance(scan);
+	umount2(disk, MNT_DETACH);
+	ck_assert_msg(!wrong, "%s", wrong);
+	ck_assert_uint_eq(scan_ids_taken(scan), events);
+	ck_assert_uint_eq(scan->records_count, events);
+	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
+	trace_scan_free(scan);
+	free(disk);
+}
+END_TEST
+
+/* It stays full: what was written is there, what the window can hold too, and the rest is counted. */
+START_TEST(a_disk_that_stays_full)
+{
+	char *disk = strdup(check_path("full")), path[512];
+	ck_assert(mount_disk(disk, 26));
+	snprintf(path, sizeof(path), "%s/full.epp", disk);
+	epp_session *session = recording_start(path);
+	uint64_t events = fill(session, 60 << 20);
+	uint64_t open_id = epp_event_begin(session, EPP_NODE, name);
+	check_ok(epp_session_end(session));
+	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
+	uint64_t lost = epp_session_lost(session, EPP_LOSS_DISK);
+	epp_session_release(session);
+	struct trace_scan *scan = trace_scan_file(path);
+	const char *wrong = scan_balance(scan);
+	umount2(disk, MNT_DETACH);
+	ck_assert_msg(!wrong, "%s", wrong);
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_DISK), lost);
+	ck_assert_uint_eq(scan_ids_taken(scan), events + 1);
+	ck_assert_uint_eq(scan->records_count + scan->open_count + lost + scan_lost(scan, EPP_LOSS_NO_BUFFER), events + 1);
+	ck_assert(scan->open_count == 0 || scan->open[0].id == open_id);
+	for (size_t i = 0; i < scan->records_count; i++)
+		ck_assert(scan_name_is(scan, scan->records[i].name, "disk"));
+	trace_scan_free(scan);
+	free(disk);
+}
+END_TEST
+
+START_TEST(a_disk_too_small_for_a_window)
+{
+	char *disk = strdup(check_path("tiny"));
+	epp_session *session;
+	ck_assert(mount_disk(disk, 4));
+	epp_session_options options = { .struct_size = sizeof(options), .path = check_path("tiny/x.epp") };
+	epp_status *status = epp_session_create(&options, &session);
+	int left = access(options.path, F_OK);
+	umount2(disk, MNT_DETACH);
+	check_fails(EPP_IO, status);
+	ck_assert_int_eq(left, -1);
+	free(disk);
+}
+END_TEST
+
+START_TEST(a_disk_that_may_not_be_written)
+{
+	char *disk = strdup(check_path("read_only"));
+	epp_session *session;
+	ck_assert(mount_disk(disk, 40));
+	epp_session_options options = { .struct_size = sizeof(options),
+		                        .path = check_path("read_only/x.epp"),
+		                        .overwrite = 1 };
+	/* Before, and while something is recorded: that file is open already, so that the disk stays as it is for it. */
+	ck_assert_int_eq(mount("none", disk, NULL, MS_REMOUNT | MS_RDONLY, "size=40m"), 0);
+	check_fails(EPP_IO, epp_session_create(&options, &session));
+	ck_assert_ptr_null(session);
+	ck_assert_int_eq(mount("none", disk, NULL, MS_REMOUNT, "size=40m"), 0);
+	session = recording_start(options.path);
+	ck_assert_int_eq(mount("none", disk, NULL, MS_REMOUNT | MS_RDONLY, "size=40m"), -1);
+	ck_assert_int_eq(errno, EBUSY);
+	uint64_t events = fill(session, 1 << 20);
+	struct trace_scan *scan = recording_finish_file(session, options.path);
+	ck_assert_uint_eq(scan->records_count, events);
+	trace_scan_free(scan);
+	umount2(disk, MNT_DETACH);
+	free(disk);
+}
+END_TEST
+
+START_TEST(a_file_that_is_removed)
+{
+	char *path = strdup(check_path("removed.epp"));
+	epp_session *session = recording_start(path);
+	uint64_t events = fill(session, 4 << 20);
+	ck_assert_int_eq(unlink(path), 0);
+	events += fill(session, 4 << 20);
+	recording_end(session);
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_ptr_null(scan_balance(scan));
+	ck_assert_uint_eq(scan->records_count, events);
+	trace_scan_free(scan);
+	/* Somebody else's file may stand there by now, and is left alone. */
+	put_ballast(path, 1);
+	epp_session_release(session);
+	struct stat st;
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_size, 1 << 20);
+	free(path);
+}
+END_TEST
+
+/* The test may be root, who may write anywhere: so as somebody who may not. */
+START_TEST(a_path_of_another_user)
+{
+	char *directory = strdup(check_path("theirs")), path[512];
+	int status;
+	ck_assert_int_eq(mkdir(directory, 0755), 0);
+	snprintf(path, sizeof(path), "%s/x.epp", directory);
+	put_ballast(path, 1);
+	ck_assert_int_eq(chmod(path, 0444), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		epp_session *session;
+		epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+		if (geteuid() == 0 && setuid(65534))
+			_exit(1);
+		epp_status *there = epp_session_create(&options, &session);
+		options.path = "/proc/none/x.epp";
+		epp_status *nowhere = epp_session_create(&options, &session);
+		_exit(there && nowhere && epp_status_code(there) == EPP_IO && !session ? 0 : 2);
+	}
+	waitpid(child, &status, 0);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+	struct stat st;
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_size, 1 << 20);
+	free(directory);
+}
+END_TEST
+
+static bool disks_can_be_had(void)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(mount_disk(check_path("probe"), 1) && umount2(check_path("probe"), MNT_DETACH) == 0 ? 0 : 1);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static Suite *disk_suite(void)
+{
+	Suite *suite = suite_create("disk");
+	TCase *tcase = tcase_create("disk");
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, set_up, NULL);
+	if (disks_can_be_had()) {
+		tcase_add_test(tcase, a_full_disk_that_is_emptied);
+		tcase_add_test(tcase, a_disk_that_stays_full);
+		tcase_add_test(tcase, a_disk_too_small_for_a_window);
+		tcase_add_test(tcase, a_disk_that_may_not_be_written);
+	} else {
+		printf("SKIP: small disks: a tmpfs can be mounted neither here nor in a namespace of our own\n");
+	}
+	tcase_add_test(tcase, a_file_that_is_removed);
+	tcase_add_test(tcase, a_path_of_another_user);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(disk_suite)
