@@ -27,6 +27,8 @@ struct cli_command {
 extern const struct cli_command cli_info;
 extern const struct cli_command cli_summary;
 extern const struct cli_command cli_report;
+extern const struct cli_command cli_flame;
+extern const struct cli_command cli_view;
 extern const struct cli_command cli_convert;
 extern const struct cli_command cli_validate;
 extern const struct cli_command cli_tail;

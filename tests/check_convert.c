@@ -1,4 +1,4 @@
-/* epprof convert and report: every format onto a full device, filters, what is an error on request. */
+/* epprof convert, report and flame: every format onto a full device, filters, what is an error on request. */
 #include <string.h>
 
 #include "tests/check.h"
@@ -76,7 +76,7 @@ START_TEST(what_is_left_out_is_an_error_on_request)
 }
 END_TEST
 
-START_TEST(a_report_stands_beside_its_trace)
+START_TEST(pictures_stand_beside_their_trace)
 {
 	char *page = check_path("sample.html");
 	struct command run = command_run(NULL, "report", "--events", "5", sample, NULL);
@@ -97,6 +97,10 @@ START_TEST(a_report_stands_beside_its_trace)
 	command_free(&run);
 	run = command_run(NULL, "report", "--events", "0", sample, NULL);
 	ck_assert_int_eq(run.code, 2);
+	command_free(&run);
+	run = command_run(NULL, "flame", sample, NULL);
+	ck_assert_int_eq(run.code, 0);
+	ck_assert_int_eq(access(check_path("sample.flame.svg"), F_OK), 0);
 	command_free(&run);
 }
 END_TEST
@@ -123,7 +127,7 @@ static Suite *convert_suite(void)
 	tcase_add_test(tests, every_format_is_chosen_by_its_ending);
 	tcase_add_test(tests, filters_are_understood);
 	tcase_add_test(tests, what_is_left_out_is_an_error_on_request);
-	tcase_add_test(tests, a_report_stands_beside_its_trace);
+	tcase_add_test(tests, pictures_stand_beside_their_trace);
 	tcase_add_test(tests, ranks_are_numbers);
 	suite_add_tcase(suite, tests);
 	return suite;

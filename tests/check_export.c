@@ -82,6 +82,7 @@ static const struct {
 	{ "xspace", "sample.xplane.pb", is_protobuf, LEDGER_JSON, NULL, 0 },
 	{ "parquet", "sample.parquet.txt", is_parquet, LEDGER_JSON, parquet_text_dump, 0 },
 	{ "html", "sample.html.txt", is_text, "41 lost", html_text_dump, 997 },
+	{ "flame", "sample.flame.svg", is_text, "41 lost", NULL, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

@@ -13,7 +13,7 @@
 static const struct export_writer *const writers[] = { &export_chrome,   &export_ort,    &export_svg,
 	                                               &export_csv,      &export_ndjson, &export_sqlite,
 	                                               &export_perfetto, &export_kineto, &export_xspace,
-	                                               &export_parquet,  &export_html };
+	                                               &export_parquet,  &export_html,   &export_flame };
 #define WRITERS_COUNT (sizeof writers / sizeof *writers)
 
 const epp_export_format *epp_export_format_at(size_t index)

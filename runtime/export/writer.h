@@ -48,6 +48,7 @@ extern const struct export_writer export_kineto;
 extern const struct export_writer export_xspace;
 extern const struct export_writer export_parquet;
 extern const struct export_writer export_html;
+extern const struct export_writer export_flame;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)

@@ -1,0 +1,48 @@
+/* epprof flame: time by stack, as a picture. */
+#include <stdlib.h>
+
+#include "conversion.h"
+
+static const char
+    help[] = "usage: epprof flame [OPTION]... TRACE\n"
+	     "\n"
+	     "Draws a flame graph: how much time was spent in which stack of events, over all threads; below it, device time by\n"
+	     "the host stack that caused it.  Frames tell more under the pointer; a click gives one the whole width.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -o, --output FILE  where to; '-' is standard output; without it TRACE's name with .flame.svg\n" CONVERSION_HELP
+	     "  --force            replaces FILE if it exists\n"
+	     "  --strict           exit with status 3 if anything was lost, or is not shown\n"
+	     "  --help             this text\n";
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = { CONVERSION_LONGS, { 0 } };
+	struct cli_options options = { &cli_flame, argc, argv, "o:", longs, CLI_OK };
+	struct conversion conversion;
+	char *output = NULL;
+	int option;
+
+	conversion_init(&conversion, &cli_flame);
+	conversion.format = "flame";
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (!conversion_option(&conversion, option))
+			return CLI_USAGE;
+	}
+	conversion.input = cli_options_trace(&options);
+	if (!conversion.input)
+		return options.exit;
+	if (!conversion_name_output(&conversion, ".flame.svg", &output))
+		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+	int code = conversion_check(&conversion);
+	if (code == CLI_OK)
+		code = conversion_run(&conversion);
+	free(output);
+	return code;
+}
+
+const struct cli_command cli_flame = {
+	.name = "flame", .summary = "a flame graph: host and device time by stack", .help = help, .run = run
+};

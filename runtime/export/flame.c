@@ -1,0 +1,213 @@
+/* A flame graph: time by stack of names, over all threads.
+ *
+ * An event's stack is that of the events around it on its thread.  A device event goes, in a tree of its own, below the
+ * stack of the host event that caused it: device time does not lie inside host time, so that the two are not added.
+ * Memory is bounded by the number of stacks and of remembered causes, not by that of events. */
+#include "export/flame.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+/* What is around the next event of a lane, by depth. */
+struct flame_lane {
+	uint32_t nodes[FLAME_DEPTH_MAX];
+	int64_t end_ns[FLAME_DEPTH_MAX];
+};
+
+struct flame_cause {
+	uint64_t id;
+	uint32_t source, node;
+};
+
+static epp_status *no_memory(void)
+{
+	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+}
+
+/* ---- nodes ---- */
+
+/* A child by its name, made when it is first asked for; the parent itself if there are too many. */
+static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
+{
+	uint32_t *link = &flame->nodes[parent].children;
+
+	/* The one that was asked for last comes first. */
+	for (uint32_t *at = link; *at; at = &flame->nodes[*at].next) {
+		uint32_t index = *at;
+		struct flame_node *node = &flame->nodes[index];
+		if (node->name_bytes != event->name_bytes || memcmp(node->name, event->name, event->name_bytes) != 0)
+			continue;
+		*at = node->next;
+		node->next = flame->nodes[parent].children;
+		flame->nodes[parent].children = index;
+		*found = index;
+		return NULL;
+	}
+	if (flame->nodes_count == FLAME_NODES_MAX) {
+		flame->cut++;
+		*found = parent;
+		return NULL;
+	}
+	if (flame->nodes_count == flame->nodes_room) {
+		struct flame_node *larger = reallocarray(flame->nodes, flame->nodes_room * 2, sizeof *larger);
+		if (!larger)
+			return no_memory();
+		flame->nodes = larger;
+		flame->nodes_room *= 2;
+	}
+	char *name = malloc(event->name_bytes + 1);
+	if (!name)
+		return no_memory();
+	memcpy(name, event->name, event->name_bytes);
+	name[event->name_bytes] = '\0';
+	*found = flame->nodes_count++;
+	flame->nodes[*found] = (struct flame_node){
+		.name = name, .name_bytes = event->name_bytes, .parent = parent, .next = flame->nodes[parent].children
+	};
+	flame->nodes[parent].children = *found;
+	return NULL;
+}
+
+/* The node of a host stack in the tree of devices. */
+static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
+{
+	uint32_t path[FLAME_DEPTH_MAX], depth = 0;
+
+	for (; node > FLAME_DEVICE && depth < FLAME_DEPTH_MAX; node = flame->nodes[node].parent)
+		path[depth++] = node;
+	*found = FLAME_DEVICE;
+	while (depth) {
+		/* A name's own memory stays where it is when nodes move. */
+		const struct flame_node *one = &flame->nodes[path[--depth]];
+		const epp_event name = { .name = one->name, .name_bytes = one->name_bytes };
+		EPP_TRY(child_of(flame, *found, &name, found));
+	}
+	return NULL;
+}
+
+static void add_time(struct flame *flame, uint32_t node, int64_t ns)
+{
+	flame->nodes[node].count++;
+	flame->nodes[node].total_ns += ns;
+}
+
+/* ---- events ---- */
+
+static struct flame_lane *lane_of(struct flame *flame, const epp_event *event)
+{
+	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
+	struct flame_lane *lane = map_find(&flame->lanes, key);
+
+	if (lane)
+		return lane;
+	lane = calloc(1, sizeof *lane);
+	if (lane && map_add(&flame->lanes, key, lane) < 0) {
+		free(lane);
+		lane = NULL;
+	}
+	return lane;
+}
+
+static struct flame_cause *cause_of(struct flame *flame, uint32_t source, uint64_t id)
+{
+	return &flame->causes[(id + source * UINT64_C(0x9E3779B9)) % FLAME_CAUSES];
+}
+
+static epp_status *add_host(struct flame *flame, const epp_event *event)
+{
+	struct flame_lane *lane = lane_of(flame, event);
+	uint32_t depth = event->depth < FLAME_DEPTH_MAX ? event->depth : FLAME_DEPTH_MAX - 1, node;
+
+	if (!lane)
+		return no_memory();
+	/* The innermost that still lasts: filters may have left out what is between. */
+	uint32_t parent = FLAME_HOST;
+	for (uint32_t around = depth; parent == FLAME_HOST && around--;) {
+		if (lane->nodes[around] && lane->end_ns[around] > event->start_ns)
+			parent = lane->nodes[around];
+	}
+	EPP_TRY(child_of(flame, parent, event, &node));
+	lane->nodes[depth] = node;
+	lane->end_ns[depth] = event->start_ns + event->duration_ns;
+	if (node != parent)
+		add_time(flame, node, event->duration_ns);
+	if (event->flags & EPP_FLAG_REFERRED)
+		*cause_of(flame, event->track->source, event->id) = (struct flame_cause){ .id = event->id,
+			                                                                  .source = event->track->source,
+			                                                                  .node = node };
+	return NULL;
+}
+
+static epp_status *add_device(struct flame *flame, const epp_event *event)
+{
+	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
+	uint32_t below = FLAME_DEVICE, node;
+
+	/* What lies inside another kernel is in its time already. */
+	if (event->depth)
+		return NULL;
+	if (event->parent && cause->id == event->parent && cause->source == event->track->source)
+		EPP_TRY(mirror(flame, cause->node, &below));
+	else
+		flame->uncaused++;
+	EPP_TRY(child_of(flame, below, event, &node));
+	flame->nodes[node].kernel = true;
+	add_time(flame, node, event->duration_ns);
+	return NULL;
+}
+
+static epp_status *flame_begin(struct export_run *run)
+{
+	struct flame *flame = run->state;
+
+	flame->nodes_room = 1024;
+	flame->nodes_count = FLAME_DEVICE + 1;
+	flame->nodes = calloc(flame->nodes_room, sizeof *flame->nodes);
+	flame->causes = calloc(FLAME_CAUSES, sizeof *flame->causes);
+	return flame->nodes && flame->causes ? NULL : no_memory();
+}
+
+static epp_status *flame_event(struct export_run *run, const epp_event *event)
+{
+	struct flame *flame = run->state;
+
+	if (event->kind != EPP_EVENT_SLICE) {
+		flame->others += event->kind != EPP_EVENT_FLOW;
+		return NULL;
+	}
+	return event->track->kind == EPP_TRACK_DEVICE ? add_device(flame, event) : add_host(flame, event);
+}
+
+static epp_status *flame_end(struct export_run *run)
+{
+	struct flame *flame = run->state;
+
+	EPP_TRY(flame_draw(run, flame));
+	export_receipt(run, flame->others, "%s instants, counter values and asynchronous events left out");
+	export_receipt(run, flame->cut, "%s events are added up in the stack around them: too many stacks");
+	export_receipt(run, flame->uncaused, "%s device events stand alone: the stack that caused them is not known");
+	return NULL;
+}
+
+static void flame_deinit(struct export_run *run)
+{
+	struct flame *flame = run->state;
+
+	for (uint32_t i = 0; flame->nodes && i < flame->nodes_count; i++)
+		free(flame->nodes[i].name);
+	free(flame->nodes);
+	for (size_t i = 0; i < flame->lanes.room; i++)
+		free(flame->lanes.values[i]);
+	map_deinit(&flame->lanes);
+	free(flame->causes);
+}
+
+const struct export_writer export_flame = {
+	.format = { "flame", ".flame.svg", "a flame graph: host and device time by stack, a picture that can be clicked" },
+	.state_bytes = sizeof(struct flame),
+	.begin = flame_begin,
+	.event = flame_event,
+	.end = flame_end,
+	.deinit = flame_deinit,
+};
