@@ -79,6 +79,11 @@ static int ask(epp_trace *trace, const char *text, enum sql_format format)
 		code = CLI_OK;
 	asked = NULL;
 	epp_sql_close(sql);
+	/* Whoever waits for the command shall know that it was stopped. */
+	if (text && cli_signal) {
+		signal(SIGINT, SIG_DFL);
+		raise(SIGINT);
+	}
 	return code;
 }
 

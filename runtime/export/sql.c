@@ -40,17 +40,63 @@ bool sql_bound(sqlite3_value *value, int64_t *bound)
 	return true;
 }
 
+/* ---- virtual tables ---- */
+
+const char *sql_columns_of(const char *name)
+{
+	const struct sqlite_table *table = sqlite_tables;
+
+	while (table->name && strcmp(table->name, name) != 0)
+		table++;
+	return table->columns;
+}
+
+/* SQLite connects a table again when it likes, and asks whether the columns may be declared. */
+int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **made)
+{
+	struct sql_vtab *table = calloc(1, sizeof *table);
+	char *declaration = sqlite3_mprintf("CREATE TABLE x%s", columns);
+	bool trusted = sql->trusted;
+	int code = SQLITE_NOMEM;
+
+	sql->trusted = true;
+	if (table && declaration)
+		code = sqlite3_declare_vtab(sql->file.db, declaration);
+	sql->trusted = trusted;
+	sqlite3_free(declaration);
+	if (code != SQLITE_OK) {
+		free(table);
+		return code;
+	}
+	table->sql = sql;
+	table->face = face;
+	*made = &table->base;
+	return SQLITE_OK;
+}
+
+int sql_vtab_disconnect(sqlite3_vtab *table)
+{
+	free(table);
+	return SQLITE_OK;
+}
+
 /* ---- the small tables ---- */
 
+/* Numbers have gaps; all texts that are known are told by their count. */
 static epp_status *fill_names(struct export_run *run, struct sqlite_file *file)
 {
+	const char *unknown = epp_trace_name(run->trace, UINT32_MAX, NULL);
 	epp_status *status = NULL;
+	uint64_t found = 0;
 	sqlite3_stmt *statement;
 
 	EPP_TRY(sqlite_prepare(file, "INSERT INTO names VALUES(?,?)", &statement));
-	for (uint32_t i = 0; i < run->info->names_count && !status; i++) {
+	for (uint32_t i = 0; found < run->info->names_count && !status; i++) {
 		size_t bytes;
 		const char *text = epp_trace_name(run->trace, i, &bytes);
+		if (text == unknown)
+			continue;
+		found++;
 		sqlite3_bind_int64(statement, 1, i);
 		status = sqlite_bind_text(file, statement, 2, text, bytes);
 		if (!status)
@@ -232,6 +278,7 @@ void epp_sql_close(epp_sql *sql)
 		return;
 	sqlite3_close(sql->file.db);
 	sql_memory_deinit(&sql->memory);
+	sql_kept_args_deinit(&sql->args);
 	free(sql->marks.marks);
 	epp_status_release(sql->status);
 	free(sql);

@@ -3,6 +3,7 @@
  *   sql.c          the connection: what may be asked, the small tables, queries
  *   sql_scan.c     the timeline from anywhere, with the number that each event has in the order of start
  *   sql_memory.c   all events in memory, for questions that come back to them
+ *   sql_kept_args.c   likewise their args
  *   sql_events.c, sql_cursor.c, sql_values.c   the tables events, timeline and flows
  *   sql_args.c     the table args */
 #ifndef EPPROF_EXPORT_SQL_H
@@ -51,6 +52,16 @@ struct sql_memory {
 	bool complete;
 };
 
+/* The args of all events. */
+struct sql_kept_args {
+	epp_trace_arg *args; /* a text's `value.u64` is its place in `texts` until all are there */
+	size_t count, room;
+	uint32_t *first_of; /* of event `number`, and of the one behind the last */
+	size_t events_count, first_room;
+	struct sink_memory texts;
+	bool complete;
+};
+
 struct epp_sql {
 	struct sqlite_file file; /* in memory; has no fd */
 	struct export_run run;   /* for those who fill tables */
@@ -62,6 +73,7 @@ struct epp_sql {
 	struct sql_scan *scans;
 	struct sql_marks marks;
 	struct sql_memory memory;
+	struct sql_kept_args args;
 };
 
 struct sql_vtab {
@@ -69,6 +81,12 @@ struct sql_vtab {
 	struct epp_sql *sql;
 	const struct sql_face *face;
 };
+
+/* The columns of a table of the export. */
+const char *sql_columns_of(const char *name);
+/* Makes and frees a virtual table, as SQLite calls it. */
+int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **table);
+int sql_vtab_disconnect(sqlite3_vtab *table);
 
 /* Keeps why, and tells SQLite. */
 int sql_fail(struct epp_sql *sql, epp_status *status);
@@ -103,6 +121,13 @@ size_t sql_memory_from(const struct sql_memory *memory, int64_t start_ns);
 /* Makes an event of what was kept. */
 void sql_memory_event(const struct epp_sql *sql, size_t index, epp_event *event);
 
+/* ---- sql_kept_args.c ---- */
+
+epp_status *sql_kept_args_fill(struct epp_sql *sql) EPP_MUST_CHECK;
+void sql_kept_args_deinit(struct sql_kept_args *args);
+/* The args of the event of a number, `*count` of them. */
+const epp_trace_arg *sql_kept_args_of(const struct sql_kept_args *args, int64_t number, size_t *count);
+
 /* ---- sql_events.c, sql_args.c ---- */
 
 extern const char sql_timeline_columns[];
@@ -110,8 +135,6 @@ extern const char sql_timeline_columns[];
 /* Registers modules and makes the tables. */
 epp_status *sql_events_register(struct epp_sql *sql) EPP_MUST_CHECK;
 epp_status *sql_args_register(struct epp_sql *sql) EPP_MUST_CHECK;
-/* The columns of a table of the export. */
-const char *sql_columns_of(const char *name);
 /* Text of any bytes as a result; one that stays until the trace is closed, or a copy. */
 void sql_result_text(sqlite3_context *context, const char *text, size_t bytes);
 void sql_result_copy(sqlite3_context *context, const char *text, size_t bytes);

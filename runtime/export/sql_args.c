@@ -1,5 +1,5 @@
 /* The table args: a row for each arg of each event.  Mostly it is joined to events by their number, and then the event on
- * which the other cursor stands has them; else the timeline is read from there. */
+ * which the other cursor stands has them.  Else the timeline is read from there; who asks so again is answered from memory. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,9 +12,14 @@ enum { OF_EVENT = 1 };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
+	unsigned sought; /* how often an event was sought, in this statement */
 	struct sql_scan own;
-	const struct sql_scan *scan; /* whose event's args they are: `own`, or another's; NULL: at the end */
-	bool one;                    /* of one event only */
+	const struct sql_scan *scan; /* whose event's args they are: `own`, or another's; NULL: from memory, or at the end */
+	const epp_trace_arg *kept; /* in memory: those that are left */
+	size_t kept_count;
+	bool one; /* of one event only */
+	bool ended;
+	int64_t event; /* its number */
 	size_t position;
 	int64_t number; /* of the arg */
 	epp_trace_arg arg;
@@ -66,18 +71,23 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 /* The next arg of this event, or the first of the next one that has any. */
 static epp_status *step(struct cursor *cursor)
 {
+	cursor->number++;
+	if (cursor->kept_count) {
+		cursor->arg = *cursor->kept++;
+		cursor->kept_count--;
+		return NULL;
+	}
 	while (cursor->scan && cursor->scan->event) {
-		if (epp_event_args(cursor->scan->timeline, cursor->scan->event, &cursor->position, &cursor->arg)) {
-			cursor->number++;
+		cursor->event = cursor->scan->number;
+		if (epp_event_args(cursor->scan->timeline, cursor->scan->event, &cursor->position, &cursor->arg))
 			return NULL;
-		}
 		if (cursor->one)
 			break;
 		cursor->position = 0;
-		cursor->number = -1;
+		cursor->number = 0;
 		EPP_TRY(sql_scan_next(&cursor->own));
 	}
-	cursor->scan = NULL;
+	cursor->ended = true;
 	return NULL;
 }
 
@@ -87,14 +97,21 @@ static epp_status *begin(struct cursor *cursor, int64_t event)
 
 	cursor->position = 0;
 	cursor->number = -1;
-	if (cursor->one) {
-		cursor->scan = sql_scan_on(sql, event);
-		if (cursor->scan)
-			return step(cursor);
-		EPP_TRY(sql_scan_seek(sql, &cursor->own, event));
-	} else {
-		EPP_TRY(sql_scan_start(sql, &cursor->own, INT64_MIN, INT64_MAX, true));
+	cursor->kept_count = 0;
+	cursor->ended = false;
+	cursor->scan = cursor->one ? sql_scan_on(sql, event) : NULL;
+	if (cursor->scan)
+		return step(cursor);
+	if (cursor->one && (cursor->sought++ || sql->args.complete)) {
+		EPP_TRY(sql_kept_args_fill(sql));
+		cursor->event = event;
+		cursor->kept = sql_kept_args_of(&sql->args, event, &cursor->kept_count);
+		return step(cursor);
 	}
+	if (cursor->one)
+		EPP_TRY(sql_scan_seek(sql, &cursor->own, event));
+	else
+		EPP_TRY(sql_scan_start(sql, &cursor->own, INT64_MIN, INT64_MAX, true));
 	cursor->scan = &cursor->own;
 	return step(cursor);
 }
@@ -106,6 +123,9 @@ static int filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, 
 
 	(void)text, (void)count;
 	cursor->one = comparisons & OF_EVENT && sql_bound(values[0], &event);
+	cursor->ended = comparisons & OF_EVENT && sqlite3_value_type(values[0]) == SQLITE_NULL;
+	if (cursor->ended)
+		return SQLITE_OK;
 	return sql_fail(sql_of(cursor), begin(cursor, event));
 }
 
@@ -118,7 +138,7 @@ static int next_row(sqlite3_vtab_cursor *base)
 
 static int is_ended(sqlite3_vtab_cursor *base)
 {
-	return !((struct cursor *)base)->scan;
+	return ((struct cursor *)base)->ended;
 }
 
 /* As the export has it: beyond SQLite's integers, and what is no number, is text.  Texts stay only until the timeline goes
@@ -147,7 +167,7 @@ static int result(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
 	const struct cursor *cursor = (struct cursor *)base;
 
 	if (column == EVENT)
-		sqlite3_result_int64(context, cursor->scan->number);
+		sqlite3_result_int64(context, cursor->event);
 	else if (column == NUMBER)
 		sqlite3_result_int64(context, cursor->number);
 	else if (column == KEY)
@@ -157,29 +177,10 @@ static int result(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
 	return SQLITE_OK;
 }
 
-static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **base, char **error)
+static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **table, char **error)
 {
-	struct sql_vtab *table = calloc(1, sizeof *table);
-	char *declaration = sqlite3_mprintf("CREATE TABLE x%s", sql_columns_of("args"));
-	int code = SQLITE_NOMEM;
-
-	(void)count, (void)words, (void)error;
-	if (table && declaration)
-		code = sqlite3_declare_vtab(db, declaration);
-	sqlite3_free(declaration);
-	if (code != SQLITE_OK) {
-		free(table);
-		return code;
-	}
-	table->sql = user;
-	*base = &table->base;
-	return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *table)
-{
-	free(table);
-	return SQLITE_OK;
+	(void)db, (void)count, (void)words, (void)error;
+	return sql_vtab_connect(user, NULL, sql_columns_of("args"), table);
 }
 
 static const sqlite3_module module = {
@@ -187,8 +188,8 @@ static const sqlite3_module module = {
 	.xCreate = connect,
 	.xConnect = connect,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect,
-	.xDestroy = disconnect,
+	.xDisconnect = sql_vtab_disconnect,
+	.xDestroy = sql_vtab_disconnect,
 	.xOpen = open_cursor,
 	.xClose = close_cursor,
 	.xFilter = filter,

@@ -14,10 +14,11 @@ struct cursor {
 	int comparisons;
 	int64_t from_ns, to_ns, track, name, id, number; /* asked for; the last four only with their bit */
 	struct sql_scan scan;
-	size_t index;    /* in memory */
-	int64_t flow;    /* arrows so far */
-	epp_event event; /* the row */
-	int64_t row;     /* its number; 0: not known */
+	size_t index;           /* in memory */
+	int64_t flow;           /* arrows so far */
+	const epp_event *event; /* the row; of the scan, or a copy */
+	epp_event copy;
+	int64_t row; /* its number; 0: not known */
 	bool ended;
 };
 
@@ -108,7 +109,7 @@ static epp_status *settle_on_scan(struct cursor *cursor)
 	cursor->ended = !cursor->scan.event;
 	if (cursor->ended)
 		return NULL;
-	cursor->event = *cursor->scan.event;
+	cursor->event = cursor->scan.event;
 	cursor->row = cursor->scan.number;
 	return NULL;
 }
@@ -122,9 +123,10 @@ static void settle_in_memory(struct cursor *cursor)
 	                                                          : cursor->index + 1) {
 		if (memory->events[cursor->index].start_ns >= cursor->to_ns)
 			break;
-		sql_memory_event(sql_of(cursor), cursor->index, &cursor->event);
+		sql_memory_event(sql_of(cursor), cursor->index, &cursor->copy);
+		cursor->event = &cursor->copy;
 		cursor->row = (int64_t)cursor->index + 1;
-		if (fits(cursor, &cursor->event))
+		if (fits(cursor, cursor->event))
 			return;
 	}
 	cursor->ended = true;
@@ -152,15 +154,16 @@ static epp_status *begin_by_number(struct cursor *cursor)
 
 	cursor->source = FROM_ANOTHER;
 	if (other) {
-		cursor->event = *other->event;
+		cursor->copy = *other->event;
+		cursor->event = &cursor->copy;
 		cursor->row = other->number;
-		cursor->ended = !fits(cursor, &cursor->event);
+		cursor->ended = !fits(cursor, cursor->event);
 		return NULL;
 	}
 	EPP_TRY(sql_scan_seek(sql_of(cursor), &cursor->scan, cursor->number));
 	cursor->ended = !cursor->scan.event || !fits(cursor, cursor->scan.event);
 	if (!cursor->ended)
-		cursor->event = *cursor->scan.event;
+		cursor->event = cursor->scan.event;
 	cursor->row = cursor->number;
 	return NULL;
 }
@@ -196,9 +199,14 @@ int sql_cursor_filter(sqlite3_vtab_cursor *base, int comparisons, const char *te
 	cursor->ended = false;
 	cursor->flow = 1;
 	for (int bit = 0; bit < SQL_COMPARISONS_COUNT; bit++) {
-		if (comparisons & 1 << bit)
-			narrow(cursor, 1 << bit, *values++);
+		if (!(comparisons & 1 << bit))
+			continue;
+		/* Nothing compares with null. */
+		cursor->ended = cursor->ended || sqlite3_value_type(*values) == SQLITE_NULL;
+		narrow(cursor, 1 << bit, *values++);
 	}
+	if (cursor->ended)
+		return SQLITE_OK;
 	return sql_fail(sql_of(cursor), begin(cursor));
 }
 
@@ -236,6 +244,6 @@ int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 	if (field == SQL_NUMBER)
 		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
 	else
-		sql_result_field(context, &cursor->event, field);
+		sql_result_field(context, cursor->event, field);
 	return SQLITE_OK;
 }

@@ -109,46 +109,14 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 /* ---- the module ---- */
 
-const char *sql_columns_of(const char *name)
+static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **table, char **error)
 {
-	const struct sqlite_table *table = sqlite_tables;
+	const struct sql_face *face = faces;
 
-	while (table->name && strcmp(table->name, name) != 0)
-		table++;
-	return table->columns;
-}
-
-static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **base, char **error)
-{
-	struct sql_vtab *table = calloc(1, sizeof *table);
-	const struct sql_face *face = NULL;
-	char *declaration;
-	int code = SQLITE_NOMEM;
-
-	(void)error, (void)count;
-	for (size_t i = 0; i < FACES_COUNT; i++) {
-		if (strcmp(words[2], faces[i].name) == 0)
-			face = &faces[i];
-	}
-	declaration = sqlite3_mprintf("CREATE TABLE x%s WITHOUT ROWID",
-	                              face->columns ? face->columns : sql_columns_of(face->name));
-	if (table && declaration)
-		code = sqlite3_declare_vtab(db, declaration);
-	sqlite3_free(declaration);
-	if (code != SQLITE_OK) {
-		free(table);
-		return code;
-	}
-	table->sql = user;
-	table->face = face;
-	*base = &table->base;
-	return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *table)
-{
-	free(table);
-	return SQLITE_OK;
+	(void)db, (void)error, (void)count;
+	while (strcmp(words[2], face->name) != 0)
+		face++;
+	return sql_vtab_connect(user, face, face->columns ? face->columns : sql_columns_of(face->name), table);
 }
 
 static const sqlite3_module module = {
@@ -156,8 +124,8 @@ static const sqlite3_module module = {
 	.xCreate = connect,
 	.xConnect = connect,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect,
-	.xDestroy = disconnect,
+	.xDisconnect = sql_vtab_disconnect,
+	.xDestroy = sql_vtab_disconnect,
 	.xOpen = sql_cursor_open,
 	.xClose = sql_cursor_close,
 	.xFilter = sql_cursor_filter,
