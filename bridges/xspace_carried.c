@@ -19,13 +19,6 @@
 #define PLUGINS_MAX 32u /* a session has no more profilers */
 #define WAIT_NS 20000000000u
 
-#define EPP_TRY(expression) \
-	do { \
-		epp_status *status_ = (expression); \
-		if (status_) \
-			return status_; \
-	} while (0)
-
 struct carried_run {
 	epp_session *session;
 	bool is_shared;

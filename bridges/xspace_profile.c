@@ -8,13 +8,6 @@
 
 #include "epprof/export.h"
 
-#define EPP_TRY(expression) \
-	do { \
-		epp_status *status_ = (expression); \
-		if (status_) \
-			return status_; \
-	} while (0)
-
 struct growing {
 	uint8_t *bytes;
 	size_t count; /* written, whether there was room or not */
