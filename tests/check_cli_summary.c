@@ -365,6 +365,34 @@ START_TEST(columns_are_aligned)
 }
 END_TEST
 
+START_TEST(a_histogram_has_every_event)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_name op = builder_name(builder, "op");
+	uint64_t at = BUILDER_START;
+
+	for (unsigned i = 0; i < 100; i++, at += 1000000)
+		builder_event(builder, thread, at, i < 60 ? 1500 : i < 99 ? 15000 : 700000, EPP_NODE, op, NULL, 0);
+	builder_event(builder, thread, at, 0, EPP_NODE, builder_name(builder, "moment"), NULL, 0);
+	builder_event(builder, thread, at + 10, INT64_C(1) << 60, EPP_NODE, builder_name(builder, "age"), NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--histogram", "o*", path, NULL);
+	ck_assert_int_eq(run.code, 0);
+	ck_assert_ptr_nonnull(strstr(run.out, "op, op: 100, half of them within 1.50 us\n"
+	                                      "  1.00 us - 2.00 us         60  "));
+	ck_assert_ptr_nonnull(strstr(run.out, "  2.00 us - 5.00 us          0  \n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "  10.0 us - 20.0 us         39  "));
+	ck_assert_ptr_nonnull(strstr(run.out, "   500 us - 1.00 ms          1  \xE2\x96"));
+	command_free(&run);
+	run = command_run(NULL, "summary", "--histogram", "[am]*", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "     0 ns - 2 ns             1  \xE2\x96"));
+	command_free(&run);
+	run = command_run(NULL, "summary", "--histogram", "none", path, NULL);
+	ck_assert_int_eq(run.code, 1);
+	ck_assert_ptr_nonnull(strstr(run.err, "no op or kernel 'none'"));
+}
+END_TEST
+
 START_TEST(an_empty_trace_has_a_summary)
 {
 	summarize();
@@ -394,6 +422,7 @@ static Suite *cli_summary_suite(void)
 	tcase_add_test(tests, csv_has_a_line_for_each);
 	tcase_add_test(tests, lines_are_sorted_and_cut);
 	tcase_add_test(tests, columns_are_aligned);
+	tcase_add_test(tests, a_histogram_has_every_event);
 	tcase_add_test(tests, an_empty_trace_has_a_summary);
 	suite_add_tcase(suite, tests);
 	return suite;
