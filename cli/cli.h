@@ -112,6 +112,15 @@ const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
 const char *cli_state(uint32_t state);
 const char *cli_category(unsigned category);
 
+/* ---- terminal.c: what standard output is ---- */
+
+/* Whether it is a terminal that shows bold and faint letters, and NO_COLOR is not set. */
+bool cli_is_styled(void);
+/* Its columns; 0: it is no terminal, or does not tell. */
+int cli_width(void);
+/* An empty line and a line of bold letters, where there are such. */
+void cli_print_heading(const char *text);
+
 /* ---- table.c: aligned columns ---- */
 
 struct cli_table;
@@ -124,7 +133,7 @@ struct cli_table *cli_table_create_columns(size_t count, const char *const *titl
 void cli_table_cell(struct cli_table *table, const char *text);
 void cli_table_count(struct cli_table *table, uint64_t count);
 void cli_table_duration(struct cli_table *table, double ns);
-/* Prints it to standard output and frees it. */
+/* Prints it to standard output and frees it.  On a terminal the last column is cut to what fits, if it is one of texts. */
 void cli_table_print(struct cli_table *table);
 
 #endif

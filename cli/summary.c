@@ -120,19 +120,19 @@ void summary_close(struct summary *summary)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "by", required_argument, NULL, 'b' },
-		                               { "sort", required_argument, NULL, 's' },
-		                               { "top", required_argument, NULL, 'n' },
-		                               { "format", required_argument, NULL, 'f' },
-		                               { "warmup", required_argument, NULL, 'w' },
-		                               { "strict", no_argument, NULL, 'S' },
-		                               { 0 } };
+	static const struct option longs[] = {
+		{ "by", required_argument, NULL, 'b' },     { "sort", required_argument, NULL, 's' },
+		{ "top", required_argument, NULL, 'n' },    { "format", required_argument, NULL, 'f' },
+		{ "warmup", required_argument, NULL, 'w' }, { "histogram", required_argument, NULL, 'H' },
+		{ "strict", no_argument, NULL, 'S' },       { 0 }
+	};
 	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
 	static const char *const formats[] = { "text", "csv", "json", NULL };
 	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };
 	int option, by = -1, format = 0, sort = 0;
 	struct summary summary;
+	const char *histogram = NULL;
 	bool strict = false;
 	long long top = -1, warmup_count = 0;
 
@@ -149,6 +149,8 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'w' && !cli_number(&cli_summary, "--warmup", 0, INT64_MAX, &warmup_count))
 			return CLI_USAGE;
+		if (option == 'H')
+			histogram = optarg;
 		strict = strict || option == 'S';
 	}
 	const char *path = cli_options_trace(&options);
@@ -160,7 +162,12 @@ static int run(int argc, char **argv)
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
 		summary.shown[kind] = by < 0 || by == (int)kind;
 	summary.top = top > 0 ? (size_t)top : top < 0 && format == 0 ? 20 : SIZE_MAX;
-	if (format == 0)
+	if (histogram && !summary_print_histograms(&summary, histogram)) {
+		fprintf(stderr, "epprof: %s: no op or kernel '%s'\n", path, histogram);
+		code = CLI_FAILURE;
+	} else if (histogram) {
+		/* That was all. */
+	} else if (format == 0)
 		summary_print_text(&summary);
 	else if (format == 1)
 		summary_print_csv(&summary);

@@ -28,5 +28,7 @@ void summary_close(struct summary *summary);
 void summary_print_text(const struct summary *summary);
 void summary_print_csv(const struct summary *summary);
 void summary_print_json(const struct summary *summary);
+/* How durations are spread, of each op and kernel whose name fits the pattern; false: none does. */
+bool summary_print_histograms(const struct summary *summary, const char *pattern);
 
 #endif

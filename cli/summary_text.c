@@ -154,7 +154,7 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 
 	if (!count)
 		return;
-	printf("\n%s\n", tables[kind].title);
+	cli_print_heading(tables[kind].title);
 	snprintf(columns, sizeof columns, "%s%s", warmup ? tables[kind].warmup : "", tables[kind].columns);
 	struct cli_table *table = cli_table_create(columns);
 	for (size_t i = 0; i < shown; i++) {
@@ -176,7 +176,7 @@ static void print_idle(const struct summary *summary)
 
 	if (!count)
 		return;
-	printf("\nIdle streams, by cause\n");
+	cli_print_heading("Idle streams, by cause");
 	struct cli_table *table = cli_table_create("idle|unlaunched|copy|late|unknown|gaps|p50|p99|<device|<stream");
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];

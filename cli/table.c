@@ -109,23 +109,66 @@ static void print_cell(const struct cli_table *table, size_t column, const char 
 		printf("%*s", space, "");
 }
 
-static void print_row(const struct cli_table *table, char *const *cells)
+/* Without its last character. */
+static size_t shorter(const char *text, size_t bytes)
+{
+	while (--bytes && ((unsigned char)text[bytes] & 0xC0) == 0x80)
+		;
+	return bytes;
+}
+
+/* A text in at most `columns` of at least 8, an ellipsis at its end.  A clean text has room for that: what goes was as long,
+ * or was made of fewer bytes than there was room for. */
+static void cut(char *cell, int columns)
+{
+	size_t bytes = strlen(cell), most = (size_t)columns * 8;
+
+	if (cli_columns(cell) <= columns)
+		return;
+	/* So long a text need not be looked at letter by letter. */
+	bytes = bytes > most ? shorter(cell, most) : bytes;
+	cell[bytes] = '\0';
+	while (cli_columns(cell) >= columns) {
+		bytes = shorter(cell, bytes);
+		cell[bytes] = '\0';
+	}
+	stpcpy(cell + bytes, "\xE2\x80\xA6");
+}
+
+static void fit(struct cli_table *table, int width)
+{
+	size_t count = table->columns_count;
+	int rest = width;
+
+	if (!width || !table->columns[count - 1].left)
+		return;
+	for (size_t i = 0; i + 1 < count; i++)
+		rest -= table->columns[i].width + 2;
+	for (size_t i = count - 1; i < table->cells_count; i += count) {
+		if (table->cells[i] && rest - 2 >= 8)
+			cut(table->cells[i], rest - 2);
+	}
+}
+
+static void print_row(const struct cli_table *table, char *const *cells, bool faint)
 {
 	size_t count = table->columns_count;
 
 	/* Nothing, not even spaces, behind the last text. */
 	while (count && (!cells[count - 1] || !cells[count - 1][0]))
 		count--;
+	fputs(faint ? "\033[2m" : "", stdout);
 	for (size_t i = 0; i < count; i++)
 		print_cell(table, i, cells[i] ? cells[i] : "", i + 1 == count);
-	putchar('\n');
+	fputs(faint ? "\033[0m\n" : "\n", stdout);
 }
 
 void cli_table_print(struct cli_table *table)
 {
 	if (!table)
 		return;
+	fit(table, cli_width());
 	for (size_t i = 0; i + table->columns_count <= table->cells_count; i += table->columns_count)
-		print_row(table, table->cells + i);
+		print_row(table, table->cells + i, i == 0 && cli_is_styled());
 	release(table);
 }

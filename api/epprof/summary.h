@@ -52,6 +52,9 @@ typedef struct epp_spread epp_spread;
 EPP_EXPORT uint64_t epp_spread_count(const epp_spread *spread);
 /* The value below which `part` (0 to 1) of all values lie, within 0.8 %; 0 if there are none. */
 EPP_EXPORT int64_t epp_spread_quantile(const epp_spread *spread, double part);
+/* The buckets that have values, from the least on: `*count` of them from `*from` to below `*to`.  `*cursor` is 0 at first.
+ * Returns 0 behind the last. */
+EPP_EXPORT int epp_spread_next(const epp_spread *spread, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count);
 
 typedef struct epp_summary_line {
 	const char *name; /* NUL-terminated; names beyond the first 65,536 are added up under "(other names)" */

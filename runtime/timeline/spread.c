@@ -67,6 +67,23 @@ int64_t epp_spread_quantile(const struct epp_spread *spread, double part)
 	return spread->largest;
 }
 
+int epp_spread_next(const epp_spread *spread, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count)
+{
+	for (; *cursor < SPREAD_OCTAVES * SPREAD_BUCKETS; ++*cursor) {
+		unsigned octave = (unsigned)(*cursor / SPREAD_BUCKETS), bucket = (unsigned)(*cursor % SPREAD_BUCKETS);
+		if (!spread->octaves[octave] || !spread->octaves[octave][bucket])
+			continue;
+		uint64_t width = UINT64_C(1) << (octave ? octave - 1 : 0);
+		uint64_t first = octave ? (SPREAD_BUCKETS + bucket) * width : bucket;
+		*from = (int64_t)first;
+		*to = first + width < INT64_MAX ? (int64_t)(first + width) : INT64_MAX;
+		*count = spread->octaves[octave][bucket];
+		++*cursor;
+		return 1;
+	}
+	return 0;
+}
+
 void spread_deinit(struct epp_spread *spread)
 {
 	for (unsigned octave = 0; octave < SPREAD_OCTAVES; octave++)
