@@ -228,6 +228,9 @@ $(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $
 # The sample EP with a stand-in for the kit.
 $(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(ACCELERATOR))
 
+# It writes traces.
+$(BUILD)/tests/plugins/ranks.so: $(LIBTRACE) $(LIBEPPROF)
+
 # It links what it takes for TensorFlow.
 $(BUILD)/tests/plugins/tf_needs.so: $(TF_SHIM)
 
