@@ -124,8 +124,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 		const struct reader_summary *summary = reader->summaries ? &reader->summaries[i] : NULL;
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)))
 			continue;
-		if (!summary || stretch_meets(&missing, reader->blocks[i].source, summary->first_id,
-		                              summary->last_id))
+		if (!summary || stretch_meets(&missing, reader->blocks[i].source, summary->first_id, summary->last_id))
 			status = resolve_block(timeline, i);
 	}
 	stretch_deinit(&missing);
