@@ -24,7 +24,8 @@ static const char
 	     "up to where they were cut off.\n"
 	     "\n"
 	     "Options:\n"
-	     "  --by WHAT        only one table: op, kernel, stream, thread or phase\n"
+	     "  --by WHAT        only one table: op, kernel, stream, thread or phase; or process: a line for each\n"
+	     "  --process PATTERN  only events of processes of such a number, program, label or host; losses are of all\n"
 	     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
 	     "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
 	     "  --format FORMAT  text, csv (times in ns) or json (times in ns)\n"
@@ -85,12 +86,21 @@ static bool take_lines(struct summary *summary, unsigned kind, int sort)
 	return true;
 }
 
-int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count)
+int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process)
 {
+	epp_timeline_options window = { .struct_size = sizeof window };
+
 	memset(summary, 0, sizeof *summary);
 	if (!cli_open(path, &summary->trace))
 		return CLI_UNREADABLE;
-	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = warmup_count };
+	if (process && !summary_match(summary->trace, process, &summary->sources, &window.sources_count)) {
+		summary_close(summary);
+		return summary_no_process(process);
+	}
+	window.sources = summary->sources;
+	const epp_summary_options options = { .struct_size = sizeof options,
+		                              .timeline = &window,
+		                              .warmup_count = warmup_count };
 	epp_status *status = epp_summary_create(summary->trace, &options, &summary->all);
 	if (!status)
 		status = accounts_add_up(&summary->accounts, summary->trace);
@@ -116,17 +126,21 @@ void summary_close(struct summary *summary)
 		free(summary->tables[kind].lines);
 	epp_summary_release(summary->all);
 	epp_trace_close(summary->trace);
+	free(summary->sources);
 }
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "by", required_argument, NULL, 'b' },     { "sort", required_argument, NULL, 's' },
-		{ "top", required_argument, NULL, 'n' },    { "format", required_argument, NULL, 'f' },
-		{ "warmup", required_argument, NULL, 'w' }, { "histogram", required_argument, NULL, 'H' },
-		{ "strict", no_argument, NULL, 'S' },       { 0 }
-	};
-	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", NULL };
+	static const struct option longs[] = { { "by", required_argument, NULL, 'b' },
+		                               { "sort", required_argument, NULL, 's' },
+		                               { "top", required_argument, NULL, 'n' },
+		                               { "format", required_argument, NULL, 'f' },
+		                               { "warmup", required_argument, NULL, 'w' },
+		                               { "histogram", required_argument, NULL, 'H' },
+		                               { "process", required_argument, NULL, 'P' },
+		                               { "strict", no_argument, NULL, 'S' },
+		                               { 0 } };
+	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", "process", NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
 	static const char *const formats[] = { "text", "csv", "json", NULL };
 	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };
@@ -135,6 +149,7 @@ static int run(int argc, char **argv)
 	const char *histogram = NULL;
 	bool strict = false;
 	long long top = -1, warmup_count = 0;
+	const char *process = NULL;
 
 	while ((option = cli_options_next(&options)) != CLI_END) {
 		if (option == CLI_STOP)
@@ -151,25 +166,29 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'H')
 			histogram = optarg;
+		if (option == 'P')
+			process = optarg;
 		strict = strict || option == 'S';
 	}
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
-	int code = summary_open(&summary, path, sort, (uint64_t)warmup_count);
+	if (by == EPP_BY_COUNT)
+		return summary_by_process(path, process, (enum summary_format)format, strict);
+	int code = summary_open(&summary, path, sort, (uint64_t)warmup_count, process);
 	if (code != CLI_OK)
 		return code;
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
 		summary.shown[kind] = by < 0 || by == (int)kind;
-	summary.top = top > 0 ? (size_t)top : top < 0 && format == 0 ? 20 : SIZE_MAX;
+	summary.top = top > 0 ? (size_t)top : top < 0 && format == SUMMARY_TEXT ? 20 : SIZE_MAX;
 	if (histogram && !summary_print_histograms(&summary, histogram)) {
 		fprintf(stderr, "epprof: %s: no op or kernel '%s'\n", path, histogram);
 		code = CLI_FAILURE;
 	} else if (histogram) {
 		/* That was all. */
-	} else if (format == 0)
+	} else if (format == SUMMARY_TEXT)
 		summary_print_text(&summary);
-	else if (format == 1)
+	else if (format == SUMMARY_CSV)
 		summary_print_csv(&summary);
 	else
 		summary_print_json(&summary);

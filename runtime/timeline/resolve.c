@@ -122,7 +122,8 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 	epp_status *status = reader->summaries ? find_missing(timeline, &missing) : NULL;
 	for (uint32_t i = 0; i < reader->blocks_count && !status; i++) {
 		const struct reader_summary *summary = reader->summaries ? &reader->summaries[i] : NULL;
-		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)))
+		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)) ||
+		    !block_is_wanted(timeline, &reader->blocks[i]))
 			continue;
 		if (!summary || stretch_meets(&missing, reader->blocks[i].source, summary->first_id, summary->last_id))
 			status = resolve_block(timeline, i);

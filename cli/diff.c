@@ -1,0 +1,297 @@
+/* epprof diff: what became slower or faster from one trace to another.
+ *
+ * Medians are compared, of ops and of kernels, by name and category.  How far a median may be off is told by the spread of
+ * its own events: with 95 % certainty it lies between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
+ * (binomial), within the width of a bucket.  Where the two intervals meet, nothing is said to have changed.  What differs
+ * from run to run and not within one is not in that: it takes several traces. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "epprof/summary.h"
+
+static const char
+    help[] = "usage: epprof diff [OPTION]... BEFORE AFTER\n"
+	     "\n"
+	     "Compares two traces: the median duration of each op and kernel, by name and category.\n"
+	     "\n"
+	     "  change   of the median; '~' if the events of each trace are spread so widely that there may be none\n"
+	     "  within   between these bounds the change lies with 95 % certainty, as far as the spread within each\n"
+	     "           trace tells; that of one run from another is not in it.  Fewer than 6 events tell nothing\n"
+	     "\n"
+	     "Options:\n"
+	     "  --top N          at most N lines a table, those that cost or save most; the default is 20 for text,\n"
+	     "                   0 (all) for csv\n"
+	     "  --format FORMAT  text or csv (times in ns)\n"
+	     "  --warmup N       the first N events of each op and kernel are left out\n"
+	     "  --limit PERCENT  exit with status 3 if anything became slower by more than that for certain\n"
+	     "  --help           this text\n";
+
+/* A median and where it lies for certain. */
+struct median {
+	uint64_t count;
+	int64_t ns, least_ns, most_ns;
+};
+
+struct change {
+	const epp_summary_line *before, *after; /* one may be NULL */
+	struct median from, to;
+	double part; /* of the median: 0.1 is 10 % slower; 0 if one is missing */
+	double least_part, most_part;
+	bool is_certain;
+	double cost_ns; /* of all events together; less than 0: saved */
+};
+
+/* Buckets are that wide. */
+#define RESOLUTION 0.008
+/* Of fewer, all may lie on one side of the true median more often than once in twenty. */
+#define EVENTS_LEAST 6u
+
+static struct median median_of(const epp_summary_line *line)
+{
+	struct median median = { .count = line ? epp_spread_count(line->durations) : 0 };
+
+	if (!median.count)
+		return median;
+	double reach = 0.98 / sqrt((double)median.count);
+	median.ns = epp_spread_quantile(line->durations, 0.5);
+	median.most_ns = INT64_MAX;
+	if (median.count < EVENTS_LEAST)
+		return median;
+	median.least_ns = epp_spread_quantile(line->durations, reach < 0.5 ? 0.5 - reach : 0);
+	median.most_ns = epp_spread_quantile(line->durations, reach < 0.5 ? 0.5 + reach : 1);
+	median.least_ns -= (int64_t)((double)median.least_ns * RESOLUTION);
+	median.most_ns += (int64_t)((double)median.most_ns * RESOLUTION) + 1;
+	return median;
+}
+
+static struct change compare(const epp_summary_line *before, const epp_summary_line *after)
+{
+	struct change change = { .before = before, .after = after, .from = median_of(before), .to = median_of(after) };
+	uint64_t events = change.to.count ? change.to.count : change.from.count;
+
+	change.cost_ns = ((double)change.to.ns - (double)change.from.ns) * (double)events;
+	if (!change.from.count || !change.to.count || change.from.ns <= 0)
+		return change;
+	change.most_part = INFINITY;
+	change.part = (double)change.to.ns / (double)change.from.ns - 1;
+	change.least_part = (double)change.to.least_ns / (double)change.from.most_ns - 1;
+	if (change.from.least_ns > 0 && change.to.most_ns < INT64_MAX)
+		change.most_part = (double)change.to.most_ns / (double)change.from.least_ns - 1;
+	change.is_certain = change.least_part > 0 || change.most_part < 0;
+	return change;
+}
+
+/* ---- the lines of two summaries, joined ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const epp_summary_line *left = *(const epp_summary_line *const *)a, *right = *(const epp_summary_line *const *)b;
+	size_t bytes = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
+	int order = memcmp(left->name, right->name, bytes);
+
+	if (!order)
+		order = (left->name_bytes > right->name_bytes) - (left->name_bytes < right->name_bytes);
+	return order ? order : (left->category > right->category) - (left->category < right->category);
+}
+
+static int by_cost(const void *a, const void *b)
+{
+	double left = fabs(((const struct change *)a)->cost_ns), right = fabs(((const struct change *)b)->cost_ns);
+	return (left < right) - (left > right);
+}
+
+static const epp_summary_line **sorted_lines(const epp_summary *summary, epp_summary_by by, size_t *count)
+{
+	*count = epp_summary_lines_count(summary, by);
+	const epp_summary_line **lines = calloc(*count + 1, sizeof(const epp_summary_line *));
+
+	for (size_t i = 0; lines && i < *count; i++)
+		lines[i] = epp_summary_line_at(summary, by, i);
+	if (lines)
+		qsort(lines, *count, sizeof(const epp_summary_line *), by_name);
+	return lines;
+}
+
+static struct change *join(epp_summary *const summaries[2], epp_summary_by by, size_t *count)
+{
+	size_t before_count, after_count, b = 0, a = 0;
+	const epp_summary_line **before = sorted_lines(summaries[0], by, &before_count);
+	const epp_summary_line **after = sorted_lines(summaries[1], by, &after_count);
+	struct change *changes = before && after ? calloc(before_count + after_count + 1, sizeof *changes) : NULL;
+
+	*count = 0;
+	while (changes && (b < before_count || a < after_count)) {
+		int order = b == before_count ? 1 : a == after_count ? -1 : by_name(&before[b], &after[a]);
+		const epp_summary_line *old = order <= 0 ? before[b++] : NULL, *new = order >= 0 ? after[a++] : NULL;
+		changes[(*count)++] = compare(old, new);
+	}
+	free(before);
+	free(after);
+	if (changes)
+		qsort(changes, *count, sizeof *changes, by_cost);
+	return changes;
+}
+
+/* ---- printing ---- */
+
+static void percent_cell(struct cli_table *table, bool known, bool certain, double part)
+{
+	char text[CLI_NUMBER_BYTES];
+
+	if (!known || !isfinite(part))
+		snprintf(text, sizeof text, known ? "?" : "-");
+	else
+		snprintf(text, sizeof text, "%s%+.1f %%", certain ? "" : "~", part * 100);
+	cli_table_cell(table, text);
+}
+
+static void print_text(const struct change *changes, size_t count, size_t top, bool kernels)
+{
+	struct cli_table *table = cli_table_create(kernels
+	                                               ? "change|within|to|before|after|count|count after|<kernel"
+	                                               : "change|within|to|before|after|count|count after|<category|<op");
+
+	for (size_t i = 0; i < count && i < top; i++) {
+		const struct change *change = &changes[i];
+		const epp_summary_line *line = change->after ? change->after : change->before;
+		bool both = change->from.count && change->to.count && change->from.ns > 0;
+		if (both)
+			percent_cell(table, true, change->is_certain, change->part);
+		else
+			cli_table_cell(table, !change->from.count ? "new" : !change->to.count ? "gone" : "-");
+		percent_cell(table, both, true, change->least_part);
+		percent_cell(table, both, true, change->most_part);
+		cli_table_duration(table, (double)change->from.ns);
+		cli_table_duration(table, (double)change->to.ns);
+		cli_table_count(table, change->from.count);
+		cli_table_count(table, change->to.count);
+		if (!kernels)
+			cli_table_cell(table, cli_category(line->category));
+		cli_table_cell(table, line->name);
+	}
+	printf("%s\n", kernels ? "By kernel, medians" : "By op, medians");
+	cli_table_print(table);
+	if (count > top)
+		printf("  ... and %zu more\n", count - top);
+}
+
+static void print_csv(const struct change *changes, size_t count, size_t top, bool kernels)
+{
+	for (size_t i = 0; i < count && i < top; i++) {
+		const struct change *change = &changes[i];
+		const epp_summary_line *line = change->after ? change->after : change->before;
+		printf("%s,", kernels ? "kernel" : "op");
+		cli_csv_string(line->name, line->name_bytes);
+		printf(",%s,%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRId64
+		       ",%" PRId64 ",%s\r\n",
+		       kernels ? "" : cli_category(line->category), change->from.count, change->from.ns,
+		       change->from.least_ns, change->from.most_ns, change->to.count, change->to.ns,
+		       change->to.least_ns, change->to.most_ns,
+		       !change->from.count   ? "new"
+		       : !change->to.count   ? "gone"
+		       : !change->is_certain ? "unknown"
+		       : change->part > 0    ? "slower"
+		                             : "faster");
+	}
+}
+
+/* ---- the command ---- */
+
+struct diff {
+	size_t top;
+	bool csv, has_limit;
+	double limit;
+};
+
+static int print(epp_summary *const summaries[2], const struct diff *diff)
+{
+	int code = CLI_OK;
+
+	if (diff->csv)
+		printf("by,name,category,count_before,before_ns,before_least_ns,before_most_ns,count_after,after_ns,after_least_ns,"
+		       "after_most_ns,change\r\n");
+	for (unsigned by = EPP_BY_OP; by <= EPP_BY_KERNEL; by++) {
+		bool kernels = by == EPP_BY_KERNEL;
+		size_t count;
+		struct change *changes = join(summaries, (epp_summary_by)by, &count);
+		if (!changes)
+			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		if (diff->csv)
+			print_csv(changes, count, diff->top, kernels);
+		else if (count)
+			print_text(changes, count, diff->top, kernels), printf("\n");
+		for (size_t i = 0; i < count && diff->has_limit; i++)
+			if (changes[i].is_certain && changes[i].least_part > diff->limit)
+				code = CLI_INVALID;
+		free(changes);
+	}
+	if (code == CLI_INVALID)
+		fprintf(stderr, "epprof: something is slower by more than %g %%\n", diff->limit * 100);
+	return code;
+}
+
+static int diff_traces(char *const *paths, const struct diff *diff, uint64_t warmup_count)
+{
+	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = warmup_count };
+	epp_summary *summaries[2] = { NULL };
+	epp_trace *traces[2] = { NULL };
+	int code = CLI_OK;
+
+	for (int i = 0; i < 2 && code == CLI_OK; i++) {
+		epp_status *status = NULL;
+		if (!cli_open(paths[i], &traces[i]))
+			code = CLI_UNREADABLE;
+		else if ((status = epp_summary_create(traces[i], &options, &summaries[i])) != NULL)
+			code = cli_unreadable(epp_status_prefix(status, "%s", paths[i]));
+	}
+	if (code == CLI_OK)
+		code = print(summaries, diff);
+	for (int i = 0; i < 2; i++) {
+		epp_summary_release(summaries[i]);
+		epp_trace_close(traces[i]);
+	}
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = { { "top", required_argument, NULL, 'n' },
+		                               { "format", required_argument, NULL, 'f' },
+		                               { "warmup", required_argument, NULL, 'w' },
+		                               { "limit", required_argument, NULL, 'l' },
+		                               { 0 } };
+	static const char *const formats[] = { "text", "csv", NULL };
+	struct cli_options options = { &cli_diff, argc, argv, "", longs, CLI_OK };
+	long long top = -1, warmup_count = 0, limit = -1;
+	int option, format = 0;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (option == 'f' && (format = cli_choice(&cli_diff, "--format", formats)) < 0)
+			return CLI_USAGE;
+		if (option == 'n' && !cli_number(&cli_diff, "--top", 0, INT64_MAX, &top))
+			return CLI_USAGE;
+		if (option == 'w' && !cli_number(&cli_diff, "--warmup", 0, INT64_MAX, &warmup_count))
+			return CLI_USAGE;
+		if (option == 'l' && !cli_number(&cli_diff, "--limit", 0, 1000000, &limit))
+			return CLI_USAGE;
+	}
+	if (argc - optind != 2)
+		return cli_misuse(&cli_diff, "two traces: BEFORE and AFTER");
+	const struct diff diff = { .top = top > 0              ? (size_t)top
+		                          : top < 0 && !format ? 20
+		                                               : SIZE_MAX,
+		                   .csv = format == 1,
+		                   .has_limit = limit >= 0,
+		                   .limit = (double)limit / 100 };
+	return diff_traces(argv + optind, &diff, (uint64_t)warmup_count);
+}
+
+const struct cli_command cli_diff = {
+	.name = "diff", .summary = "what became slower or faster from one trace to another", .help = help, .run = run
+};
