@@ -535,11 +535,13 @@ struct epf_index_place {
 	uint64_t end;          /* of the file */
 };
 
-/* A part of the index: this, its entries in the order of the file, its spans in the order of the entries. */
+/* A part of the index: this, its entries in the order of the file, then their spans and references, in that order too. */
 struct epf_index {
 	uint64_t previous; /* the offset of the part before this one, which is smaller; 0: none */
 	uint32_t entries_count;
 	uint32_t spans_count;
+	uint32_t references_count;
+	uint32_t reserved;
 };
 
 /* One block: every one that is not of the index itself. */
@@ -547,12 +549,10 @@ struct epf_index_entry {
 	uint64_t offset;
 	struct epf_block block;
 	uint64_t first_id, last_id; /* of what may be somebody's parent; first > last: there is nothing */
-	uint64_t first_reference,
-	    last_reference;  /* of the ids that its records name: parents, targets of flows, ended events */
-	uint32_t args_bytes; /* what its args take once they are decoded */
+	uint32_t args_bytes;        /* what its args take once they are decoded */
 	uint32_t spans_count;
+	uint32_t references_count;
 	uint32_t flags; /* EPF_INDEX_* */
-	uint32_t reserved;
 };
 #define EPF_INDEX_PARENTS 1u /* some complete event names its parent */
 #define EPF_INDEX_WIDE 2u    /* a span does not fit: the block must be read to know where it lies */
@@ -567,9 +567,16 @@ struct epf_index_span {
 	int64_t end;         /* the latest end */
 };
 
+/* Ids that a block's records name: parents, both ends of flows, events that ended.  They lie in few stretches, since a thread
+ * counts its ids up; a block has at most EPF_INDEX_REFERENCES_MAX, sorted and apart. */
+struct epf_index_reference {
+	uint64_t first, last;
+};
+#define EPF_INDEX_REFERENCES_MAX 16u
+
 _Static_assert(sizeof(struct epf_columns) == 56, "columns");
-_Static_assert(sizeof(struct epf_index_place) == 32 && sizeof(struct epf_index) == 16, "index");
-_Static_assert(sizeof(struct epf_index_entry) == 136 && sizeof(struct epf_index_span) == 40, "index entry");
+_Static_assert(sizeof(struct epf_index_place) == 32 && sizeof(struct epf_index) == 24, "index");
+_Static_assert(sizeof(struct epf_index_entry) == 120 && sizeof(struct epf_index_span) == 40, "index entry");
 _Static_assert(sizeof(struct epf_source) == 256, "source");
 _Static_assert(sizeof(struct epf_live) == EPF_PAGE_BYTES, "live");
 _Static_assert(sizeof(struct epf_producer) == 256, "producer");
