@@ -93,28 +93,41 @@ bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, ui
 	return true;
 }
 
+static inline void add_arg(struct columns_encoder *encoder, uint32_t key, uint32_t type, uint64_t value)
+{
+	uint64_t *previous = &encoder->previous_values[key % KEYS];
+
+	if (!encoder->head.args_count++) {
+		encoder->head.value_base = value;
+		for (unsigned other = 0; other < KEYS; other++)
+			encoder->previous_values[other] = value;
+	}
+	add(encoder, EPF_COLUMN_KEY, key);
+	add(encoder, EPF_COLUMN_TYPE, type);
+	add(encoder, EPF_COLUMN_VALUE, zigzag(value - *previous));
+	*previous = value;
+}
+
+/* A column's room goes for all that belong to args. */
 __attribute__((noinline)) static bool append_args(struct columns_encoder *encoder, const struct codec_record *record,
                                                   const uint8_t *args, uint32_t args_bytes)
 {
 	struct epf_columns *head = &encoder->head;
-	uint32_t at = record->args_offset;
+	const struct columns_column *last = &encoder->columns[EPF_COLUMN_VALUE];
+	uint32_t at, first = 0;
 	struct codec_arg arg;
 
-	if (!reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, record->args_count))
+	if (last->room - last->count < record->args_count &&
+	    !reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, record->args_count))
 		return false;
-	for (uint32_t i = 0; i < record->args_count; i++) {
+	uint64_t parent = codec_parent(args, args_bytes, record, &at);
+	if (at != record->args_offset) {
+		add_arg(encoder, EPF_NAME_PARENT, EPP_ARG_U64, parent);
+		first = 1;
+	}
+	for (uint32_t i = first; i < record->args_count; i++) {
 		at = codec_arg(args, args_bytes, at, &arg);
-		uint64_t value = arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value;
-		if (!head->args_count++) {
-			head->value_base = value;
-			for (unsigned key = 0; key < KEYS; key++)
-				encoder->previous_values[key] = value;
-		}
-		uint64_t *previous = &encoder->previous_values[arg.key % KEYS];
-		add(encoder, EPF_COLUMN_KEY, arg.key);
-		add(encoder, EPF_COLUMN_TYPE, arg.type);
-		add(encoder, EPF_COLUMN_VALUE, zigzag(value - *previous));
-		*previous = value;
+		add_arg(encoder, arg.key, arg.type, arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value);
 		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
 			continue;
 		if (!grow(&encoder->texts, &encoder->texts_room, (size_t)head->text_bytes + arg.text_bytes, 1))

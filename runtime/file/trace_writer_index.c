@@ -145,16 +145,6 @@ static void widen_span(struct trace_writer_index *index, const struct codec_reco
 	span->end = end > span->end ? end : span->end;
 }
 
-static uint64_t parent_of(const struct codec_record *record, const uint8_t *args, uint32_t args_bytes)
-{
-	struct codec_arg arg;
-
-	if (!record->args_count || !codec_arg(args, args_bytes, record->args_offset, &arg) ||
-	    arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
-		return 0;
-	return arg.value;
-}
-
 epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_t own_track,
                                        const struct codec_record *records, uint32_t count, const uint8_t *args,
                                        uint32_t args_bytes)
@@ -166,6 +156,7 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_
 		const struct codec_record *record = &records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		uint64_t parent;
+		uint32_t after;
 		if (REFERRED_KINDS >> kind & 1) {
 			next->first_id = record->id < next->first_id ? record->id : next->first_id;
 			next->last_id = record->id > next->last_id ? record->id : next->last_id;
@@ -175,7 +166,7 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_
 			if (index->span == SIZE_MAX)
 				EPP_TRY(find_span(index, track, record->start_ticks));
 			widen_span(index, record);
-			parent = parent_of(record, args, args_bytes);
+			parent = codec_parent(args, args_bytes, record, &after);
 			if (parent) {
 				next->flags |= EPF_INDEX_PARENTS;
 				refer_to(index, parent);
@@ -186,7 +177,7 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_
 			index->span = SIZE_MAX;
 			break;
 		case EPF_FLOW:
-			refer_to(index, parent_of(record, args, args_bytes));
+			refer_to(index, codec_parent(args, args_bytes, record, &after));
 			refer_to(index, record->id);
 			break;
 		case EPF_ORPHAN_END:

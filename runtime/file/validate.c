@@ -132,9 +132,10 @@ static bool is_host_kind(unsigned kind)
 
 static bool has_parent(const struct reader_decoded *records, const struct codec_record *record)
 {
-	struct codec_arg arg;
-	return record->args_count && codec_arg(records->args, records->args_bytes, record->args_offset, &arg) &&
-	       arg.key == EPF_NAME_PARENT && arg.type == EPP_ARG_U64;
+	uint32_t after;
+
+	codec_parent(records->args, records->args_bytes, record, &after);
+	return after != record->args_offset;
 }
 
 static void check_args(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
