@@ -23,7 +23,6 @@ struct ZSTD_DCtx_s;
 struct columns_column {
 	uint64_t *values;
 	size_t count, room;
-	uint64_t any, all; /* bits that some, that all have */
 };
 
 struct columns_encoder {
@@ -37,6 +36,8 @@ struct columns_encoder {
 	size_t texts_room;
 	uint8_t *plane;
 	size_t plane_room;
+	uint64_t *parents; /* of the records appended last that have args: what codec_parent says of them */
+	size_t parents_room;
 };
 
 /* Zero-initialised is deinitialised.  False: no memory. */

@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "base/checksum.h"
+#include "file/reader.h"
 #include "file/trace_writer_private.h"
 
 /* Relative ticks that the arithmetic of clocks can take. */
 #define SPAN_MAX ((int64_t)1 << 61)
 /* Ids that lie so close to others belong to them: a thread takes so many at a time. */
 #define REFERENCE_NEAR 65536u
+/* Kinds that refer to others, or say where others are. */
+#define REFERRING_KINDS \
+	(1u << EPF_COMPLETE | 1u << EPF_TRACK_SWITCH | 1u << EPF_FLOW | 1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END)
 #define REFERRED_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
 
 static void begin_next(struct trace_writer_index *index)
@@ -104,9 +108,11 @@ __attribute__((noinline)) static void refer_far(struct trace_writer_index *index
 
 static inline void refer_to(struct trace_writer_index *index, uint64_t id)
 {
-	const struct epf_index_reference *met = &index->next_references[index->reference];
+	struct epf_index_reference *met = &index->next_references[index->reference];
 
-	if (!index->next.references_count || id < met->first || id > met->last)
+	if (index->next.references_count && id >= met->first && id - met->last - 1 < REFERENCE_NEAR)
+		met->last = id;
+	else if (!index->next.references_count || id < met->first || id > met->last)
 		refer_far(index, id);
 }
 
@@ -145,48 +151,54 @@ static void widen_span(struct trace_writer_index *index, const struct codec_reco
 	span->end = end > span->end ? end : span->end;
 }
 
-epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_t own_track,
-                                       const struct codec_record *records, uint32_t count, const uint8_t *args,
-                                       uint32_t args_bytes)
+/* Records of threads that refer to nothing. */
+static void note_plain(struct epf_index_entry *next, const struct codec_record *records, uint32_t count)
+{
+	uint64_t first = next->first_id, last = next->last_id;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!(REFERRED_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
+			continue;
+		first = records[i].id < first ? records[i].id : first;
+		last = records[i].id > last ? records[i].id : last;
+	}
+	next->first_id = first;
+	next->last_id = last;
+}
+
+epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
+                                       const uint64_t *parents)
 {
 	struct epf_index_entry *next = &index->next;
+	uint32_t track = decoded->header.track, after;
 
+	note_plain(next, decoded->records, decoded->count);
+	if (!(decoded->header.kinds & REFERRING_KINDS))
+		return NULL;
 	index->span = SIZE_MAX;
-	for (uint32_t i = 0, track = own_track; i < count; i++) {
-		const struct codec_record *record = &records[i];
+	for (uint32_t i = 0; i < decoded->count; i++) {
+		const struct codec_record *record = &decoded->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
-		uint64_t parent;
-		uint32_t after;
-		if (REFERRED_KINDS >> kind & 1) {
-			next->first_id = record->id < next->first_id ? record->id : next->first_id;
-			next->last_id = record->id > next->last_id ? record->id : next->last_id;
+		if (!(REFERRING_KINDS >> kind & 1))
+			continue;
+		if (kind == EPF_TRACK_SWITCH) {
+			track = record->id ? (uint32_t)record->id : decoded->header.track;
+			index->span = SIZE_MAX;
+			continue;
 		}
-		switch (kind) {
-		case EPF_COMPLETE:
+		uint64_t parent = !record->args_count ? 0
+		                  : parents           ? parents[i]
+		                            : codec_parent(decoded->args, decoded->args_bytes, record, &after);
+		if (kind == EPF_COMPLETE) {
 			if (index->span == SIZE_MAX)
 				EPP_TRY(find_span(index, track, record->start_ticks));
 			widen_span(index, record);
-			parent = codec_parent(args, args_bytes, record, &after);
-			if (parent) {
-				next->flags |= EPF_INDEX_PARENTS;
-				refer_to(index, parent);
-			}
-			break;
-		case EPF_TRACK_SWITCH:
-			track = record->id ? (uint32_t)record->id : own_track;
-			index->span = SIZE_MAX;
-			break;
-		case EPF_FLOW:
-			refer_to(index, codec_parent(args, args_bytes, record, &after));
+			next->flags |= parent ? EPF_INDEX_PARENTS : 0;
+		} else {
 			refer_to(index, record->id);
-			break;
-		case EPF_ORPHAN_END:
-		case EPF_ASYNC_END:
-			refer_to(index, record->id);
-			break;
-		default:
-			break;
 		}
+		if (parent && (kind == EPF_COMPLETE || kind == EPF_FLOW))
+			refer_to(index, parent);
 	}
 	return NULL;
 }

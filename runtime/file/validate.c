@@ -257,8 +257,7 @@ static epp_status *check_summary(struct validation *v, const struct reader_decod
 	struct trace_writer_index seen;
 
 	trace_writer_index_init(&seen);
-	epp_status *status = trace_writer_index_records(&seen, records->header.track, records->records, records->count,
-	                                                records->args, records->args_bytes);
+	epp_status *status = trace_writer_index_records(&seen, records, NULL);
 	trace_writer_index_settle(&seen);
 	const struct epf_index_entry *next = &seen.next;
 	bool same = next->first_id == summary->first_id && next->last_id == summary->last_id &&
