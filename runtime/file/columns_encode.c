@@ -138,7 +138,7 @@ __attribute__((noinline)) static bool append_args(struct columns_encoder *encode
 bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
                     const uint8_t *args, uint32_t args_bytes)
 {
-	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_ARGS, count) ||
+	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
 	    !grow(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)))
 		return false;
 	if (count && !encoder->columns[EPF_COLUMN_END].count) {
@@ -151,9 +151,7 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 	uint64_t *ends = encoder->columns[EPF_COLUMN_END].values + at;
 	uint64_t *durations = encoder->columns[EPF_COLUMN_DURATION].values + at;
 	uint64_t *ids = encoder->columns[EPF_COLUMN_ID].values + at;
-	uint64_t *names = encoder->columns[EPF_COLUMN_NAME].values + at;
-	uint64_t *bits = encoder->columns[EPF_COLUMN_BITS].values + at;
-	uint64_t *counts = encoder->columns[EPF_COLUMN_ARGS].values + at;
+	uint64_t *tails = encoder->columns[EPF_COLUMN_TAIL].values + at;
 	uint64_t previous_end = encoder->previous_end, previous_id = encoder->previous_id;
 	struct block_times times = encoder->times;
 
@@ -163,9 +161,7 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 		ends[i] = zigzag(end - previous_end);
 		durations[i] = record->duration_ticks;
 		ids[i] = zigzag(record->id - previous_id - 1);
-		names[i] = record->name;
-		bits[i] = record->bits;
-		counts[i] = record->args_count;
+		tails[i] = EPF_TAIL(record->name, record->bits, record->args_count);
 		previous_end = end;
 		previous_id = record->id;
 		times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
@@ -174,7 +170,7 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 		if (record->args_count && !append_args(encoder, record, args, args_bytes, &encoder->parents[i]))
 			return false;
 	}
-	for (unsigned c = EPF_COLUMN_END; c <= EPF_COLUMN_ARGS; c++)
+	for (unsigned c = EPF_COLUMN_END; c <= EPF_COLUMN_TAIL; c++)
 		encoder->columns[c].count += count;
 	encoder->previous_end = previous_end;
 	encoder->previous_id = previous_id;

@@ -228,6 +228,7 @@ enum epf_placement {
 #define EPF_TAIL(name, bits, arg_slots) ((uint64_t)(name) | (uint64_t)(bits) << 32 | (uint64_t)(arg_slots) << 48)
 #define EPF_TAIL_NAME(tail) ((uint32_t)(tail))
 #define EPF_TAIL_BITS(tail) ((uint16_t)((tail) >> 32))
+#define EPF_TAIL_ARGS(tail) ((uint16_t)((tail) >> 48))
 #else
 #error "a big-endian machine needs its own EPF_TAIL"
 #endif
@@ -491,13 +492,11 @@ enum epf_column {
 	EPF_COLUMN_END = 1,      /* start + duration: difference */
 	EPF_COLUMN_DURATION = 2, /* as it is */
 	EPF_COLUMN_ID = 3,       /* difference to the one before + 1 */
-	EPF_COLUMN_NAME = 4,
-	EPF_COLUMN_BITS = 5,
-	EPF_COLUMN_ARGS = 6, /* how many args the record has; at most EPF_ARG_SLOTS_MAX */
-	EPF_COLUMN_KEY = 7,  /* of all args, record by record, here and below */
-	EPF_COLUMN_TYPE = 8, /* epp_arg_type */
-	EPF_COLUMN_VALUE = 9, /* a number's bits, a text's bytes: difference to the last arg whose key is the same modulo 256 */
-	EPF_COLUMN_COUNT = 10,
+	EPF_COLUMN_TAIL = 4,     /* EPF_TAIL of name, bits and how many args the record has */
+	EPF_COLUMN_KEY = 5,      /* of all args, record by record, here and below */
+	EPF_COLUMN_TYPE = 6,     /* epp_arg_type */
+	EPF_COLUMN_VALUE = 7, /* a number's bits, a text's bytes: difference to the last arg whose key is the same modulo 256 */
+	EPF_COLUMN_COUNT = 8,
 };
 
 /* The payload's head.  Behind it the planes of each column: all lowest bytes, then all second ones, as many as the column's
@@ -511,7 +510,6 @@ struct epf_columns {
 	uint32_t args_count;
 	uint32_t text_bytes;
 	uint8_t planes_count[EPF_COLUMN_COUNT];
-	uint8_t reserved[6];
 };
 
 enum epf_plane_form {
@@ -574,7 +572,7 @@ struct epf_index_reference {
 };
 #define EPF_INDEX_REFERENCES_MAX 16u
 
-_Static_assert(sizeof(struct epf_columns) == 56, "columns");
+_Static_assert(sizeof(struct epf_columns) == 48, "columns");
 _Static_assert(sizeof(struct epf_index_place) == 32 && sizeof(struct epf_index) == 24, "index");
 _Static_assert(sizeof(struct epf_index_entry) == 120 && sizeof(struct epf_index_span) == 40, "index entry");
 _Static_assert(sizeof(struct epf_source) == 256, "source");

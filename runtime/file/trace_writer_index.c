@@ -151,13 +151,13 @@ static void widen_span(struct trace_writer_index *index, const struct codec_reco
 	span->end = end > span->end ? end : span->end;
 }
 
-/* Records of threads that refer to nothing. */
-static void note_plain(struct epf_index_entry *next, const struct codec_record *records, uint32_t count)
+static void note_ids(struct epf_index_entry *next, const struct codec_record *records, uint32_t count, unsigned kinds)
 {
 	uint64_t first = next->first_id, last = next->last_id;
+	bool all = !(kinds & ~REFERRED_KINDS);
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!(REFERRED_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
+		if (!all && !(REFERRED_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
 			continue;
 		first = records[i].id < first ? records[i].id : first;
 		last = records[i].id > last ? records[i].id : last;
@@ -172,7 +172,7 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, const s
 	struct epf_index_entry *next = &index->next;
 	uint32_t track = decoded->header.track, after;
 
-	note_plain(next, decoded->records, decoded->count);
+	note_ids(next, decoded->records, decoded->count, decoded->header.kinds);
 	if (!(decoded->header.kinds & REFERRING_KINDS))
 		return NULL;
 	index->span = SIZE_MAX;
