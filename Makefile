@@ -250,10 +250,10 @@ $(TEST_PROGRAMS): $(BUILD)/tests/%: $(O)/tests/%.o $(BUILD)/tests/libeverything.
 	$(Q)$(PROGRAM) $(BUILD)/tests/libeverything.a $(CHECK_LIBS) $(BASE_LIBS) $(TRACE_LIBS)
 
 # It makes traces to measure reading by, so it has the format's writing half of its own.
-$(BENCH): $(call objects,$(BENCHES) $(STATELESS) ep_sample/accelerator_clock.c) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
+$(BENCH): $(call objects,$(BENCHES) $(STATELESS) runtime/file/columns_decode.c ep_sample/accelerator_clock.c) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
 	$(call say,LD)
 	@mkdir -p $(@D)
-	$(Q)$(PROGRAM) $(LIBKIT) -L$(BUILD) -Wl,-rpath,'$$ORIGIN/..' -lepprof-trace -lepprof -lbsd -lm
+	$(Q)$(PROGRAM) $(LIBKIT) -L$(BUILD) -Wl,-rpath,'$$ORIGIN/..' -lepprof-trace -lepprof -lbsd -lzstd -lm
 
 # The manual: its list of commands is what the command itself says.
 MANUAL := $(BUILD)/man/epprof.1 $(BUILD)/man/epprof.5

@@ -29,6 +29,7 @@ static const struct bench_case {
 	{ "helper while nothing happens", bench_helper },
 	{ "timeline, 64 tracks", bench_timeline },
 	{ "merge, 64 tracks each", bench_merge },
+	{ "pack, 5 tracks", bench_pack },
 	{ "device clocks, 10 simulated minutes", bench_clocks },
 	{ "Chrome JSON to /dev/null", bench_chrome },
 	{ "ONNX Runtime JSON to /dev/null", bench_ort },

@@ -145,6 +145,7 @@ void bench_synced(struct bench *bench);
 void bench_kit_emit(struct bench *bench);
 void bench_helper(struct bench *bench);
 void bench_timeline(struct bench *bench);
+void bench_pack(struct bench *bench);
 void bench_merge(struct bench *bench);
 void bench_clocks(struct bench *bench);
 void bench_chrome(struct bench *bench);

@@ -23,6 +23,11 @@
 #define NAMES 300u
 #define SEGMENTS_OFFSET (EPF_PAGE_BYTES * 2 + EPF_PRODUCERS_BYTES)
 
+struct kernel {
+	uint64_t start, end, parent;
+	uint32_t name;
+};
+
 struct track {
 	struct codec_writer writer;
 	uint8_t *payload;
@@ -31,12 +36,14 @@ struct track {
 	uint64_t run_ticks, run_id, execute_ticks, execute_id; /* 0: not begun */
 	uint32_t nodes_left;
 	struct track *stream; /* where the thread's kernels go */
+	bool launching;       /* to all streams */
+	struct kernel held;   /* of a stream, to be recorded behind the next one; parent 0: none */
 	uint64_t open_ids[2];
 };
 
 struct making {
 	struct track *tracks;
-	unsigned tracks_count;
+	unsigned tracks_count, threads_count;
 	uint64_t random;
 	uint64_t written;
 	uint64_t sequence; /* of the last region */
@@ -242,9 +249,53 @@ static void add_kernel(struct making *making, struct track *stream, uint64_t sta
 		end_region(making, stream);
 }
 
+#define OPS_A_RUN 149u
+#define LATE_PER_CENT 3u
+
+/* A kernel of an op: it waits for the one before it on its stream. */
+static void launch(struct making *making, uint32_t op, uint64_t at, uint64_t parent)
+{
+	unsigned streams_count = making->tracks_count - making->threads_count;
+	struct track *stream = &making->tracks[making->threads_count + op % streams_count];
+	uint64_t start = at + random_below(making, 500);
+
+	if (start < stream->now_ticks)
+		start = stream->now_ticks;
+	struct kernel kernel = { start, start + 500 + random_below(making, 3000), parent, op + OPS_A_RUN };
+	stream->now_ticks = kernel.end;
+	if (!stream->held.parent && random_below(making, 100) < LATE_PER_CENT) {
+		stream->held = kernel;
+		return;
+	}
+	add_kernel(making, stream, kernel.start, kernel.end, kernel.parent, kernel.name);
+	if (stream->held.parent) {
+		kernel = stream->held;
+		stream->held.parent = 0;
+		add_kernel(making, stream, kernel.start, kernel.end, kernel.parent, kernel.name);
+	}
+}
+
+/* An op and the launch inside it, which ends first. */
+static void step_op(struct making *making, struct track *track)
+{
+	uint64_t start = track->now_ticks += 20 + random_below(making, 400), id = track->next_id++;
+	uint64_t launch_start = start + 100 + random_below(making, 300), launch_id = track->next_id++;
+	uint64_t launch_end = launch_start + 200 + random_below(making, 600);
+	uint32_t op = track->nodes_left = (track->nodes_left + 1) % OPS_A_RUN;
+
+	track->now_ticks = launch_end + 50 + random_below(making, 4000);
+	add(track, launch_start, launch_end, launch_id, NAMES - 1, EPP_API);
+	add(track, start, track->now_ticks, id, op, EPP_NODE);
+	launch(making, op, launch_start + (launch_end - launch_start) / 2, launch_id);
+}
+
 /* The next record of a thread: the end of a node, of what executes it, or of the run. */
 static void step(struct making *making, struct track *track)
 {
+	if (track->launching) {
+		step_op(making, track);
+		return;
+	}
 	if (!track->run_id) {
 		track->run_ticks = track->now_ticks += 200 + random_below(making, 400);
 		track->run_id = track->next_id++;
@@ -272,9 +323,8 @@ static void step(struct making *making, struct track *track)
 
 static void put_pairs(struct making *making, uint64_t last_ticks)
 {
-	struct track *stream = NULL;
-	for (unsigned i = 0; i < making->tracks_count; i++)
-		stream = making->tracks[i].stream ? making->tracks[i].stream : stream;
+	bool has_streams = making->tracks_count > making->threads_count;
+	struct track *stream = has_streams ? &making->tracks[making->tracks_count - 1] : NULL;
 	for (uint64_t ticks = TICKS_START; ticks < last_ticks + PAIR_TICKS; ticks += PAIR_TICKS) {
 		struct epf_host_pair pair = pair_at(ticks);
 		put_plain(making, EPF_BLOCK_HOST_PAIRS, &pair, sizeof(pair));
@@ -323,6 +373,7 @@ epp_status *bench_trace_write(const struct bench_trace_shape *shape, struct benc
 {
 	static const char *const operators[] = { "MatMul", "Add", "Relu", "Conv", "Softmax", "Gemm", "Reshape", "Gather" };
 	struct making making = { .tracks_count = shape->threads_count + shape->streams_count,
+		                 .threads_count = shape->threads_count,
 		                 .random = 88172645463325252ull };
 	epp_status *status = bench_file_open(file);
 	if (status)
@@ -341,7 +392,10 @@ epp_status *bench_trace_write(const struct bench_trace_shape *shape, struct benc
 		track->next_id = (uint64_t)UNIX_START_NS +
 		                 i * (shape->events_count / shape->threads_count * 2 / 65536 + 1) * 65536;
 		track->nodes_left = is_stream ? UINT32_MAX : 0;
-		track->stream = i < shape->streams_count ? &making.tracks[shape->threads_count + i] : NULL;
+		track->launching = shape->launching && !is_stream;
+		track->stream = shape->launching           ? NULL
+		                : i < shape->streams_count ? &making.tracks[shape->threads_count + i]
+		                                           : NULL;
 	}
 	if (memory) {
 		put_name(&making, EPF_NAME_PARENT, "parent");

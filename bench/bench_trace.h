@@ -11,6 +11,8 @@ struct bench_trace_shape {
 	uint64_t events_count; /* at least so many */
 	unsigned threads_count;
 	unsigned streams_count; /* of these, each from a thread of its own */
+	bool launching; /* instead: threads run op after op, in each a launch, each of which is a kernel on some stream;
+	                           3 % of the kernels are recorded behind the next */
 };
 
 /* Writes such a trace into a file without a name; `*written` is how many events it has.

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "epprof/trace_writer.h"
@@ -19,7 +20,14 @@ static const char help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"
 			   "  --force            replaces FILE if it exists\n"
 			   "  --help             this text\n";
 
-static int tell(const epp_trace_info *before, const char *output)
+/* What a file takes on the disk: holes count for nothing. */
+static uint64_t disk_bytes(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+static int tell(uint64_t before_bytes, const char *output)
 {
 	char records[CLI_NUMBER_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
 	epp_trace *trace;
@@ -28,7 +36,7 @@ static int tell(const epp_trace_info *before, const char *output)
 		return CLI_FAILURE;
 	const epp_trace_info *after = epp_trace_get_info(trace);
 	fprintf(stderr, "epprof: wrote %s: %s records, %s instead of %s", output, cli_count(after->records_count, records),
-	        cli_bytes(after->file_bytes, to), cli_bytes(before->file_bytes, from));
+	        cli_bytes(disk_bytes(output), to), cli_bytes(before_bytes, from));
 	if (after->records_count)
 		fprintf(stderr, ", %.2f bytes each", (double)after->file_bytes / (double)after->records_count);
 	fputc('\n', stderr);
@@ -38,12 +46,13 @@ static int tell(const epp_trace_info *before, const char *output)
 
 static int pack(const char *input, const char *output, bool overwrite)
 {
+	uint64_t before_bytes = disk_bytes(input);
 	epp_trace *trace;
 
 	if (!cli_open(input, &trace))
 		return CLI_UNREADABLE;
 	epp_status *status = epp_trace_pack(trace, output, overwrite);
-	int code = status ? cli_not_written(status) : tell(epp_trace_get_info(trace), output);
+	int code = status ? cli_not_written(status) : tell(before_bytes, output);
 	epp_trace_close(trace);
 	return code;
 }

@@ -230,6 +230,29 @@ uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t posi
 	return at ? (uint32_t)(at - payload) : 0;
 }
 
+uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t *after)
+{
+	const uint8_t *at = payload + *after;
+	uint64_t value = 0;
+	struct codec_arg arg;
+	_Static_assert(EPF_NAME_PARENT < 128, "the key is one byte");
+
+	if (likely(payload_bytes > *after && payload_bytes - *after >= 2 + VARINT_BYTES_MAX)) {
+		if (at[0] == EPF_NAME_PARENT && at[1] == EPP_ARG_U64) {
+			at = get_long(at + 2, &value);
+			*after = at ? (uint32_t)(at - payload) : *after;
+			return at ? value : 0;
+		}
+		if (at[0] < 128)
+			return 0;
+	}
+	uint32_t next = codec_arg(payload, payload_bytes, *after, &arg);
+	if (!next || arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
+		return 0;
+	*after = next;
+	return arg.value;
+}
+
 /* An arg may be read up to the payload's end, but must have its own before the last one's. */
 __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
                                                          struct codec_record *record)

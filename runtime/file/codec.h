@@ -89,4 +89,14 @@ struct codec_arg {
 };
 uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t at, struct codec_arg *arg);
 
+/* The parent that a record names in its first arg, which may be 0; then `*after` is the position of the next arg, else of
+ * the first one, and the result is 0. */
+uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t *after);
+static inline uint64_t codec_parent(const uint8_t *payload, uint32_t payload_bytes, const struct codec_record *record,
+                                    uint32_t *after)
+{
+	*after = record->args_offset;
+	return record->args_count ? codec_parent_arg(payload, payload_bytes, after) : 0;
+}
+
 #endif

@@ -21,9 +21,8 @@
 #define ARGS_SLACK 8u
 
 static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
-	[EPF_COLUMN_OPEN] = 8, [EPF_COLUMN_END] = 8,   [EPF_COLUMN_DURATION] = 8, [EPF_COLUMN_ID] = 8,
-	[EPF_COLUMN_NAME] = 4, [EPF_COLUMN_BITS] = 2,  [EPF_COLUMN_ARGS] = 1,     [EPF_COLUMN_KEY] = 4,
-	[EPF_COLUMN_TYPE] = 1, [EPF_COLUMN_VALUE] = 8,
+	[EPF_COLUMN_OPEN] = 8, [EPF_COLUMN_END] = 8, [EPF_COLUMN_DURATION] = 8, [EPF_COLUMN_ID] = 8,
+	[EPF_COLUMN_TAIL] = 8, [EPF_COLUMN_KEY] = 4, [EPF_COLUMN_TYPE] = 1,     [EPF_COLUMN_VALUE] = 8,
 };
 
 /* A column's planes that are not of one value. */
@@ -249,7 +248,7 @@ __attribute__((noinline)) static bool put_args(struct args *args, struct codec_r
 {
 	uint8_t *at = args->at;
 
-	if (record->args_count > args->left)
+	if (record->args_count > args->left || record->args_count > EPF_ARG_SLOTS_MAX)
 		return false;
 	args->left -= record->args_count;
 	record->args_offset = (uint32_t)(at - args->begin);
@@ -287,7 +286,7 @@ __attribute__((noinline)) static bool put_args(struct args *args, struct codec_r
 static bool put_records(struct decoding *decoding, const struct epf_block *block, struct codec_record *records,
                         uint8_t *args_begin, uint32_t *decoded)
 {
-	uint64_t tile[EPF_COLUMN_ARGS - EPF_COLUMN_END + 1][TILE];
+	uint64_t tile[EPF_COLUMN_TAIL - EPF_COLUMN_END + 1][TILE];
 	const struct epf_columns *head = &decoding->head;
 	uint64_t end = head->end_base, id = head->id_base;
 	struct args args;
@@ -306,15 +305,16 @@ static bool put_records(struct decoding *decoding, const struct epf_block *block
 		for (uint32_t i = 0; i < count; i++) {
 			struct codec_record *record = &records[from + i];
 			uint64_t duration = tile[EPF_COLUMN_DURATION - EPF_COLUMN_END][i];
+			uint64_t tail = tile[EPF_COLUMN_TAIL - EPF_COLUMN_END][i];
 			end += unzigzag(tile[0][i]);
 			id += unzigzag(tile[EPF_COLUMN_ID - EPF_COLUMN_END][i]) + 1;
 			*record = (struct codec_record){
 				.start_ticks = end - duration,
 				.duration_ticks = duration,
 				.id = id,
-				.name = (uint32_t)tile[EPF_COLUMN_NAME - EPF_COLUMN_END][i],
-				.bits = (uint16_t)tile[EPF_COLUMN_BITS - EPF_COLUMN_END][i],
-				.args_count = (uint16_t)tile[EPF_COLUMN_ARGS - EPF_COLUMN_END][i],
+				.name = EPF_TAIL_NAME(tail),
+				.bits = EPF_TAIL_BITS(tail),
+				.args_count = EPF_TAIL_ARGS(tail),
 			};
 			if (!record->name || (record->args_count && !put_args(&args, record)))
 				return false;

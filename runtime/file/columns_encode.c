@@ -1,6 +1,7 @@
 /* The encoding half of file/columns.h: numbers are collected column by column, then written plane by plane.
  *
- * `any` and `all` of a column tell how many planes it needs and which of them have one value throughout.  A plane whose
+ * The bits that some number of a column has, and those that all have, tell how many planes it needs and which of them have one
+ * value throughout.  A plane whose
  * frame saves less than a thirty-second is stored, so that reading it costs nothing.  zstd looks for repetitions of 7 bytes
  * and more there: shorter ones are chance among such bytes, and cost more than they save. */
 #include "file/columns.h"
@@ -37,6 +38,7 @@ void columns_encoder_deinit(struct columns_encoder *encoder)
 	free(encoder->previous_values);
 	free(encoder->texts);
 	free(encoder->plane);
+	free(encoder->parents);
 	*encoder = (struct columns_encoder){ 0 };
 }
 
@@ -72,18 +74,13 @@ static inline void add(struct columns_encoder *encoder, enum epf_column number, 
 	struct columns_column *column = &encoder->columns[number];
 
 	column->values[column->count++] = value;
-	column->any |= value;
-	column->all &= value;
 }
 
 bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, uint32_t open_count)
 {
 	encoder->head = (struct epf_columns){ 0 };
-	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++) {
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
 		encoder->columns[c].count = 0;
-		encoder->columns[c].any = 0;
-		encoder->columns[c].all = UINT64_MAX;
-	}
 	block_times_begin(&encoder->times, open_ids, open_count);
 	if (!reserve(encoder, EPF_COLUMN_OPEN, EPF_COLUMN_OPEN, open_count))
 		return false;
@@ -93,28 +90,41 @@ bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, ui
 	return true;
 }
 
+static inline void add_arg(struct columns_encoder *encoder, uint32_t key, uint32_t type, uint64_t value)
+{
+	uint64_t *previous = &encoder->previous_values[key % KEYS];
+
+	if (!encoder->head.args_count++) {
+		encoder->head.value_base = value;
+		for (unsigned other = 0; other < KEYS; other++)
+			encoder->previous_values[other] = value;
+	}
+	add(encoder, EPF_COLUMN_KEY, key);
+	add(encoder, EPF_COLUMN_TYPE, type);
+	add(encoder, EPF_COLUMN_VALUE, zigzag(value - *previous));
+	*previous = value;
+}
+
+/* A column's room goes for all that belong to args. */
 __attribute__((noinline)) static bool append_args(struct columns_encoder *encoder, const struct codec_record *record,
-                                                  const uint8_t *args, uint32_t args_bytes)
+                                                  const uint8_t *args, uint32_t args_bytes, uint64_t *parent)
 {
 	struct epf_columns *head = &encoder->head;
-	uint32_t at = record->args_offset;
+	const struct columns_column *last = &encoder->columns[EPF_COLUMN_VALUE];
+	uint32_t at, first = 0;
 	struct codec_arg arg;
 
-	if (!reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, record->args_count))
+	if (last->room - last->count < record->args_count &&
+	    !reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, record->args_count))
 		return false;
-	for (uint32_t i = 0; i < record->args_count; i++) {
+	*parent = codec_parent(args, args_bytes, record, &at);
+	if (at != record->args_offset) {
+		add_arg(encoder, EPF_NAME_PARENT, EPP_ARG_U64, *parent);
+		first = 1;
+	}
+	for (uint32_t i = first; i < record->args_count; i++) {
 		at = codec_arg(args, args_bytes, at, &arg);
-		uint64_t value = arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value;
-		if (!head->args_count++) {
-			head->value_base = value;
-			for (unsigned key = 0; key < KEYS; key++)
-				encoder->previous_values[key] = value;
-		}
-		uint64_t *previous = &encoder->previous_values[arg.key % KEYS];
-		add(encoder, EPF_COLUMN_KEY, arg.key);
-		add(encoder, EPF_COLUMN_TYPE, arg.type);
-		add(encoder, EPF_COLUMN_VALUE, zigzag(value - *previous));
-		*previous = value;
+		add_arg(encoder, arg.key, arg.type, arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value);
 		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
 			continue;
 		if (!grow(&encoder->texts, &encoder->texts_room, (size_t)head->text_bytes + arg.text_bytes, 1))
@@ -128,7 +138,8 @@ __attribute__((noinline)) static bool append_args(struct columns_encoder *encode
 bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
                     const uint8_t *args, uint32_t args_bytes)
 {
-	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_ARGS, count))
+	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
+	    !grow(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)))
 		return false;
 	if (count && !encoder->columns[EPF_COLUMN_END].count) {
 		encoder->head.end_base = encoder->previous_end = records->start_ticks + records->duration_ticks;
@@ -140,14 +151,9 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 	uint64_t *ends = encoder->columns[EPF_COLUMN_END].values + at;
 	uint64_t *durations = encoder->columns[EPF_COLUMN_DURATION].values + at;
 	uint64_t *ids = encoder->columns[EPF_COLUMN_ID].values + at;
-	uint64_t *names = encoder->columns[EPF_COLUMN_NAME].values + at;
-	uint64_t *bits = encoder->columns[EPF_COLUMN_BITS].values + at;
-	uint64_t *counts = encoder->columns[EPF_COLUMN_ARGS].values + at;
+	uint64_t *tails = encoder->columns[EPF_COLUMN_TAIL].values + at;
 	uint64_t previous_end = encoder->previous_end, previous_id = encoder->previous_id;
 	struct block_times times = encoder->times;
-	uint64_t any[EPF_COLUMN_COUNT] = { 0 }, all[EPF_COLUMN_COUNT];
-	memset(all, 0xff, sizeof(all));
-#define NOTE(column, value) (any[column] |= (value), all[column] &= (value))
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct codec_record *record = &records[i];
@@ -155,29 +161,17 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 		ends[i] = zigzag(end - previous_end);
 		durations[i] = record->duration_ticks;
 		ids[i] = zigzag(record->id - previous_id - 1);
-		names[i] = record->name;
-		bits[i] = record->bits;
-		counts[i] = record->args_count;
-		NOTE(EPF_COLUMN_END, ends[i]);
-		NOTE(EPF_COLUMN_DURATION, durations[i]);
-		NOTE(EPF_COLUMN_ID, ids[i]);
-		NOTE(EPF_COLUMN_NAME, names[i]);
-		NOTE(EPF_COLUMN_BITS, bits[i]);
-		NOTE(EPF_COLUMN_ARGS, counts[i]);
+		tails[i] = EPF_TAIL(record->name, record->bits, record->args_count);
 		previous_end = end;
 		previous_id = record->id;
 		times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
 		block_times_add(&times, EPF_BITS_KIND(record->bits), record->start_ticks,
 		                block_times_end(record->start_ticks, record->duration_ticks), record->id);
-		if (record->args_count && !append_args(encoder, record, args, args_bytes))
+		if (record->args_count && !append_args(encoder, record, args, args_bytes, &encoder->parents[i]))
 			return false;
 	}
-#undef NOTE
-	for (unsigned c = EPF_COLUMN_END; c <= EPF_COLUMN_ARGS; c++) {
+	for (unsigned c = EPF_COLUMN_END; c <= EPF_COLUMN_TAIL; c++)
 		encoder->columns[c].count += count;
-		encoder->columns[c].any |= any[c];
-		encoder->columns[c].all &= all[c];
-	}
 	encoder->previous_end = previous_end;
 	encoder->previous_id = previous_id;
 	encoder->times = times;
@@ -224,22 +218,44 @@ static void take_plane(uint8_t *restrict plane, const uint64_t *restrict values,
 			plane[from + i] = (uint8_t)(values[from + i] >> shift);
 }
 
+typedef uint64_t two_numbers __attribute__((vector_size(16)));
+
+/* Bits that some, that all numbers have. */
+static void find_bits(const struct columns_column *column, uint64_t *any, uint64_t *all)
+{
+	two_numbers some = { 0 }, every = ~some, numbers;
+	size_t i = 0;
+
+	for (; i + 2 <= column->count; i += 2) {
+		memcpy(&numbers, column->values + i, sizeof(numbers));
+		some |= numbers;
+		every &= numbers;
+	}
+	*any = some[0] | some[1];
+	*all = every[0] & every[1];
+	if (i < column->count) {
+		*any |= column->values[i];
+		*all &= column->values[i];
+	}
+}
+
 static bool put_column(struct columns_encoder *encoder, struct output *output, unsigned number)
 {
 	struct columns_column *column = &encoder->columns[number];
-	unsigned bits = column->any ? 64 - (unsigned)__builtin_clzll(column->any) : 0;
-	uint64_t varies = column->any ^ column->all;
+	uint64_t any, all;
 
+	find_bits(column, &any, &all);
+	unsigned bits = any ? 64 - (unsigned)__builtin_clzll(any) : 0;
 	encoder->head.planes_count[number] = (uint8_t)((bits + 7) / 8);
 	/* The stride goes beyond the last number: room is a multiple of it. */
 	for (size_t i = column->count; i % STRIDE; i++)
 		column->values[i] = 0;
 	for (unsigned shift = 0; shift < bits; shift += 8) {
 		uint8_t *at = output->at + sizeof(uint32_t);
-		if (!(varies >> shift & 255)) {
+		if (!((any ^ all) >> shift & 255)) {
 			if (!put_head(output, EPF_PLANE_SAME, 1))
 				return false;
-			*at = (uint8_t)(column->all >> shift);
+			*at = (uint8_t)(all >> shift);
 			continue;
 		}
 		take_plane(encoder->plane, column->values, column->count, shift);

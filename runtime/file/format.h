@@ -228,6 +228,7 @@ enum epf_placement {
 #define EPF_TAIL(name, bits, arg_slots) ((uint64_t)(name) | (uint64_t)(bits) << 32 | (uint64_t)(arg_slots) << 48)
 #define EPF_TAIL_NAME(tail) ((uint32_t)(tail))
 #define EPF_TAIL_BITS(tail) ((uint16_t)((tail) >> 32))
+#define EPF_TAIL_ARGS(tail) ((uint16_t)((tail) >> 48))
 #else
 #error "a big-endian machine needs its own EPF_TAIL"
 #endif
@@ -491,13 +492,11 @@ enum epf_column {
 	EPF_COLUMN_END = 1,      /* start + duration: difference */
 	EPF_COLUMN_DURATION = 2, /* as it is */
 	EPF_COLUMN_ID = 3,       /* difference to the one before + 1 */
-	EPF_COLUMN_NAME = 4,
-	EPF_COLUMN_BITS = 5,
-	EPF_COLUMN_ARGS = 6, /* how many args the record has; at most EPF_ARG_SLOTS_MAX */
-	EPF_COLUMN_KEY = 7,  /* of all args, record by record, here and below */
-	EPF_COLUMN_TYPE = 8, /* epp_arg_type */
-	EPF_COLUMN_VALUE = 9, /* a number's bits, a text's bytes: difference to the last arg whose key is the same modulo 256 */
-	EPF_COLUMN_COUNT = 10,
+	EPF_COLUMN_TAIL = 4,     /* EPF_TAIL of name, bits and how many args the record has */
+	EPF_COLUMN_KEY = 5,      /* of all args, record by record, here and below */
+	EPF_COLUMN_TYPE = 6,     /* epp_arg_type */
+	EPF_COLUMN_VALUE = 7, /* a number's bits, a text's bytes: difference to the last arg whose key is the same modulo 256 */
+	EPF_COLUMN_COUNT = 8,
 };
 
 /* The payload's head.  Behind it the planes of each column: all lowest bytes, then all second ones, as many as the column's
@@ -511,7 +510,6 @@ struct epf_columns {
 	uint32_t args_count;
 	uint32_t text_bytes;
 	uint8_t planes_count[EPF_COLUMN_COUNT];
-	uint8_t reserved[6];
 };
 
 enum epf_plane_form {
@@ -535,11 +533,13 @@ struct epf_index_place {
 	uint64_t end;          /* of the file */
 };
 
-/* A part of the index: this, its entries in the order of the file, its spans in the order of the entries. */
+/* A part of the index: this, its entries in the order of the file, then their spans and references, in that order too. */
 struct epf_index {
 	uint64_t previous; /* the offset of the part before this one, which is smaller; 0: none */
 	uint32_t entries_count;
 	uint32_t spans_count;
+	uint32_t references_count;
+	uint32_t reserved;
 };
 
 /* One block: every one that is not of the index itself. */
@@ -547,12 +547,10 @@ struct epf_index_entry {
 	uint64_t offset;
 	struct epf_block block;
 	uint64_t first_id, last_id; /* of what may be somebody's parent; first > last: there is nothing */
-	uint64_t first_reference,
-	    last_reference;  /* of the ids that its records name: parents, targets of flows, ended events */
-	uint32_t args_bytes; /* what its args take once they are decoded */
+	uint32_t args_bytes;        /* what its args take once they are decoded */
 	uint32_t spans_count;
+	uint32_t references_count;
 	uint32_t flags; /* EPF_INDEX_* */
-	uint32_t reserved;
 };
 #define EPF_INDEX_PARENTS 1u /* some complete event names its parent */
 #define EPF_INDEX_WIDE 2u    /* a span does not fit: the block must be read to know where it lies */
@@ -567,9 +565,16 @@ struct epf_index_span {
 	int64_t end;         /* the latest end */
 };
 
-_Static_assert(sizeof(struct epf_columns) == 56, "columns");
-_Static_assert(sizeof(struct epf_index_place) == 32 && sizeof(struct epf_index) == 16, "index");
-_Static_assert(sizeof(struct epf_index_entry) == 136 && sizeof(struct epf_index_span) == 40, "index entry");
+/* Ids that a block's records name: parents, both ends of flows, events that ended.  They lie in few stretches, since a thread
+ * counts its ids up; a block has at most EPF_INDEX_REFERENCES_MAX, sorted and apart. */
+struct epf_index_reference {
+	uint64_t first, last;
+};
+#define EPF_INDEX_REFERENCES_MAX 16u
+
+_Static_assert(sizeof(struct epf_columns) == 48, "columns");
+_Static_assert(sizeof(struct epf_index_place) == 32 && sizeof(struct epf_index) == 24, "index");
+_Static_assert(sizeof(struct epf_index_entry) == 120 && sizeof(struct epf_index_span) == 40, "index entry");
 _Static_assert(sizeof(struct epf_source) == 256, "source");
 _Static_assert(sizeof(struct epf_live) == EPF_PAGE_BYTES, "live");
 _Static_assert(sizeof(struct epf_producer) == 256, "producer");

@@ -323,6 +323,7 @@ void reader_close(struct reader *reader)
 	free(reader->blocks);
 	free(reader->summaries);
 	free(reader->spans);
+	free(reader->references);
 	free(reader->window_blocks);
 	free(reader->findings);
 	free(impl);

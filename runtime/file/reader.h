@@ -49,10 +49,10 @@ struct reader_block {
 /* What the index of a packed file says of a block, as in struct epf_index_entry. */
 struct reader_summary {
 	uint64_t first_id, last_id;
-	uint64_t first_reference, last_reference;
 	uint32_t flags;
-	uint32_t spans_count;
+	uint32_t spans_count, references_count;
 	const struct epf_index_span *spans;
+	const struct epf_index_reference *references;
 };
 
 struct reader_name {
@@ -103,7 +103,8 @@ struct reader {
 	size_t blocks_count;
 	struct reader_summary *summaries; /* beside blocks; NULL: the file was not opened by an index */
 	struct epf_index_span *spans;     /* theirs */
-	uint8_t *window_blocks;           /* blocks made of the window's regions, headers and payloads, 8-aligned */
+	struct epf_index_reference *references;
+	uint8_t *window_blocks; /* blocks made of the window's regions, headers and payloads, 8-aligned */
 	size_t window_blocks_bytes;
 
 	struct reader_finding *findings;

@@ -18,6 +18,8 @@ struct parts {
 	size_t entries_count;
 	struct epf_index_span *spans;
 	size_t spans_count;
+	struct epf_index_reference *references;
+	size_t references_count;
 };
 
 /* The block at `offset`, into impl->segment; *flaw is why it is none, or "". */
@@ -49,32 +51,34 @@ static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct 
 
 /* ---- the parts ---- */
 
-/* A part goes in front of those that were read before. */
+/* `count` elements go in front of those that were read before. */
+static bool put_in_front(void *array_pointer, size_t *count, const uint8_t **at, size_t more, size_t size)
+{
+	void **array = array_pointer;
+	uint8_t *moved = reallocarray(*array, *count + more + 1, size);
+
+	if (!moved)
+		return false;
+	*array = moved;
+	memmove(moved + more * size, moved, *count * size);
+	memcpy(moved, *at, more * size);
+	*at += more * size;
+	*count += more;
+	return true;
+}
+
 static epp_status *take_part(struct reader_impl *impl, const struct epf_index *head, struct parts *parts, const char **flaw)
 {
 	const uint8_t *at = impl->segment + sizeof(struct epf_block) + sizeof(*head);
-	size_t entries = parts->entries_count + head->entries_count, spans = parts->spans_count + head->spans_count;
 
-	*flaw = "more blocks than a file has";
-	if (entries > ENTRIES_MAX || spans > ENTRIES_MAX)
+	*flaw = parts->entries_count > ENTRIES_MAX ? "more blocks than a file has" : NULL;
+	if (*flaw ||
+	    (put_in_front(&parts->entries, &parts->entries_count, &at, head->entries_count, sizeof(*parts->entries)) &&
+	     put_in_front(&parts->spans, &parts->spans_count, &at, head->spans_count, sizeof(*parts->spans)) &&
+	     put_in_front(&parts->references, &parts->references_count, &at, head->references_count,
+	                  sizeof(*parts->references))))
 		return NULL;
-	struct epf_index_entry *moved = reallocarray(parts->entries, entries + 1, sizeof(*moved));
-	if (!moved)
-		return reader_no_memory();
-	parts->entries = moved;
-	memmove(moved + head->entries_count, moved, parts->entries_count * sizeof(*moved));
-	memcpy(moved, at, head->entries_count * sizeof(*moved));
-	at += head->entries_count * sizeof(*moved);
-	struct epf_index_span *moved_spans = reallocarray(parts->spans, spans + 1, sizeof(*moved_spans));
-	if (!moved_spans)
-		return reader_no_memory();
-	parts->spans = moved_spans;
-	memmove(moved_spans + head->spans_count, moved_spans, parts->spans_count * sizeof(*moved_spans));
-	memcpy(moved_spans, at, head->spans_count * sizeof(*moved_spans));
-	parts->entries_count = entries;
-	parts->spans_count = spans;
-	*flaw = NULL;
-	return NULL;
+	return reader_no_memory();
 }
 
 static epp_status *read_parts(struct reader_impl *impl, struct parts *parts, const char **flaw)
@@ -93,7 +97,8 @@ static epp_status *read_parts(struct reader_impl *impl, struct parts *parts, con
 		memcpy(&head, impl->segment + sizeof(block), sizeof(head));
 		previous = head.previous;
 		if (previous >= offset || sizeof(head) + (uint64_t)head.entries_count * sizeof(struct epf_index_entry) +
-		                                  (uint64_t)head.spans_count * sizeof(struct epf_index_span) !=
+		                                  (uint64_t)head.spans_count * sizeof(struct epf_index_span) +
+		                                  (uint64_t)head.references_count * sizeof(struct epf_index_reference) !=
 		                              block.payload_bytes)
 			return NULL;
 		EPP_TRY(take_part(impl, &head, parts, flaw));
@@ -116,7 +121,7 @@ static bool span_is_sound(const struct epf_index_span *span)
 static const char *entries_flaw(const struct reader_impl *impl, const struct parts *parts)
 {
 	const struct epf_header *header = &impl->reader.header;
-	uint64_t end = header->segments_offset, spans = 0;
+	uint64_t end = header->segments_offset, spans = 0, references = 0;
 
 	for (size_t i = 0; i < parts->entries_count; i++) {
 		const struct epf_index_entry *entry = &parts->entries[i];
@@ -128,19 +133,21 @@ static const char *entries_flaw(const struct reader_impl *impl, const struct par
 			return "it lists blocks that reach beyond their segment";
 		end = entry->offset + sizeof(*block) + block->payload_bytes;
 		spans += entry->spans_count;
+		references += entry->references_count;
 		if (entry->args_bytes > READER_ARGS_BYTES_MAX)
 			return "it lists blocks with more args than there can be";
 	}
 	for (size_t i = 0; i < parts->spans_count; i++)
 		if (!span_is_sound(&parts->spans[i]))
 			return "it lists spans that cannot be";
-	return spans == parts->spans_count ? NULL : "its spans are not those of its blocks";
+	return spans == parts->spans_count && references == parts->references_count ? NULL
+	                                                                            : "its parts contradict each other";
 }
 
 /* ---- taking them in ---- */
 
 static epp_status *take_entry(struct reader_impl *impl, const struct epf_index_entry *entry,
-                              const struct epf_index_span *spans)
+                              const struct epf_index_span *spans, const struct epf_index_reference *references)
 {
 	struct reader *reader = &impl->reader;
 	size_t before = reader->blocks_count;
@@ -150,13 +157,13 @@ static epp_status *take_entry(struct reader_impl *impl, const struct epf_index_e
 	if (entry->block.type == EPF_BLOCK_RECORDS || entry->block.type == EPF_BLOCK_COLUMNS) {
 		EPP_TRY(reader_take_records(impl, &entry->block, entry->offset, entry->args_bytes));
 		if (reader->blocks_count > before)
-			reader->summaries[before] = (struct reader_summary){ entry->first_id,
-				                                             entry->last_id,
-				                                             entry->first_reference,
-				                                             entry->last_reference,
-				                                             entry->flags,
-				                                             entry->spans_count,
-				                                             spans };
+			reader->summaries[before] = (struct reader_summary){ .first_id = entry->first_id,
+				                                             .last_id = entry->last_id,
+				                                             .flags = entry->flags,
+				                                             .spans_count = entry->spans_count,
+				                                             .references_count = entry->references_count,
+				                                             .spans = spans,
+				                                             .references = references };
 		return NULL;
 	}
 	EPP_TRY(read_block(impl, entry->offset, &block, &flaw));
@@ -172,17 +179,21 @@ static epp_status *take_parts(struct reader_impl *impl, struct parts *parts)
 {
 	struct reader *reader = &impl->reader;
 	const struct epf_index_span *spans = parts->spans;
+	const struct epf_index_reference *references = parts->references;
 	uint8_t last;
 	size_t got;
 
 	reader->summaries = calloc(parts->entries_count + 1, sizeof(*reader->summaries));
 	reader->spans = parts->spans;
+	reader->references = parts->references;
 	parts->spans = NULL;
+	parts->references = NULL;
 	if (!reader->summaries)
 		return reader_no_memory();
 	for (size_t i = 0; i < parts->entries_count; i++) {
-		EPP_TRY(take_entry(impl, &parts->entries[i], spans));
+		EPP_TRY(take_entry(impl, &parts->entries[i], spans, references));
 		spans += parts->entries[i].spans_count;
+		references += parts->entries[i].references_count;
 	}
 	/* How long the file is. */
 	return reader_read(impl, impl->index_place.end - 1, &last, 1, &got);
@@ -209,5 +220,6 @@ epp_status *reader_index(struct reader_impl *impl)
 		            "the index is of no use (%s): every block was looked at", flaw);
 	free(parts.entries);
 	free(parts.spans);
+	free(parts.references);
 	return status;
 }

@@ -6,16 +6,23 @@
 #include <string.h>
 
 #include "base/checksum.h"
+#include "file/reader.h"
 #include "file/trace_writer_private.h"
 
 /* Relative ticks that the arithmetic of clocks can take. */
 #define SPAN_MAX ((int64_t)1 << 61)
+/* Ids that lie so close to others belong to them: a thread takes so many at a time. */
+#define REFERENCE_NEAR 65536u
+/* Kinds that refer to others, or say where others are. */
+#define REFERRING_KINDS \
+	(1u << EPF_COMPLETE | 1u << EPF_TRACK_SWITCH | 1u << EPF_FLOW | 1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END)
 #define REFERRED_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
 
 static void begin_next(struct trace_writer_index *index)
 {
-	index->next = (struct epf_index_entry){ .first_id = UINT64_MAX, .first_reference = UINT64_MAX };
+	index->next = (struct epf_index_entry){ .first_id = UINT64_MAX };
 	index->span = SIZE_MAX;
+	index->reference = 0;
 }
 
 void trace_writer_index_init(struct trace_writer_index *index)
@@ -28,6 +35,7 @@ void trace_writer_index_deinit(struct trace_writer_index *index)
 {
 	free(index->entries);
 	free(index->spans);
+	free(index->references);
 	*index = (struct trace_writer_index){ 0 };
 }
 
@@ -48,10 +56,69 @@ static bool grow(void *array_pointer, size_t *room, size_t count, size_t size)
 
 /* ---- what the records of the next block say ---- */
 
-static inline void refer_to(struct epf_index_entry *next, uint64_t id)
+static int by_first(const void *a, const void *b)
 {
-	next->first_reference = id < next->first_reference ? id : next->first_reference;
-	next->last_reference = id > next->last_reference ? id : next->last_reference;
+	const struct epf_index_reference *x = a, *y = b;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Joins those that meet; if none do and there is one too many, the two that lie closest. */
+static void join_references(struct trace_writer_index *index)
+{
+	struct epf_index_reference *of = index->next_references;
+	uint32_t kept = 0, closest = 1, count = index->next.references_count;
+
+	qsort(of, count, sizeof(*of), by_first);
+	for (uint32_t i = 0; i < count; i++) {
+		if (kept && of[i].first <= of[kept - 1].last)
+			of[kept - 1].last = of[i].last > of[kept - 1].last ? of[i].last : of[kept - 1].last;
+		else
+			of[kept++] = of[i];
+	}
+	for (uint32_t i = 2; i < kept; i++)
+		if (of[i].first - of[i - 1].last < of[closest].first - of[closest - 1].last)
+			closest = i;
+	if (kept > EPF_INDEX_REFERENCES_MAX) {
+		of[closest - 1].last = of[closest].last;
+		memmove(&of[closest], &of[closest + 1], (--kept - closest) * sizeof(*of));
+	}
+	index->next.references_count = kept;
+	index->reference = 0;
+}
+
+__attribute__((noinline)) static void refer_far(struct trace_writer_index *index, uint64_t id)
+{
+	struct epf_index_reference *of = index->next_references;
+	uint32_t i = 0, count = index->next.references_count;
+
+	while (i < count && (id < of[i].first  ? of[i].first - id > REFERENCE_NEAR
+	                     : id > of[i].last ? id - of[i].last > REFERENCE_NEAR
+	                                       : false))
+		i++;
+	index->reference = i;
+	if (i < count) {
+		of[i].first = id < of[i].first ? id : of[i].first;
+		of[i].last = id > of[i].last ? id : of[i].last;
+		return;
+	}
+	of[i] = (struct epf_index_reference){ id, id };
+	if (++index->next.references_count > EPF_INDEX_REFERENCES_MAX)
+		join_references(index);
+}
+
+static inline void refer_to(struct trace_writer_index *index, uint64_t id)
+{
+	struct epf_index_reference *met = &index->next_references[index->reference];
+
+	if (index->next.references_count && id >= met->first && id - met->last - 1 < REFERENCE_NEAR)
+		met->last = id;
+	else if (!index->next.references_count || id < met->first || id > met->last)
+		refer_far(index, id);
+}
+
+void trace_writer_index_settle(struct trace_writer_index *index)
+{
+	join_references(index);
 }
 
 /* The span of a track in the next block. */
@@ -84,57 +151,54 @@ static void widen_span(struct trace_writer_index *index, const struct codec_reco
 	span->end = end > span->end ? end : span->end;
 }
 
-static uint64_t parent_of(const struct codec_record *record, const uint8_t *args, uint32_t args_bytes)
+static void note_ids(struct epf_index_entry *next, const struct codec_record *records, uint32_t count, unsigned kinds)
 {
-	struct codec_arg arg;
+	uint64_t first = next->first_id, last = next->last_id;
+	bool all = !(kinds & ~REFERRED_KINDS);
 
-	if (!record->args_count || !codec_arg(args, args_bytes, record->args_offset, &arg) ||
-	    arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
-		return 0;
-	return arg.value;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!all && !(REFERRED_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
+			continue;
+		first = records[i].id < first ? records[i].id : first;
+		last = records[i].id > last ? records[i].id : last;
+	}
+	next->first_id = first;
+	next->last_id = last;
 }
 
-epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_t own_track,
-                                       const struct codec_record *records, uint32_t count, const uint8_t *args,
-                                       uint32_t args_bytes)
+epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
+                                       const uint64_t *parents)
 {
 	struct epf_index_entry *next = &index->next;
+	uint32_t track = decoded->header.track, after;
 
+	note_ids(next, decoded->records, decoded->count, decoded->header.kinds);
+	if (!(decoded->header.kinds & REFERRING_KINDS))
+		return NULL;
 	index->span = SIZE_MAX;
-	for (uint32_t i = 0, track = own_track; i < count; i++) {
-		const struct codec_record *record = &records[i];
+	for (uint32_t i = 0; i < decoded->count; i++) {
+		const struct codec_record *record = &decoded->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
-		uint64_t parent;
-		if (REFERRED_KINDS >> kind & 1) {
-			next->first_id = record->id < next->first_id ? record->id : next->first_id;
-			next->last_id = record->id > next->last_id ? record->id : next->last_id;
+		if (!(REFERRING_KINDS >> kind & 1))
+			continue;
+		if (kind == EPF_TRACK_SWITCH) {
+			track = record->id ? (uint32_t)record->id : decoded->header.track;
+			index->span = SIZE_MAX;
+			continue;
 		}
-		switch (kind) {
-		case EPF_COMPLETE:
+		uint64_t parent = !record->args_count ? 0
+		                  : parents           ? parents[i]
+		                            : codec_parent(decoded->args, decoded->args_bytes, record, &after);
+		if (kind == EPF_COMPLETE) {
 			if (index->span == SIZE_MAX)
 				EPP_TRY(find_span(index, track, record->start_ticks));
 			widen_span(index, record);
-			parent = parent_of(record, args, args_bytes);
-			if (parent) {
-				next->flags |= EPF_INDEX_PARENTS;
-				refer_to(next, parent);
-			}
-			break;
-		case EPF_TRACK_SWITCH:
-			track = record->id ? (uint32_t)record->id : own_track;
-			index->span = SIZE_MAX;
-			break;
-		case EPF_FLOW:
-			refer_to(next, parent_of(record, args, args_bytes));
-			refer_to(next, record->id);
-			break;
-		case EPF_ORPHAN_END:
-		case EPF_ASYNC_END:
-			refer_to(next, record->id);
-			break;
-		default:
-			break;
+			next->flags |= parent ? EPF_INDEX_PARENTS : 0;
+		} else {
+			refer_to(index, record->id);
 		}
+		if (parent && (kind == EPF_COMPLETE || kind == EPF_FLOW))
+			refer_to(index, parent);
 	}
 	return NULL;
 }
@@ -149,6 +213,12 @@ epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t 
 {
 	if (!grow(&index->entries, &index->entries_room, index->entries_count, sizeof(*index->entries)))
 		return epp_status_no_memory();
+	trace_writer_index_settle(index);
+	for (uint32_t i = 0; i < index->next.references_count; i++) {
+		if (!grow(&index->references, &index->references_room, index->references_count, sizeof(*index->references)))
+			return epp_status_no_memory();
+		index->references[index->references_count++] = index->next_references[i];
+	}
 	index->next.offset = offset;
 	index->next.block = *block;
 	index->next.args_bytes = block->type == EPF_BLOCK_COLUMNS
@@ -161,47 +231,58 @@ epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t 
 
 /* ---- the index itself ---- */
 
-/* A part of `bytes`: its entries from *entry and their spans from *span on. */
-static void fill_part(const struct trace_writer_index *index, uint8_t *payload, size_t *entry, size_t *span,
-                      struct epf_index *head)
-{
-	uint8_t *at = payload + sizeof(*head);
-	size_t spans_end = *span;
+/* Where the next part begins. */
+struct place {
+	size_t entry, span, reference;
+};
 
-	memcpy(payload, head, sizeof(*head));
-	at = mempcpy(at, &index->entries[*entry], head->entries_count * sizeof(*index->entries));
-	if (head->spans_count)
-		memcpy(at, &index->spans[spans_end], head->spans_count * sizeof(*index->spans));
-	*entry += head->entries_count;
-	*span += head->spans_count;
+/* How many entries fit into the part that begins at `place`, and what it takes. */
+static size_t measure_part(const struct trace_writer_index *index, const struct place *place, struct epf_index *head)
+{
+	size_t bytes = sizeof(*head);
+
+	for (size_t i = place->entry; i < index->entries_count; i++) {
+		const struct epf_index_entry *of = &index->entries[i];
+		size_t more = sizeof(*of) + of->spans_count * sizeof(*index->spans) +
+		              of->references_count * sizeof(*index->references);
+		if (bytes + more > TRACE_WRITER_PAYLOAD_MAX)
+			break;
+		bytes += more;
+		head->entries_count++;
+		head->spans_count += of->spans_count;
+		head->references_count += of->references_count;
+	}
+	return bytes;
+}
+
+static uint8_t *put(uint8_t *at, const void *from, size_t *first, size_t count, size_t size)
+{
+	if (count)
+		memcpy(at, (const uint8_t *)from + *first * size, count * size);
+	*first += count;
+	return at + count * size;
 }
 
 static epp_status *write_parts(struct epp_trace_writer *writer, const struct trace_writer_index *index,
                                struct epf_block *block, uint64_t *last)
 {
-	size_t entry = 0, span = 0;
+	struct place place = { 0 };
 
 	*last = 0;
 	do {
 		struct epf_index head = { .previous = *last };
-		size_t bytes = sizeof(head);
-		for (size_t i = entry; i < index->entries_count; i++) {
-			const struct epf_index_entry *of = &index->entries[i];
-			size_t more = sizeof(*of) + of->spans_count * sizeof(*index->spans);
-			if (bytes + more > TRACE_WRITER_PAYLOAD_MAX)
-				break;
-			bytes += more;
-			head.entries_count++;
-			head.spans_count += of->spans_count;
-		}
-		if (!head.entries_count && entry < index->entries_count)
+		size_t bytes = measure_part(index, &place, &head);
+		if (!head.entries_count && place.entry < index->entries_count)
 			return epp_status_create(
 			    EPP_UNAVAILABLE, "%s: a block of events on more tracks than an index can list", writer->path);
 		*block = (struct epf_block){ .type = EPF_BLOCK_INDEX, .payload_bytes = (uint32_t)bytes };
-		fill_part(index, (uint8_t *)(block + 1), &entry, &span, &head);
+		uint8_t *at = mempcpy(block + 1, &head, sizeof(head));
+		at = put(at, index->entries, &place.entry, head.entries_count, sizeof(*index->entries));
+		at = put(at, index->spans, &place.span, head.spans_count, sizeof(*index->spans));
+		put(at, index->references, &place.reference, head.references_count, sizeof(*index->references));
 		EPP_TRY(trace_writer_append(writer, block));
 		*last = writer->block_offset;
-	} while (entry < index->entries_count);
+	} while (place.entry < index->entries_count);
 	return NULL;
 }
 

@@ -109,14 +109,14 @@ static epp_status *take_pairs(struct trace_packer *packer, const struct epf_bloc
 
 /* ---- blocks ---- */
 
-static epp_status *add_decoded(struct trace_packer *packer, uint32_t track)
+static epp_status *add_decoded(struct trace_packer *packer)
 {
-	const struct reader_decoded *decoded = &packer->decoded;
+	struct reader_decoded *decoded = &packer->decoded;
 
 	if (!columns_append(&packer->encoder, decoded->records, decoded->count, decoded->args, decoded->args_bytes))
 		return epp_status_no_memory();
-	return trace_writer_index_records(packer->writer->index, track, decoded->records, decoded->count, decoded->args,
-	                                  decoded->args_bytes);
+	decoded->header.kinds = packer->encoder.times.kinds; /* what they are, whatever their block said */
+	return trace_writer_index_records(packer->writer->index, decoded, packer->encoder.parents);
 }
 
 /* What the encoder has as a block; *fits is false if it has no room. */
@@ -157,7 +157,7 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 	if (!codec_decode(rows, decoded->args, decoded->open_ids, decoded->records, &decoded->count) ||
 	    !columns_begin(&packer->encoder, decoded->open_ids, rows->open_count))
 		return epp_status_no_memory();
-	EPP_TRY(add_decoded(packer, rows->track));
+	EPP_TRY(add_decoded(packer));
 	EPP_TRY(put_columns(packer, rows, &fits));
 	return fits ? NULL : put_rows(packer);
 }
@@ -235,7 +235,7 @@ static epp_status *add_blocks(struct trace_packer *packer, const uint32_t *order
 		if (first_time && !reader_account_header(impl, block))
 			reader_account_count(impl, block, decoded->records, decoded->count);
 		EPP_TRY(take_pairs(packer, &decoded->header, first_time));
-		EPP_TRY(add_decoded(packer, block->track));
+		EPP_TRY(add_decoded(packer));
 	}
 	return NULL;
 }
@@ -254,8 +254,7 @@ static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order
 		EPP_TRY(pack_group(packer, &order[i], 1, false));
 	if (count > 1)
 		return NULL;
-	EPP_TRY(trace_writer_index_records(packer->writer->index, packer->decoded.header.track, packer->decoded.records,
-	                                   packer->decoded.count, packer->decoded.args, packer->decoded.args_bytes));
+	EPP_TRY(trace_writer_index_records(packer->writer->index, &packer->decoded, NULL));
 	return put_rows(packer);
 }
 

@@ -69,8 +69,13 @@ struct trace_writer_index {
 	size_t entries_count, entries_room;
 	struct epf_index_span *spans;
 	size_t spans_count, spans_room;
+	struct epf_index_reference *references;
+	size_t references_count, references_room;
 	struct epf_index_entry next; /* of the block that is being made; its spans are the last ones */
 	size_t span;                 /* of the track at hand; SIZE_MAX: not looked for */
+	/* Its references so far, in the order in which they came up, and the one that was met last. */
+	struct epf_index_reference next_references[EPF_INDEX_REFERENCES_MAX + 1];
+	uint32_t reference;
 };
 
 struct epp_trace_writer {
@@ -162,10 +167,11 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 /* trace_writer_index.c */
 void trace_writer_index_init(struct trace_writer_index *index);
 void trace_writer_index_deinit(struct trace_writer_index *index);
-/* Records of the block that is being made, in their order, which begin on its own track. */
-epp_status *trace_writer_index_records(struct trace_writer_index *index, uint32_t own_track,
-                                       const struct codec_record *records, uint32_t count, const uint8_t *args,
-                                       uint32_t args_bytes) EPP_MUST_CHECK;
+/* Records of the block that is being made, in their order.  `parents`: of those that have args; NULL: not known yet. */
+epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
+                                       const uint64_t *parents) EPP_MUST_CHECK;
+/* Its references are all there: sorts and joins them. */
+void trace_writer_index_settle(struct trace_writer_index *index);
 /* That block is not to be after all. */
 void trace_writer_index_forget(struct trace_writer_index *index);
 /* It was appended. */

@@ -132,9 +132,10 @@ static bool is_host_kind(unsigned kind)
 
 static bool has_parent(const struct reader_decoded *records, const struct codec_record *record)
 {
-	struct codec_arg arg;
-	return record->args_count && codec_arg(records->args, records->args_bytes, record->args_offset, &arg) &&
-	       arg.key == EPF_NAME_PARENT && arg.type == EPP_ARG_U64;
+	uint32_t after;
+
+	codec_parent(records->args, records->args_bytes, record, &after);
+	return after != record->args_offset;
 }
 
 static void check_args(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
@@ -256,14 +257,18 @@ static epp_status *check_summary(struct validation *v, const struct reader_decod
 	struct trace_writer_index seen;
 
 	trace_writer_index_init(&seen);
-	epp_status *status = trace_writer_index_records(&seen, records->header.track, records->records, records->count,
-	                                                records->args, records->args_bytes);
+	epp_status *status = trace_writer_index_records(&seen, records, NULL);
+	trace_writer_index_settle(&seen);
 	const struct epf_index_entry *next = &seen.next;
-	if (!status &&
-	    (next->first_id != summary->first_id || next->last_id != summary->last_id ||
-	     next->first_reference != summary->first_reference || next->last_reference != summary->last_reference ||
-	     next->flags != summary->flags || next->spans_count != summary->spans_count ||
-	     (next->spans_count && memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans)) != 0)))
+	bool same = next->first_id == summary->first_id && next->last_id == summary->last_id &&
+	            next->flags == summary->flags && next->spans_count == summary->spans_count &&
+	            next->references_count == summary->references_count;
+	if (same && next->spans_count)
+		same = !memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans));
+	if (same && next->references_count)
+		same = !memcmp(seen.next_references, summary->references,
+		               next->references_count * sizeof(*summary->references));
+	if (!status && !same)
 		tell(v, CHECK_INDEX, EPP_ERROR, offset, "the index says other things of a block than its records do");
 	trace_writer_index_deinit(&seen);
 	return status;

@@ -40,16 +40,7 @@ epp_status *block_decode(struct epp_timeline *timeline, uint32_t index, uint8_t 
 
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after)
 {
-	struct codec_arg arg;
-
-	*after = record->args_offset;
-	if (!record->args_count)
-		return 0;
-	uint32_t next = codec_arg(decoded->payload, decoded->payload_bytes, record->args_offset, &arg);
-	if (!next || arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
-		return 0;
-	*after = next;
-	return arg.value;
+	return codec_parent(decoded->payload, decoded->payload_bytes, record, after);
 }
 
 static struct item_class class_of(uint16_t bits)

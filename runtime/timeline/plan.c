@@ -167,8 +167,7 @@ static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
 		return true;
 	if (!timeline->ends.count || !summary)
 		return timeline->ends.count;
-	return stretch_meets(&timeline->ended_elsewhere, (uint8_t)block->source, summary[index].first_id,
-	                     summary[index].last_id);
+	return stretch_meets(&timeline->ended_elsewhere, block->source, summary[index].first_id, summary[index].last_id);
 }
 
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)

@@ -245,6 +245,14 @@ static epp_status *note_ended(struct epp_timeline *timeline)
 	return NULL;
 }
 
+static bool refers_to(const struct reader_summary *summary, uint32_t source, const struct stretch *ids)
+{
+	for (uint32_t i = 0; i < summary->references_count; i++)
+		if (stretch_meets(ids, source, summary->references[i].first, summary->references[i].last))
+			return true;
+	return false;
+}
+
 /* The ids that blocks put off refer to, of those blocks that lie in the stretch or refer to what lies there. */
 static epp_status *survey_put_off(struct epp_timeline *timeline, struct surveying *surveying)
 {
@@ -263,7 +271,7 @@ static epp_status *survey_put_off(struct epp_timeline *timeline, struct surveyin
 		uint32_t index = surveying->put_off[i];
 		const struct reader_summary *summary = &reader->summaries[index];
 		if (timeline->placing_needs_parents || !plan_leaves_out(timeline, index) ||
-		    stretch_meets(&inside, reader->blocks[index].source, summary->first_reference, summary->last_reference))
+		    refers_to(summary, reader->blocks[index].source, &inside))
 			status = survey_block(timeline, surveying, index, false);
 		surveying->spans_count = spans_count; /* they were placed */
 	}
