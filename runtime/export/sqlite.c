@@ -1,59 +1,38 @@
 /* An SQLite database: events, args, tracks, flows, clock pairs, the ledger (docs/formats.md describes the tables).
  *
- * Rows of events go many to a statement, which costs SQLite a fraction of one by one.  Names and words are numbers.  An
- * arrow leads from a host event to each device event that it caused, and wherever the program drew one. */
+ * The rows of events are laid out here and put into the file behind SQLite's back (sqlite_tree.h); all else it does itself.
+ * Names and words are numbers.  An arrow leads from a host event to each device event that it caused, and wherever the
+ * program drew one. */
 #include <math.h>
 
 #include "base/status.h"
 #include "export/seen.h"
 #include "export/sqlite.h"
+#include "export/sqlite_tree.h"
 #include "wire/json.h"
 
-#define ROWS 32
-#define COLUMNS 16
+#define COLUMNS 15
+/* Where among them the parent stands, which may be missing. */
+#define PARENT 7
 /* Of how many events one stands in start_index. */
 #define START_STEP 1024
-#define EVENT_ROW "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-#define FOUR(row) row "," row "," row "," row
 
 struct sqlite {
 	struct sqlite_file file;
-	sqlite3_stmt *many, *one, *name, *arg, *flow, *start;
+	struct sqlite_tree events;
+	sqlite3_stmt *name, *arg, *flow, *start;
 	struct seen names;
-	epp_event rows[ROWS]; /* what waits; their args, names and tracks are not looked at */
-	int rows_count;
-	int64_t next_event; /* the row of the first that waits */
 };
 
-static void bind_event(sqlite3_stmt *statement, int column, int64_t row, const epp_event *event)
+static epp_status *add_event(struct sqlite *sqlite, const epp_event *event)
 {
 	const int64_t values[COLUMNS] = {
-		row,         event->start_ns, event->duration_ns, event->name_number,     event->track->track,
-		event->lane, event->depth,    (int64_t)event->id, (int64_t)event->parent, event->run,
-		event->kind, event->category, event->placement,   event->start_error_ns,  event->end_error_ns,
-		event->flags
+		event->start_ns, event->duration_ns, event->name_number,     event->track->track, event->lane,
+		event->depth,    (int64_t)event->id, (int64_t)event->parent, event->run,          event->kind,
+		event->category, event->placement,   event->start_error_ns,  event->end_error_ns, event->flags
 	};
 
-	for (int i = 0; i < COLUMNS; i++)
-		sqlite3_bind_int64(statement, column + i, values[i]);
-	if (!event->parent)
-		sqlite3_bind_null(statement, column + 8);
-}
-
-static epp_status *flush_rows(struct sqlite *sqlite)
-{
-	if (sqlite->rows_count == ROWS) {
-		for (int i = 0; i < ROWS; i++)
-			bind_event(sqlite->many, 1 + i * COLUMNS, sqlite->next_event++, &sqlite->rows[i]);
-		sqlite->rows_count = 0;
-		return sqlite_step(&sqlite->file, sqlite->many);
-	}
-	for (int i = 0; i < sqlite->rows_count; i++) {
-		bind_event(sqlite->one, 1, sqlite->next_event++, &sqlite->rows[i]);
-		EPP_TRY(sqlite_step(&sqlite->file, sqlite->one));
-	}
-	sqlite->rows_count = 0;
-	return NULL;
+	return sqlite_tree_add(&sqlite->events, values, COLUMNS, event->parent ? 0 : 1u << PARENT);
 }
 
 static epp_status *insert_name(struct sqlite *sqlite, const epp_event *event)
@@ -111,7 +90,7 @@ static epp_status *insert_flow(struct sqlite *sqlite, const char *kind, const ep
 static epp_status *insert_start(struct sqlite *sqlite, const epp_event *event)
 {
 	sqlite3_bind_int64(sqlite->start, 1, event->start_ns);
-	sqlite3_bind_int64(sqlite->start, 2, sqlite->next_event + sqlite->rows_count);
+	sqlite3_bind_int64(sqlite->start, 2, sqlite->events.rows_count + 1);
 	return sqlite_step(&sqlite->file, sqlite->start);
 }
 
@@ -124,15 +103,14 @@ static epp_status *sqlite_event(struct export_run *run, const epp_event *event)
 	if (first)
 		EPP_TRY(insert_name(sqlite, event));
 	if (event->args_count)
-		EPP_TRY(insert_args(sqlite, sqlite->next_event + sqlite->rows_count, event));
+		EPP_TRY(insert_args(sqlite, sqlite->events.rows_count + 1, event));
 	if (event->kind == EPP_EVENT_FLOW)
 		EPP_TRY(insert_flow(sqlite, "drawn", event));
 	else if (event->track->kind == EPP_TRACK_DEVICE && event->parent)
 		EPP_TRY(insert_flow(sqlite, "launch", event));
-	if ((sqlite->next_event + sqlite->rows_count) % START_STEP == 1)
+	if (sqlite->events.rows_count % START_STEP == 0)
 		EPP_TRY(insert_start(sqlite, event));
-	sqlite->rows[sqlite->rows_count++] = *event;
-	return sqlite->rows_count == ROWS ? flush_rows(sqlite) : NULL;
+	return add_event(sqlite, event);
 }
 
 static epp_status *sqlite_begin(struct export_run *run)
@@ -140,11 +118,9 @@ static epp_status *sqlite_begin(struct export_run *run)
 	struct sqlite *sqlite = run->state;
 	struct sqlite_file *file = &sqlite->file;
 
-	sqlite->next_event = 1;
+	EPP_TRY(sqlite_tree_init(&sqlite->events));
 	EPP_TRY(sqlite_file_open(file));
 	EPP_TRY(sqlite_tables_begin(run, file));
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO events VALUES" FOUR(FOUR(EVENT_ROW "," EVENT_ROW)), &sqlite->many));
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO events VALUES" EVENT_ROW, &sqlite->one));
 	EPP_TRY(sqlite_prepare(file, "INSERT INTO names VALUES(?,?)", &sqlite->name));
 	EPP_TRY(sqlite_prepare(file, "INSERT INTO args VALUES(?,?,?,?)", &sqlite->arg));
 	EPP_TRY(sqlite_prepare(file, "INSERT INTO start_index VALUES(?,?)", &sqlite->start));
@@ -154,8 +130,7 @@ static epp_status *sqlite_begin(struct export_run *run)
 
 static void finalize(struct sqlite *sqlite)
 {
-	sqlite3_stmt **const statements[] = { &sqlite->many, &sqlite->one,  &sqlite->name,
-		                              &sqlite->arg,  &sqlite->flow, &sqlite->start };
+	sqlite3_stmt **const statements[] = { &sqlite->name, &sqlite->arg, &sqlite->flow, &sqlite->start };
 
 	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
 		sqlite3_finalize(*statements[i]);
@@ -163,12 +138,27 @@ static void finalize(struct sqlite *sqlite)
 	}
 }
 
+/* Between two transactions, when SQLite keeps nothing of the file in mind. */
+static epp_status *append_events(struct sqlite *sqlite)
+{
+	sqlite3_stmt *statement;
+	epp_status *status = NULL;
+
+	EPP_TRY(sqlite_run(&sqlite->file, "COMMIT"));
+	EPP_TRY(sqlite_prepare(&sqlite->file, "SELECT rootpage FROM sqlite_schema WHERE name = 'events'", &statement));
+	uint32_t root = sqlite3_step(statement) == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(statement, 0) : 0;
+	sqlite3_finalize(statement);
+	if (!root)
+		status = epp_status_create(EPP_IO, "the temporary database: no table of events");
+	return status ? status : sqlite_tree_append(&sqlite->events, sqlite->file.fd, root);
+}
+
 static epp_status *sqlite_end(struct export_run *run)
 {
 	struct sqlite *sqlite = run->state;
 
-	EPP_TRY(flush_rows(sqlite));
 	finalize(sqlite);
+	EPP_TRY(append_events(sqlite));
 	EPP_TRY(sqlite_tables_end(run, &sqlite->file));
 	return sqlite_file_send(&sqlite->file, run->sink);
 }
@@ -178,6 +168,7 @@ static void sqlite_deinit(struct export_run *run)
 	struct sqlite *sqlite = run->state;
 
 	finalize(sqlite);
+	sqlite_tree_deinit(&sqlite->events);
 	sqlite_file_deinit(&sqlite->file);
 	seen_deinit(&sqlite->names);
 }

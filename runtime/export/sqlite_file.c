@@ -70,8 +70,8 @@ epp_status *sqlite_file_open(struct sqlite_file *file)
 			status = sqlite_status(file);
 		/* The first statement opens the file; then it needs no name any more. */
 		if (!status)
-			status = sqlite_run(file, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-			                          "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384; BEGIN");
+			status = sqlite_run(file, "PRAGMA page_size=4096; PRAGMA auto_vacuum=NONE; PRAGMA journal_mode=OFF;"
+			                          "PRAGMA synchronous=OFF; PRAGMA cache_size=-16384; BEGIN");
 		unlink(path);
 	}
 	free(path);

@@ -241,6 +241,7 @@ epp_status *sqlite_insert_facts(struct export_run *run, struct sqlite_file *file
 
 epp_status *sqlite_tables_end(struct export_run *run, struct sqlite_file *file)
 {
+	EPP_TRY(sqlite_run(file, "BEGIN"));
 	EPP_TRY(sqlite_insert_pairs(run, file));
 	EPP_TRY(sqlite_insert_ledger(run, file));
 	EPP_TRY(sqlite_insert_facts(run, file));
