@@ -1,11 +1,9 @@
 /* The table args: a row for each arg of each event.  Mostly it is joined to events by their number, and then the event on
  * which the other cursor stands has them.  Else the timeline is read from there; who asks so again is answered from memory. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "export/sql.h"
-#include "wire/json.h"
 
 enum { EVENT, NUMBER, KEY, VALUE };
 enum { OF_EVENT = 1 };
@@ -141,25 +139,18 @@ static int is_ended(sqlite3_vtab_cursor *base)
 	return ((struct cursor *)base)->ended;
 }
 
-/* As the export has it: beyond SQLite's integers, and what is no number, is text.  Texts stay only until the timeline goes
- * on, so they are copied. */
+/* Texts stay only until the timeline goes on, so they are copied. */
 static void result_value(sqlite3_context *context, const epp_trace_arg *arg)
 {
-	char number[JSON_NUMBER_BYTES], *end;
+	struct sqlite_value value;
 
-	if (arg->type == EPP_ARG_TEXT) {
-		sql_result_copy(context, arg->value.text, arg->text_bytes);
-	} else if (arg->type == EPP_ARG_F64 && isfinite(arg->value.f64)) {
-		sqlite3_result_double(context, arg->value.f64);
-	} else if (arg->type == EPP_ARG_F64) {
-		end = json_f64(number, arg->value.f64);
-		sqlite3_result_text(context, number + 1, (int)(end - number) - 2, SQLITE_TRANSIENT);
-	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {
-		end = json_u64(number, arg->value.u64);
-		sqlite3_result_text(context, number, (int)(end - number), SQLITE_TRANSIENT);
-	} else {
-		sqlite3_result_int64(context, arg->value.i64);
-	}
+	sqlite_value_of(arg, &value);
+	if (value.type == SQLITE_TEXT)
+		sql_result_copy(context, value.text, value.bytes);
+	else if (value.type == SQLITE_FLOAT)
+		sqlite3_result_double(context, value.real);
+	else
+		sqlite3_result_int64(context, value.integer);
 }
 
 static int result(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)

@@ -34,7 +34,7 @@ void sql_result_text(sqlite3_context *context, const char *text, size_t bytes)
 
 void sql_result_copy(sqlite3_context *context, const char *text, size_t bytes)
 {
-	result_text(context, text ? text : "", bytes, SQLITE_TRANSIENT);
+	result_text(context, text, bytes, SQLITE_TRANSIENT);
 }
 
 /* Of the event itself. */

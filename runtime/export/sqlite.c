@@ -3,13 +3,10 @@
  * The rows of events are laid out here and put into the file behind SQLite's back (sqlite_tree.h); all else it does itself.
  * Names and words are numbers.  An arrow leads from a host event to each device event that it caused, and wherever the
  * program drew one. */
-#include <math.h>
-
+#include "export/sqlite.h"
 #include "base/status.h"
 #include "export/seen.h"
-#include "export/sqlite.h"
 #include "export/sqlite_tree.h"
-#include "wire/json.h"
 
 #define COLUMNS 15
 /* Where among them the parent stands, which may be missing. */
@@ -42,24 +39,17 @@ static epp_status *insert_name(struct sqlite *sqlite, const epp_event *event)
 	return sqlite_step(&sqlite->file, sqlite->name);
 }
 
-/* Beyond SQLite's integers, and what is no number, becomes text: nothing is rounded. */
 static epp_status *bind_value(struct sqlite *sqlite, const epp_trace_arg *arg)
 {
-	char number[JSON_NUMBER_BYTES], *end;
+	struct sqlite_value value;
 
-	if (arg->type == EPP_ARG_TEXT)
-		return sqlite_bind_text(&sqlite->file, sqlite->arg, 4, arg->value.text, arg->text_bytes);
-	if (arg->type == EPP_ARG_F64 && isfinite(arg->value.f64)) {
-		sqlite3_bind_double(sqlite->arg, 4, arg->value.f64);
-	} else if (arg->type == EPP_ARG_F64) {
-		end = json_f64(number, arg->value.f64);
-		sqlite3_bind_text(sqlite->arg, 4, number + 1, (int)(end - number) - 2, SQLITE_TRANSIENT);
-	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {
-		end = json_u64(number, arg->value.u64);
-		sqlite3_bind_text(sqlite->arg, 4, number, (int)(end - number), SQLITE_TRANSIENT);
-	} else {
-		sqlite3_bind_int64(sqlite->arg, 4, arg->value.i64);
-	}
+	sqlite_value_of(arg, &value);
+	if (value.type == SQLITE_TEXT)
+		return sqlite_bind_text(&sqlite->file, sqlite->arg, 4, value.text, value.bytes);
+	if (value.type == SQLITE_FLOAT)
+		sqlite3_bind_double(sqlite->arg, 4, value.real);
+	else
+		sqlite3_bind_int64(sqlite->arg, 4, value.integer);
 	return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include "export/writer.h"
+#include "wire/json.h"
 
 /* A database in a temporary file, which nobody else sees. */
 struct sqlite_file {
@@ -27,6 +28,18 @@ epp_status *sqlite_bind_text(struct sqlite_file *file, sqlite3_stmt *statement, 
     EPP_MUST_CHECK;
 /* Runs a statement that gives no rows, and makes it ready for the next time; bound values stay. */
 epp_status *sqlite_step(struct sqlite_file *file, sqlite3_stmt *statement) EPP_MUST_CHECK;
+
+/* The value of an arg as SQLite can hold it: nothing is rounded, so integers beyond its own, and what is no number, are text.
+ * Ownership: `text` is the arg's, or in `number`. */
+struct sqlite_value {
+	int type; /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT */
+	int64_t integer;
+	double real;
+	const char *text;
+	size_t bytes;
+	char number[JSON_NUMBER_BYTES];
+};
+void sqlite_value_of(const epp_trace_arg *arg, struct sqlite_value *value);
 
 /* A table: its name, and its columns as CREATE TABLE has them.  The last one's name is NULL. */
 struct sqlite_table {

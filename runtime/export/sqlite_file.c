@@ -2,6 +2,7 @@
  * journal and no locks: nobody else sees it, and if anything fails it is thrown away. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,6 +43,28 @@ epp_status *sqlite_bind_text(struct sqlite_file *file, sqlite3_stmt *statement, 
 	if (sqlite3_bind_text64(statement, index, mended, mended_bytes, free, SQLITE_UTF8) == SQLITE_OK)
 		return NULL;
 	return sqlite_status(file);
+}
+
+void sqlite_value_of(const epp_trace_arg *arg, struct sqlite_value *value)
+{
+	value->type = SQLITE_TEXT;
+	value->text = value->number;
+	if (arg->type == EPP_ARG_TEXT) {
+		value->text = arg->text_bytes ? arg->value.text : "";
+		value->bytes = arg->text_bytes;
+	} else if (arg->type == EPP_ARG_F64 && isfinite(arg->value.f64)) {
+		value->type = SQLITE_FLOAT;
+		value->real = arg->value.f64;
+	} else if (arg->type == EPP_ARG_F64) {
+		/* Without the quotes that JSON needs. */
+		value->text = value->number + 1;
+		value->bytes = (size_t)(json_f64(value->number, arg->value.f64) - value->number) - 2;
+	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {
+		value->bytes = (size_t)(json_u64(value->number, arg->value.u64) - value->number);
+	} else {
+		value->type = SQLITE_INTEGER;
+		value->integer = arg->value.i64;
+	}
 }
 
 epp_status *sqlite_step(struct sqlite_file *file, sqlite3_stmt *statement)
