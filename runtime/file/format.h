@@ -178,6 +178,7 @@ struct epf_live {
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 2 * 8];
 };
 #define EPF_LIVE_RECORDING 1u
+#define EPF_LIVE_LOG_FULL 2u /* of what came since the log was emptied it had no room for all: a kill loses those names */
 
 /* The producers follow the live page, at live_offset + 4,096: EPF_PRODUCER_COUNT structs. */
 #define EPF_PRODUCERS_BYTES (EPF_PRODUCER_COUNT * 256u)

@@ -409,7 +409,7 @@ void drain_begin_run(struct session *session, const struct epf_host_pair *start)
 	STORE_RELAXED(&live->faults, 0);
 	live->run_first_id = session->run_first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
-	STORE_RELEASE(&live->flags, EPF_LIVE_RECORDING);
+	__atomic_fetch_or(&live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 
 void drain_own_losses(struct session *session)
@@ -447,7 +447,7 @@ static void finish_run(struct session *session)
 	run.faults = LOAD_RELAXED(&live->faults);
 	memcpy(payload, &run, sizeof(run));
 	session->accounts_due |= append_plain(session, EPF_BLOCK_RUN, sizeof(run)) != 0;
-	STORE_RELEASE(&live->flags, 0);
+	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 
 unsigned drain_visit(struct session *session, bool final)

@@ -109,6 +109,7 @@ struct session {
 	uint32_t tracks_count; /* in it */
 	uint32_t tracks_end;   /* one past the largest number */
 	bool definitions_due;  /* the last attempt to write them failed */
+	uint64_t log_missed;   /* definitions that the log had no room for; under log_lock */
 	uint32_t clocks_end;
 	epp_name names_written;
 	struct name_listener names; /* file sessions */
