@@ -74,6 +74,7 @@ struct session {
 
 	/* From here on an entry that is used again begins as zero. */
 	char *path;           /* NULL: memory */
+	bool releasing;       /* somebody has asked for its release; under lock */
 	bool release_wanted;  /* the helper finishes and frees it when it is idle; under lock */
 	bool unsafe_to_unmap; /* there was no membarrier: a recorder may be anywhere */
 	epp_log_fn log;
