@@ -14,6 +14,7 @@
 #include "base/checksum.h"
 #include "epprof/trace_reader.h"
 #include "file/reader_private.h"
+#include "record/drain.h"
 #include "recording.h"
 
 #define EVENTS 70
@@ -84,13 +85,30 @@ static void end_outermost(void)
 	epp_event_end(session, shared->ids[0], NULL, 0);
 }
 
+/* The helper's work, on this thread: a full region that cannot be written, with no chunk to spare. */
+static void break_disk(void)
+{
+	struct session *inside = recording_inside(session);
+	pthread_mutex_lock(&inside->drain_lock);
+	for (unsigned i = 0; i < 60; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("lost")), NULL, 0);
+	begin_three();
+	inside->writer.fd = open("/dev/null", O_RDONLY);
+	inside->chunks_free = 0;
+}
+
+static void visit(void)
+{
+	drain_visit(recording_inside(session), false);
+}
+
 static const struct scenario {
 	void (*prepare)(void);
 	void (*call)(void);
 	unsigned changes; /* of the slot, at least */
 } scenarios[] = {
 	{ fill_stack, begin_one_more, 100 }, { use_up_ids, begin_one_more, 5 }, { begin_three, begin_one_more, 3 },
-	{ begin_three, end_innermost, 1 },   { begin_three, end_outermost, 3 },
+	{ begin_three, end_innermost, 1 },   { begin_three, end_outermost, 3 }, { break_disk, visit, 10 },
 };
 
 static void be_gone_through(const char *path, const struct scenario *scenario)

@@ -328,8 +328,8 @@ static void take_slot(struct scanner *scanner, uint32_t index, const struct epf_
 		.lost_idless = slot->lost_idless,
 	};
 	memcpy(entry.lost, slot->lost, sizeof(entry.lost));
-	entry.lost[EPP_LOSS_DISK] += slot->drain_lost_disk;
-	entry.lost[EPP_LOSS_POLICY] += slot->drain_lost_policy;
+	entry.lost[EPP_LOSS_DISK] += epf_slot_lost_disk(slot);
+	entry.lost[EPP_LOSS_POLICY] += epf_slot_lost_policy(slot);
 	APPEND(scan->ledger, scan->ledger_count, entry);
 }
 

@@ -37,6 +37,8 @@
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block wholly written, records zeroed, then sequence + its successor, release, then the free list;
  *             after a short write it writes again at the same offset
+ *             a region that it gives up: the sums with it to given_up_*, its sequence to given_up, release; then as above,
+ *             the sums to their places, 0 to given_up
  *             the log: definitions are in blocks before log_used goes back to 0
  */
 #ifndef EPPROF_FILE_FORMAT_H
@@ -178,6 +180,8 @@ struct epf_live {
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 2 * 8];
 };
 #define EPF_LIVE_RECORDING 1u
+#define EPF_LIVE_LOG_FULL \
+	2u /* of what came since the log was emptied it had no room for all: a kill loses those names */
 
 /* The producers follow the live page, at live_offset + 4,096: EPF_PRODUCER_COUNT structs. */
 #define EPF_PRODUCERS_BYTES (EPF_PRODUCER_COUNT * 256u)
@@ -309,6 +313,7 @@ struct epf_open {
 enum epf_slot_state { EPF_SLOT_FREE = 0, EPF_SLOT_IN_USE = 1, EPF_SLOT_LEFT = 2 };
 
 #define EPF_SLOT_REGION_BYTES 1792u
+#define EPF_GIVEN_UP_OPEN (1ull << 63)
 
 struct epf_slot {
 	uint32_t state; /* enum epf_slot_state */
@@ -326,7 +331,10 @@ struct epf_slot {
 	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
 	uint64_t ids_settled; /* not 0: one more than the ids taken, while another block of ids is begun */
-	uint64_t reserved[4];
+	uint64_t given_up; /* not 0: the sequence of a region whose events are lost, EPF_GIVEN_UP_OPEN: the open ones too */
+	uint64_t given_up_disk; /* then these two stand for the helper's part */
+	uint64_t given_up_policy;
+	uint64_t reserved[1];
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and what follows it */
 };
@@ -336,6 +344,17 @@ static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
 {
 	return slot->ids_settled ? slot->ids_settled - 1
 	                         : (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first;
+}
+
+/* What the helper has lost of a thread's events; the other reasons stand in `lost` alone. */
+static inline uint64_t epf_slot_lost_disk(const struct epf_slot *slot)
+{
+	return slot->given_up ? slot->given_up_disk : slot->drain_lost_disk;
+}
+
+static inline uint64_t epf_slot_lost_policy(const struct epf_slot *slot)
+{
+	return slot->given_up ? slot->given_up_policy : slot->drain_lost_policy;
 }
 
 /* ---- log: definitions that no block holds yet, and the payload of definition blocks ---- */

@@ -249,6 +249,7 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 		end_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));
 	EPP_TRY(reader_open_events(impl));
+	EPP_TRY(reader_names_lost(impl));
 	free(impl->segment);
 	impl->segment = NULL;
 	return fill_info(impl, path);

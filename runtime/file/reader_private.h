@@ -8,6 +8,7 @@
  *   reader_window.c       what the window still holds: regions, made into blocks
  *   reader_elsewhere.c    a window that is a file of its own
  *   reader_open.c         events that are open
+ *   reader_names_lost.c   names that a kill has lost
  *   reader_records.c      blocks and tracks of an opened trace
  *   reader_accounts.c     the ledger
  *   reader_process.c      whether the writer is alive
@@ -192,6 +193,9 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 
 /* Which entries of the open stacks count, as open events or as events that ended elsewhere. */
 epp_status *reader_open_events(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Names that nothing defines, where the log was full, are lost ones. */
+epp_status *reader_names_lost(struct reader_impl *impl) EPP_MUST_CHECK;
 
 /* Frees what blocks were decoded into, one after the other; zero-initialised is ready to use. */
 void reader_decoded_deinit(struct reader_decoded *decoded);

@@ -144,6 +144,8 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 		reader_find(impl, EPP_ERROR, offset, "slot %u: %u open events", index, slot.slot.depth);
 		slot.slot.depth = 0;
 	}
+	if (slot.slot.given_up & EPF_GIVEN_UP_OPEN)
+		slot.slot.depth = 0;
 	if (!reader_grow(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
 		return reader_no_memory();
 	impl->slots[impl->slots_count++] = slot;
@@ -166,8 +168,8 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 		                            .ids_taken = epf_slot_ids_taken(slot),
 		                            .lost_idless = slot->lost_idless };
 	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
-	entry->lost[EPP_LOSS_DISK] += slot->drain_lost_disk;
-	entry->lost[EPP_LOSS_POLICY] += slot->drain_lost_policy;
+	entry->lost[EPP_LOSS_DISK] += epf_slot_lost_disk(slot);
+	entry->lost[EPP_LOSS_POLICY] += epf_slot_lost_policy(slot);
 	return NULL;
 }
 
@@ -202,6 +204,15 @@ static size_t records_start(const struct epf_region *header)
 	                             EPF_RECORD_BYTES * EPF_RECORD_BYTES;
 }
 
+/* Whether its events are lost by its thread's account already. */
+static bool is_given_up(const struct reader_impl *impl, const struct epf_region *header)
+{
+	for (size_t i = 0; i < impl->slots_count; i++)
+		if (impl->slots[i].index == header->slot)
+			return (impl->slots[i].slot.given_up & ~EPF_GIVEN_UP_OPEN) == header->sequence;
+	return false;
+}
+
 /* Where the region's last record ends; 0: it has none that count. */
 static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_t bytes, uint64_t offset)
 {
@@ -209,7 +220,7 @@ static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_
 	struct epf_record record;
 
 	memcpy(&header, region, sizeof(header));
-	if (!header.sequence || header.sequence != header.sequence_used)
+	if (!header.sequence || header.sequence != header.sequence_used || is_given_up(impl, &header))
 		return 0;
 	if (header.open_count > EPF_OPEN_MAX || records_start(&header) > bytes) {
 		reader_find(impl, EPP_ERROR, offset, "a region with %u open events", header.open_count);

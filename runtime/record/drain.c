@@ -109,14 +109,27 @@ static void count_producer_written(struct session *session, uint32_t producer, u
 	block_writer_count(&session->writer, EPF_OVERWRITTEN_PRODUCER | producer, 0, 1);
 }
 
-/* A region's events are given up: the thread's account says so, and that of each profiler that had handed some over. */
-static void count_lost(struct session *session, uint32_t slot, int error, uint64_t events,
-                       const struct epf_region *region, const uint8_t *end)
+/* A region's events, and those that its thread left open if it is ending, are given up: with one store they are lost in the
+ * thread's account and gone from the window.  So says the account of each profiler that had handed some over. */
+static void give_up(struct session *session, struct epf_slot *of, int error, uint64_t events,
+                    const struct epf_region *region, const uint8_t *end, bool ending)
 {
-	struct epf_slot *of = &session->window.slots[slot];
-	COUNT_OWNED(reason_of(error) == EPP_LOSS_POLICY ? &of->drain_lost_policy : &of->drain_lost_disk, events);
+	bool by_policy = reason_of(error) == EPP_LOSS_POLICY;
+	STORE_RELAXED(&of->given_up_disk, of->drain_lost_disk + (by_policy ? 0 : events));
+	STORE_RELAXED(&of->given_up_policy, of->drain_lost_policy + (by_policy ? events : 0));
+	STORE_RELEASE(&of->given_up, (region ? region->sequence : 0) | (ending ? EPF_GIVEN_UP_OPEN : 0));
 	if (region)
 		each_handed_over(session, region, end, count_producer_lost, error);
+}
+
+/* The window has nothing of them any more. */
+static void give_up_end(struct epf_slot *of)
+{
+	if (!of->given_up)
+		return;
+	STORE_RELEASE(&of->drain_lost_disk, of->given_up_disk);
+	STORE_RELEASE(&of->drain_lost_policy, of->given_up_policy);
+	STORE_RELEASE(&of->given_up, 0);
 }
 
 /* A ring must know whose events it will overwrite one day. */
@@ -184,7 +197,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 	if (stays || waits)
 		return false;
 	if (error)
-		count_lost(session, slot, error, events, region, at);
+		give_up(session, &session->window.slots[slot], error, events, region, at, ending != NULL);
 	else if (session->writer.ring && block->record_count)
 		count_written(session, block, events, region, at);
 	session->drained_records += block->record_count;
@@ -194,6 +207,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 		memset(region + 1, 0, (size_t)(at - (uint8_t *)(region + 1)));
 		STORE_RELEASE(&region->sequence, ADD_RELAXED(&session->next_sequence, 1));
 	}
+	give_up_end(&session->window.slots[slot]);
 	return true;
 }
 
@@ -267,8 +281,8 @@ static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *
 		.lost_idless = slot->lost_idless,
 	};
 	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
-	entry->lost[EPP_LOSS_DISK] += slot->drain_lost_disk;
-	entry->lost[EPP_LOSS_POLICY] += slot->drain_lost_policy;
+	entry->lost[EPP_LOSS_DISK] += epf_slot_lost_disk(slot);
+	entry->lost[EPP_LOSS_POLICY] += epf_slot_lost_policy(slot);
 }
 
 /* What the recorder still held becomes a block, and its account final; or both stay in the window. */
@@ -409,7 +423,7 @@ void drain_begin_run(struct session *session, const struct epf_host_pair *start)
 	STORE_RELAXED(&live->faults, 0);
 	live->run_first_id = session->run_first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
-	STORE_RELEASE(&live->flags, EPF_LIVE_RECORDING);
+	__atomic_fetch_or(&live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 
 void drain_own_losses(struct session *session)
@@ -447,7 +461,7 @@ static void finish_run(struct session *session)
 	run.faults = LOAD_RELAXED(&live->faults);
 	memcpy(payload, &run, sizeof(run));
 	session->accounts_due |= append_plain(session, EPF_BLOCK_RUN, sizeof(run)) != 0;
-	STORE_RELEASE(&live->flags, 0);
+	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 
 unsigned drain_visit(struct session *session, bool final)

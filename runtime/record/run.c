@@ -62,7 +62,7 @@ epp_status *epp_session_start(epp_session *handle)
 	if (!session)
 		return not_a_session("start");
 	pthread_mutex_lock(&session->lock);
-	if (session->release_wanted) {
+	if (session->releasing || session->release_wanted) {
 		pthread_mutex_unlock(&session->lock);
 		return not_a_session("start");
 	}
@@ -219,12 +219,9 @@ void session_release(struct session *session)
 	epp_status_release(epp_session_end(session_handle(session)));
 	struct timespec deadline = deadline_after(session->release_timeout_ns);
 	pthread_mutex_lock(&session->lock);
-	bool released = session->release_wanted;
-	bool idle = !released && wait_idle(session, &deadline);
-	bool hangs = !released && session->state == SESSION_ASKING;
+	bool idle = wait_idle(session, &deadline);
+	bool hangs = session->state == SESSION_ASKING;
 	pthread_mutex_unlock(&session->lock);
-	if (released)
-		return;
 	if (!idle) {
 		if (hangs)
 			calls_blame_hanging(session);
@@ -240,6 +237,13 @@ void epp_session_release(epp_session *handle)
 	if (share_give_back(handle))
 		return;
 	struct session *session = session_of((uintptr_t)handle);
-	if (session)
+	if (!session)
+		return;
+	/* Another thread may have come first, and may even be through. */
+	pthread_mutex_lock(&session->lock);
+	bool first = session_handle(session) == handle && session->state != SESSION_FREE && !session->releasing;
+	session->releasing |= first;
+	pthread_mutex_unlock(&session->lock);
+	if (first)
 		session_release(session);
 }

@@ -74,6 +74,7 @@ struct session {
 
 	/* From here on an entry that is used again begins as zero. */
 	char *path;           /* NULL: memory */
+	bool releasing;       /* somebody has asked for its release; under lock */
 	bool release_wanted;  /* the helper finishes and frees it when it is idle; under lock */
 	bool unsafe_to_unmap; /* there was no membarrier: a recorder may be anywhere */
 	epp_log_fn log;
@@ -109,6 +110,7 @@ struct session {
 	uint32_t tracks_count; /* in it */
 	uint32_t tracks_end;   /* one past the largest number */
 	bool definitions_due;  /* the last attempt to write them failed */
+	uint64_t log_missed;   /* definitions that the log had no room for; under log_lock */
 	uint32_t clocks_end;
 	epp_name names_written;
 	struct name_listener names; /* file sessions */

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "record/drain.h"
+#include "record/helper.h"
 
 #define PAYLOAD_MAX (128u << 10)
+#define LOG_MANY (EPF_LOG_BYTES / 4)
 #define HASH_SIZE (2 * SESSION_TRACKS_MAX)
 
 struct track {
@@ -40,8 +42,14 @@ static void log_append(struct session *session, const struct epf_definition *hea
 		memcpy(at + sizeof(*head), body, body_bytes);
 		memcpy(at + sizeof(*head) + body_bytes, text, text_bytes);
 		STORE_RELEASE(&live->log_used, used + bytes);
+	} else {
+		STORE_RELAXED(&session->log_missed, session->log_missed + 1);
+		__atomic_fetch_or(&live->flags, EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&session->log_lock);
+	/* Long before it is full. */
+	if (used < LOG_MANY && used + bytes >= LOG_MANY)
+		helper_wake();
 }
 
 static const struct epf_track *description(const struct track *track)
@@ -198,6 +206,7 @@ int tracks_drain(struct session *session)
 {
 	/* What is in the tables now is in the blocks after this; the log may only be emptied of that. */
 	uint64_t log_used = LOAD_ACQUIRE(&session->window.live->log_used);
+	uint64_t missed = LOAD_ACQUIRE(&session->log_missed);
 	struct track *first = take_new(session);
 	epp_name names_end = name_end();
 	if (!first && session->names_written == names_end)
@@ -218,6 +227,8 @@ int tracks_drain(struct session *session)
 	pthread_mutex_lock(&session->log_lock);
 	if (session->window.live->log_used == log_used)
 		STORE_RELEASE(&session->window.live->log_used, 0);
+	if (session->log_missed == missed)
+		__atomic_fetch_and(&session->window.live->flags, ~EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&session->log_lock);
 	return 0;
 }
