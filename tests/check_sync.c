@@ -83,7 +83,7 @@ START_TEST(passes_come_without_events)
 		ck_assert_uint_eq(inodes[i], st.st_ino);
 	/* The name of the new file, once. */
 	ck_assert_uint_eq(directories_count, 1);
-	recording_finish_file(session, path);
+	trace_scan_free(recording_finish_file(session, path));
 }
 END_TEST
 
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(without_it_nothing_is_synced)
 {
 	const char *path = check_path("none.epp");
-	recording_finish_file(start(path, 0), path);
+	trace_scan_free(recording_finish_file(start(path, 0), path));
 	ck_assert_uint_eq(files_count + directories_count, 0);
 }
 END_TEST
@@ -122,7 +122,7 @@ START_TEST(nobody_waits_for_a_pass)
 	ck_assert_uint_eq(scan->records_count, 100000);
 	trace_scan_free(scan);
 	ck_assert_uint_eq(files_count, 0);
-	recording_finish_file(recording_start(path), path);
+	trace_scan_free(recording_finish_file(recording_start(path), path));
 	blocks = false;
 	for (unsigned i = 0; i < PASSES_BLOCKED_MOST; i++)
 		sem_post(&may_go);
@@ -155,7 +155,7 @@ START_TEST(a_window_elsewhere_is_synced_too)
 	ck_assert_uint_ne(inodes[0], inodes[1]);
 	ck_assert_uint_eq(inodes[0], inodes[2]);
 	ck_assert_uint_eq(inodes[1], inodes[3]);
-	recording_finish_file(session, path);
+	trace_scan_free(recording_finish_file(session, path));
 }
 END_TEST
 
