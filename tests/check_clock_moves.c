@@ -5,6 +5,7 @@
 #include "epprof/trace_reader.h"
 #include "record/helper.h"
 #include "recording.h"
+#include "tests/export_text.h"
 
 static _Atomic uint64_t ticks;
 static _Atomic int64_t monotonic_off, realtime_off;
@@ -161,6 +162,21 @@ START_TEST(the_machine_sleeps)
 	/* 1.85 s of CLOCK_MONOTONIC passed between the pairs around the sleep. */
 	ck_assert_int_eq(seen.events[1].start_error_ns, 1850000000);
 	ck_assert_int_eq(seen.events[1].end_error_ns, 1850000000);
+	/* Of host events as well every format tells it. */
+	static const char *const formats[] = { "chrome", "kineto", "ort", "ndjson" };
+	for (unsigned i = 0; i < 4; i++) {
+		struct export_text text;
+		export_text_make(&text, trace, formats[i], NULL);
+		ck_assert_msg(strstr(text.bytes, "\"start_error_ns\":1850000000") ||
+		                  strstr(text.bytes, "\"start_error_ns\":\"1850000000\"") ||
+		                  strstr(text.bytes, "\"start_error_ns\" : \"1850000000\""),
+		              "%s: %s", formats[i], text.bytes);
+		export_text_free(&text);
+	}
+	struct export_text text;
+	export_text_make(&text, trace, "csv", NULL);
+	ck_assert_ptr_nonnull(strstr(text.bytes, ",1850000000,1850000000,"));
+	export_text_free(&text);
 	epp_trace_close(trace);
 	epp_session_release(session);
 }

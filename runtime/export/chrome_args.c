@@ -23,7 +23,7 @@ bool chrome_on_device(const epp_event *event)
 
 bool chrome_is_plain(const epp_event *event)
 {
-	return !event->flags && !event->args_count && event->placement == EPP_PLACED_MEASURED && !chrome_on_device(event);
+	return !event->flags && !event->args_count && !export_tells_place(event);
 }
 
 /* ---- what epprof knows ---- */
@@ -64,12 +64,12 @@ static void put_known(struct known *known, const epp_event *event)
 		BEGIN_KNOWN(known, "id");
 		known->at = json_u64_exact(known->at, event->id);
 	}
-	if (device || event->placement != EPP_PLACED_MEASURED) {
+	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED)) {
+		BEGIN_KNOWN(known, "parent");
+		known->at = json_u64_exact(known->at, event->parent);
+	}
+	if (export_tells_place(event)) {
 		const char *placement = epp_placement_name(event->placement);
-		if (event->parent) {
-			BEGIN_KNOWN(known, "parent");
-			known->at = json_u64_exact(known->at, event->parent);
-		}
 		BEGIN_KNOWN(known, "placement");
 		*known->at++ = '"';
 		known->at = put(known->at, placement, strlen(placement));

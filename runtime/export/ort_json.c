@@ -166,13 +166,14 @@ static void write_args(struct export_run *run, struct sink *sink, const epp_even
 		arg_text(members, "unended", "true");
 	if (event->flags & EPP_FLAG_OPEN)
 		arg_text(members, "open", "true");
-	if (!of_provider(event))
-		return;
 	/* ONNX Runtime's id of a host event is the microsecond of its start. */
-	if (event->parent && event->parent_start_ns != INT64_MIN && !members_has(members, "ort_correlation_id"))
+	if (of_provider(event) && event->parent && event->parent_start_ns != INT64_MIN &&
+	    !members_has(members, "ort_correlation_id"))
 		arg_i64(members, "ort_correlation_id", microseconds(run->info->epoch_unix_ns + event->parent_start_ns));
-	if (!members_has(members, "stream"))
+	if (of_provider(event) && !members_has(members, "stream"))
 		arg_i64(members, "stream", event->track->stream);
+	if (!of_provider(event) && !export_tells_place(event))
+		return;
 	arg_text(members, "placement", epp_placement_name(event->placement));
 	arg_i64(members, "start_error_ns", event->start_error_ns);
 	arg_i64(members, "end_error_ns", event->end_error_ns);

@@ -123,8 +123,7 @@ static uint64_t end_time(struct perfetto *perfetto, const epp_event *event, uint
 
 static bool is_plain(const epp_event *event)
 {
-	return !(event->flags & ~(unsigned)EPP_FLAG_REFERRED) && !event->args_count &&
-	       event->placement == EPP_PLACED_MEASURED && event->track->kind != EPP_TRACK_DEVICE;
+	return !(event->flags & ~(unsigned)EPP_FLAG_REFERRED) && !event->args_count && !export_tells_place(event);
 }
 
 static void write_plain(struct export_run *run, const epp_event *event, const struct row *row)

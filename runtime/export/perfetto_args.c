@@ -95,9 +95,9 @@ static char *put_known(char *at, const epp_event *event)
 
 	if (event->flags & EPP_FLAG_REFERRED)
 		at = put_id(at, KNOWN_ID, event->id);
-	if (device || event->placement != EPP_PLACED_MEASURED) {
-		if (event->parent)
-			at = put_id(at, KNOWN_PARENT, event->parent);
+	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
+		at = put_id(at, KNOWN_PARENT, event->parent);
+	if (export_tells_place(event)) {
 		size_t bytes = strlen(placement);
 		at = protobuf_head(at, EVENT_ANNOTATION,
 		                   protobuf_u64_bytes(ANNOTATION_NAME_IID, KNOWN_PLACEMENT) +

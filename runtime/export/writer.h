@@ -61,6 +61,12 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 
 /* "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */
 const char *export_category(unsigned category);
+/* False where the place goes without saying: by the host's own clock, which nothing contradicts. */
+static inline bool export_tells_place(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->placement != EPP_PLACED_MEASURED ||
+	       (event->start_error_ns | event->end_error_ns) != 0;
+}
 /* "slice", "instant", ... */
 const char *export_kind(unsigned kind);
 /* The words for epp_event_flags, by their bits: "unended", "open", ... */

@@ -179,7 +179,7 @@ static char *put_known(char *at, const epp_event *event)
 	} else if (event->flags & EPP_FLAG_REFERRED) {
 		at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->id));
 	}
-	if (event->track->kind == EPP_TRACK_DEVICE || event->placement != EPP_PLACED_MEASURED) {
+	if (export_tells_place(event)) {
 		at = put_reference(at, KNOWN_PLACEMENT, KNOWN_PLACEMENTS + event->placement);
 		at = put_i64_stat(at, KNOWN_START_ERROR, event->start_error_ns);
 		at = put_i64_stat(at, KNOWN_END_ERROR, event->end_error_ns);

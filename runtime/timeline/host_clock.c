@@ -95,12 +95,16 @@ static int64_t distance_of(int64_t a, int64_t b)
 	return distance < (uint64_t)ITEM_NS_MAX ? (int64_t)distance : ITEM_NS_MAX;
 }
 
+static int64_t half_width_ns(const struct host_clock *clock, const struct epf_host_pair *pair)
+{
+	int64_t ns = host_clock_span_ns(clock, pair->half_width_ticks);
+	return ns < ITEM_NS_MAX / 8 ? ns : ITEM_NS_MAX / 8;
+}
+
 /* What pairs a, b may differ by without a contradiction. */
 static int64_t slack_of(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
 {
-	int64_t slack_ns = host_clock_span_ns(clock, a->half_width_ticks) / 2 +
-	                   host_clock_span_ns(clock, b->half_width_ticks) / 2;
-	return slack_ns + slack_ns + DISAGREEMENT_NS;
+	return half_width_ns(clock, a) + half_width_ns(clock, b) + DISAGREEMENT_NS;
 }
 
 /* A sleep or a jump: any time inside is as good, but no more than the whole of it is wrong. */
