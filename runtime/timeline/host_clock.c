@@ -65,12 +65,12 @@ static void lay_out(struct host_clock *clock, const struct epf_host_pair *pairs,
 	for (size_t i = 0; i < count; i++) {
 		struct host_segment *segment = &clock->segments[i];
 		*segment = (struct host_segment){ .ticks = pairs[i].ticks,
-			                          .ns = pairs[i].monotonic_ns - zero_ns,
+			                          .ns = (int64_t)((uint64_t)pairs[i].monotonic_ns - (uint64_t)zero_ns),
 			                          .multiplier = clock->nominal };
 		if (i + 1 < count) {
 			segment->span = pairs[i + 1].ticks - pairs[i].ticks;
 			segment->multiplier = multiplier_of(
-			    clock, (uint64_t)(pairs[i + 1].monotonic_ns - pairs[i].monotonic_ns), segment->span);
+			    clock, (uint64_t)pairs[i + 1].monotonic_ns - (uint64_t)pairs[i].monotonic_ns, segment->span);
 		} else {
 			if (i > 0)
 				segment->multiplier = segment[-1].multiplier;
@@ -100,7 +100,7 @@ static int64_t slack_of(const struct host_clock *clock, const struct epf_host_pa
 {
 	int64_t slack_ns = host_clock_span_ns(clock, a->half_width_ticks) / 2 +
 	                   host_clock_span_ns(clock, b->half_width_ticks) / 2;
-	return slack_ns + slack_ns + DISAGREEMENT_NS;
+	return slack_ns < ITEM_NS_MAX / 4 ? slack_ns + slack_ns + DISAGREEMENT_NS : ITEM_NS_MAX / 2;
 }
 
 /* A sleep or a jump: any time inside is as good, but no more than the whole of it is wrong. */
@@ -120,8 +120,8 @@ static void doubt_between(struct host_clock *clock, size_t i, const struct epf_h
 {
 	const struct epf_host_pair *left = &pairs[i - 1], *right = &pairs[i + 1];
 	double part = (double)(pairs[i].ticks - left->ticks) / (double)(right->ticks - left->ticks);
-	double off_ns = part * (double)(right->monotonic_ns - left->monotonic_ns) -
-	                (double)(pairs[i].monotonic_ns - left->monotonic_ns);
+	double off_ns = part * (double)distance_of(right->monotonic_ns, left->monotonic_ns) -
+	                (double)distance_of(pairs[i].monotonic_ns, left->monotonic_ns);
 
 	off_ns = off_ns < 0 ? -off_ns : off_ns;
 	if (off_ns < (double)(slack_of(clock, left, right) + slack_of(clock, &pairs[i], right)))
