@@ -93,7 +93,7 @@ static inline void fill(struct epp_timeline *timeline, const struct line *line, 
 	if (unlikely(!timeline->event_is_plain))
 		clear_rare(timeline);
 	event->start_ns = item->start_ns;
-	event->duration_ns = item->end_ns - item->start_ns;
+	event->duration_ns = (int64_t)((uint64_t)item->end_ns - (uint64_t)item->start_ns);
 	event->start_ticks = item->start_ticks;
 	event->end_ticks = item->end_ticks;
 	event->id = item->id;

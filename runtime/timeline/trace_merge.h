@@ -96,6 +96,12 @@ uint32_t trace_merge_run(const struct merge_input *input, uint32_t run);
 
 void trace_merge_tell(const struct trace_merge *merge, const char *format, ...) EPP_FORMAT(2, 3);
 
+/* Of numbers that a file may have made up: wraps. */
+static inline int64_t trace_merge_difference(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 /* A time of a machine's clock as merged ticks, which are nanoseconds: never 0, never beyond 2^63. */
 static inline uint64_t trace_merge_ticks_at(const struct trace_merge *merge, const struct merge_machine *machine,
                                             int64_t ns)

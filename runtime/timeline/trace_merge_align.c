@@ -66,7 +66,9 @@ static epp_status *find_in_block(const struct trace_merge *merge, const struct m
 			continue;
 		int64_t start_ns = trace_merge_machine_ns(input, &hint, records[i].start_ticks);
 		int64_t end_ns = trace_merge_machine_ns(input, &hint, records[i].start_ticks + records[i].duration_ticks);
-		if (end_ns >= start_ns && !add(found, start_ns, end_ns, merge->options->align_starts))
+		if (start_ns < -ITEM_NS_MAX / 2 || end_ns > ITEM_NS_MAX / 2 || end_ns < start_ns)
+			continue;
+		if (!add(found, start_ns, end_ns, merge->options->align_starts))
 			return epp_status_no_memory();
 	}
 	return NULL;

@@ -64,7 +64,8 @@ static int64_t map_error(const struct host_clock *clock, const struct epf_host_p
 	size_t hint = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t off_ns = distance(host_clock_ns(clock, &hint, pairs[i].ticks), pairs[i].monotonic_ns - zero_ns);
+		int64_t off_ns = distance(host_clock_ns(clock, &hint, pairs[i].ticks),
+		                          trace_merge_difference(pairs[i].monotonic_ns, zero_ns));
 		int64_t half_ns = pairs[i].half_width_ticks ? host_clock_span_ns(clock, pairs[i].half_width_ticks) : 0;
 		if (off_ns > 1 && clock->count > 1)
 			continue;
@@ -197,7 +198,7 @@ static epp_status *relate_by_monotonic(struct merge_input *input, const struct m
 
 	EPP_TRY(host_clock_init(&input->own, input->reader));
 	input->clock = &input->own;
-	input->offset_ns = zero.monotonic_ns - machine->monotonic_zero_ns;
+	input->offset_ns = trace_merge_difference(zero.monotonic_ns, machine->monotonic_zero_ns);
 	input->error_ns = map_error(&input->own, pairs, count, zero.monotonic_ns) + machine->clock_error_ns;
 	if (distance(zero.monotonic_ns, machine->monotonic_zero_ns) > OFFSET_NS_MAX)
 		return epp_status_create(EPP_CORRUPT, "%s: its CLOCK_MONOTONIC was %lld ns", input->reader->info.path,
@@ -273,7 +274,7 @@ epp_status *trace_merge_relate(struct trace_merge *merge)
 	put_reference_first(merge);
 	const struct merge_machine *reference = &merge->machines[0];
 	merge->base_ns = reference->has_realtime ? reference->realtime_ns : UNIX_NS_LEAST;
-	if (merge->base_ns > OFFSET_NS_MAX * 2)
+	if (merge->base_ns > OFFSET_NS_MAX * 2 || merge->base_ns < 0)
 		merge->base_ns = UNIX_NS_LEAST;
 	for (size_t i = 1; i < merge->machines_count; i++)
 		relate_machine(reference, &merge->machines[i]);

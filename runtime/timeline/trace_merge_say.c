@@ -33,6 +33,15 @@ static uint64_t origin_of(const struct reader *reader, const struct epf_source *
 	return origin;
 }
 
+/* Where readings contradict each other, times are in doubt: in a merged trace all of the source's. */
+static uint64_t most_doubt(const struct host_clock *clock)
+{
+	int64_t most_ns = 0;
+	for (size_t i = 0; i < clock->count && clock->is_doubted; i++)
+		most_ns = clock->segments[i].doubt_ns > most_ns ? clock->segments[i].doubt_ns : most_ns;
+	return (uint64_t)most_ns;
+}
+
 static void relate_source(const struct trace_merge *merge, const struct merge_input *input, struct epf_source *source)
 {
 	const struct merge_machine *machine = &merge->machines[input->machine];
@@ -40,7 +49,8 @@ static void relate_source(const struct trace_merge *merge, const struct merge_in
 
 	source->relation = worse(worse(source->relation, input->relation), machine->relation);
 	if (__builtin_add_overflow(error_ns, (uint64_t)input->error_ns, &error_ns) ||
-	    __builtin_add_overflow(error_ns, machine->error_ns, &error_ns) || source->relation == EPF_RELATED_NOT)
+	    __builtin_add_overflow(error_ns, machine->error_ns, &error_ns) ||
+	    __builtin_add_overflow(error_ns, most_doubt(input->clock), &error_ns) || source->relation == EPF_RELATED_NOT)
 		error_ns = UINT64_MAX;
 	source->clock_error_ns = error_ns;
 }
@@ -93,12 +103,14 @@ static epp_status *number_names(struct trace_merge *merge, struct merge_input *i
 static struct epf_host_pair reading_at(const struct trace_merge *merge, uint64_t ticks, uint64_t half_width_ns)
 {
 	const struct merge_machine *reference = &merge->machines[0];
-	int64_t ns = (int64_t)ticks - merge->base_ns;
+	uint64_t ns = ticks - (uint64_t)merge->base_ns;
 
-	return (struct epf_host_pair){ .ticks = ticks,
-		                       .half_width_ticks = half_width_ns,
-		                       .monotonic_ns = reference->monotonic_zero_ns + ns,
-		                       .realtime_ns = (reference->has_realtime ? reference->realtime_ns : 0) + ns };
+	return (struct epf_host_pair){
+		.ticks = ticks,
+		.half_width_ticks = half_width_ns,
+		.monotonic_ns = (int64_t)((uint64_t)reference->monotonic_zero_ns + ns),
+		.realtime_ns = (int64_t)((reference->has_realtime ? (uint64_t)reference->realtime_ns : 0) + ns)
+	};
 }
 
 static struct epf_host_pair bring_on(const struct trace_merge *merge, const struct merge_input *input, uint64_t ticks,
@@ -296,7 +308,7 @@ static epp_status *say_pairs(struct trace_merge *merge)
 	for (size_t i = 0; i < reader->pairs_count; i++) {
 		const struct epf_host_pair *pair = &reader->pairs[i];
 		if (host_clock_ns(&reference->clock, &hint, pair->ticks) !=
-		    pair->monotonic_ns - reference->monotonic_zero_ns)
+		    trace_merge_difference(pair->monotonic_ns, reference->monotonic_zero_ns))
 			continue;
 		pairs[count] = bring_on(merge, &merge->inputs[reference->leader], pair->ticks, pair->half_width_ticks);
 		pairs[count++].realtime_ns = pair->realtime_ns;
