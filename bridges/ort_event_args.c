@@ -1,4 +1,4 @@
-/* Reading an event.  ONNX Runtime lists no keys, so the known ones are asked for: that is most of what the collector costs.
+/* Reading an event.  ONNX Runtime lists no keys, so the known ones are asked for, which is a third of what the collector costs.
  * Events of a session have none, and those about memory come together or not at all.
  *
  * ONNX Runtime's values are texts; a whole number, written as one, is kept as a number, which is smaller and comes out as the
