@@ -4,7 +4,7 @@ const KEYS = [
 	["W S", "zoom in, out"], ["A D", "to the left, to the right"], ["\u2190 \u2192", "the event before, behind on its track"],
 	["\u2191 \u2193", "the event around, the first one inside"], ["F", "zoom to the selection"], ["0", "show all"],
 	["P", "to what caused it"], ["C", "to the first one it caused"], ["/", "search; Enter: the next match"],
-	["N \u21e7N", "the next match, the one before"], ["R", "only this range: the selection, or what is seen"],
+	["N \u21e7N", "the next match, the one before"], ["R", "sum up a range: the selection, or what is seen"],
 	["T", "light or dark"], ["Esc", "select nothing"], ["?", "these keys"],
 ];
 const HANDS = [
