@@ -19,7 +19,7 @@ EVENTS = 1000000
 THREADS = 8
 OPENINGS = 5
 OPEN_BOUND_MS = 3000
-FRAME_BOUND_MS = 33
+FRAME_BOUND_MS = 33.4  # 30 a second
 FRAMES = """(async () => {
 	const view = epprof.view, drawn = [], frames = [], whole = view.model.last - view.model.first;
 	const frame = () => new Promise((done) => requestAnimationFrame(done));
