@@ -23,7 +23,7 @@ class Input {
 		for (const name of ["pointerup", "pointercancel"])
 			lanes.addEventListener(name, (event) => this.up(event));
 		lanes.addEventListener("pointerleave", () => app.point(undefined));
-		lanes.addEventListener("dblclick", (event) => this.doubleClick(event));
+		lanes.addEventListener("dblclick", (event) => this.dive(event));
 		lanes.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
 		document.addEventListener("keydown", (event) => this.key(event));
 		this.bindMap();
@@ -111,7 +111,7 @@ class Input {
 		app.select(app.view.eventAt(x, y));
 	}
 
-	doubleClick(event) {
+	dive(event) {
 		const { app } = this, { x, y } = this.at(event), hit = app.view.eventAt(x, y);
 		if (hit >= 0)
 			app.view.reveal(hit, true);
