@@ -106,11 +106,11 @@ say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@echo "  $(1)	$(patsu
 
 # What shells put into the environment under this name is not meant.
 HOST := digits
-HOSTS := digits onnxruntime
+HOSTS := digits onnxruntime browser
 DEPS := build/deps
 
-.PHONY: all lib man kineto kineto-needs-torch tests check check-interop run run-digits run-onnxruntime bench bench-digits
-.PHONY: bench-onnxruntime lint format install uninstall clean help
+.PHONY: all lib man kineto kineto-needs-torch tests check check-interop run run-digits run-browser run-onnxruntime bench bench-digits
+.PHONY: bench-onnxruntime bench-browser lint format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -124,10 +124,12 @@ help:
 	@echo "all (default)  the libraries, the command epprof, the sample"
 	@echo "run            the main job: the sample recognises digits under a session, then its summary"
 	@echo "               HOST=onnxruntime: in ONNX Runtime, which is fetched from PyPI"
+	@echo "               HOST=browser: the sample, and a report of it in a browser"
 	@echo "check          builds and runs the tests; T=check_codec runs one"
 	@echo "check-interop  runs the tests with ONNX Runtime itself, from PyPI; T=check_drift.py runs one"
 	@echo "bench          measures, and compares with the bounds"
 	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there"
+	@echo "               HOST=browser: a report of a million events in chromium"
 	@echo "lint, format   checks the sources; formats them"
 	@echo "kineto         libepprof_kineto.so, the bridge into PyTorch; TORCH=.../site-packages/torch, with headers"
 	@echo "man            the manual, with scdoc"
@@ -284,6 +286,9 @@ run-digits: all
 	$(Q)$(BUILD)/digits --force -o $(BUILD)/run/digits.epp
 	$(Q)$(BUILD)/epprof summary $(BUILD)/run/digits.epp
 
+run-browser: run-digits
+	$(Q)$(BUILD)/epprof view --report $(BUILD)/run/digits.epp
+
 run-onnxruntime: $(SAMPLE_EPS)
 	@mkdir -p $(BUILD)/run
 	$(Q)python=$$(tests/interop/environment.py --under $(DEPS) onnxruntime numpy) && \
@@ -293,6 +298,9 @@ bench: $(if $(filter $(HOST),$(HOSTS)),bench-$(HOST),$(error HOST=$(HOST) is non
 
 bench-digits: $(BENCH)
 	$(Q)$(BENCH) $(B)
+
+bench-browser: all
+	$(Q)bench/bench_browser.py $(BUILD)/epprof
 
 bench-onnxruntime: $(BRIDGES)
 	$(Q)python=$$(tests/interop/environment.py onnxruntime numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)/libepprof_ort.so

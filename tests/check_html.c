@@ -200,11 +200,11 @@ START_TEST(markup_in_names_stays_out_of_the_page)
 	make(NULL);
 	ck_assert_ptr_null(strstr(page.bytes, "onerror"));
 	ck_assert(has_line(data.names.bytes, data.names.count, "\"</script><img src=x onerror=alert(1)>\""));
-	/* One data, one script, one noscript: nothing else closes one. */
-	const char *first = strstr(page.bytes, "</script>");
-	ck_assert_ptr_nonnull(first);
-	ck_assert_ptr_nonnull(strstr(first + 1, "</script>"));
-	ck_assert_ptr_null(strstr(strstr(first + 1, "</script>") + 1, "</script>"));
+	/* The theme, the data, the scripts: nothing else closes one. */
+	unsigned closed = 0;
+	for (const char *at = page.bytes; (at = strstr(at, "</script>")) != NULL; at++)
+		closed++;
+	ck_assert_uint_eq(closed, 3);
 }
 END_TEST
 

@@ -19,8 +19,11 @@
 
 EMBED(html_page, "page.html");
 EMBED(html_style, "style.css");
+EMBED(html_tables_style, "tables.css");
 EMBED(html_data, "data.js");
 EMBED(html_model, "model.js");
+EMBED(html_texts, "texts.js");
+EMBED(html_strips, "strips.js");
 EMBED(html_draw, "draw.js");
 EMBED(html_view, "view.js");
 EMBED(html_input, "input.js");
@@ -32,9 +35,10 @@ EMBED(html_main, "main.js");
 static const struct {
 	const char *bytes, *end;
 } scripts[] = {
-	{ html_data, html_data_end },       { html_model, html_model_end },   { html_draw, html_draw_end },
-	{ html_view, html_view_end },       { html_input, html_input_end },   { html_tables, html_tables_end },
-	{ html_details, html_details_end }, { html_panels, html_panels_end }, { html_main, html_main_end },
+	{ html_data, html_data_end },     { html_model, html_model_end },   { html_texts, html_texts_end },
+	{ html_strips, html_strips_end }, { html_draw, html_draw_end },     { html_view, html_view_end },
+	{ html_input, html_input_end },   { html_tables, html_tables_end }, { html_details, html_details_end },
+	{ html_panels, html_panels_end }, { html_main, html_main_end },
 };
 
 /* ---- base64 of a zlib stream, into the sink ---- */
@@ -166,6 +170,7 @@ static epp_status *write_style(struct export_run *run, struct html *html)
 {
 	(void)html;
 	sink_bytes(run->sink, html_style, (size_t)(html_style_end - html_style));
+	sink_bytes(run->sink, html_tables_style, (size_t)(html_tables_style_end - html_tables_style));
 	return NULL;
 }
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -218,6 +219,22 @@ class Report(unittest.TestCase):
         notice = page.value("document.getElementById('notice').innerText")
         self.assertIn("of 5,903 events", notice)
         self.assertIn("busiest", notice)
+
+    def test_it_is_served(self):
+        """By `epprof view`, as is the page that hands a trace to Perfetto's viewer."""
+        for options in (["--report"], []):
+            with subprocess.Popen([viewers.EPPROF, "view", "--no-open", *options, self.trace], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True) as server:
+                page = self.chromium.open(server.stdout.readline().strip())
+                if options:
+                    page.wait("document.documentElement.dataset.ready")
+                    self.assertEqual(page.value("epprof.model.events.count"), 5903)
+                else:
+                    page.wait("/MB are ready|Waiting for/.test(document.body.innerText)")
+                    self.assertEqual(page.value("document.getElementById('open').hidden"), False)
+                self.assertEqual(page.happened("Runtime.exceptionThrown"), [])
+                server.send_signal(signal.SIGINT)
+                self.assertEqual(server.wait(), 0)
 
     def test_nothing_at_all_opens(self):
         page = self.open(report(self.trace, "--name", "no such name"))

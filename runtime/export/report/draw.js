@@ -1,31 +1,6 @@
 /* Drawing on the canvas.  What it costs is bound to the pixels, not to the events: where several events share a pixel it
  * is drawn once, as dense as they fill it. */
 
-/* ---- texts ---- */
-
-const NBSP = "\u00a0", MICRO = "\u00b5";
-
-function durationText(ns) {
-	const size = Math.abs(ns);
-	const [unit, scale] = size < 1e3 ? ["ns", 1] : size < 1e6 ? [`${MICRO}s`, 1e3] : size < 1e9 ? ["ms", 1e6] : ["s", 1e9];
-	const value = ns / scale;
-	const digits = scale === 1 ? 0 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
-	return `${value.toFixed(digits)}${NBSP}${unit}`;
-}
-
-const countText = (count) => Math.round(count).toLocaleString("en-US");
-const partText = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}${NBSP}%`;
-const plural = (count, one, many = `${one}s`) => `${countText(count)} ${count === 1 ? one : many}`;
-
-/* A time to the digit that the axis tells apart. */
-function timeText(ns, step) {
-	const [unit, scale] = step < 1e3 && Math.abs(ns) < 1e6 ? ["ns", 1] : step < 1e6 && Math.abs(ns) < 1e9 ? [`${MICRO}s`, 1e3] :
-		step < 1e9 && Math.abs(ns) < 1e12 ? ["ms", 1e6] : ["s", 1e9];
-	const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / step) - 1e-9)));
-	const text = (ns / scale).toFixed(digits).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, "\u202f");
-	return `${text}${NBSP}${unit}`;
-}
-
 class Painter {
 	constructor(model, view, state) {
 		Object.assign(this, { model, view, state });
@@ -69,6 +44,8 @@ class Painter {
 
 	draw(context) {
 		const { view, colours } = this;
+		if (this.strips?.width !== view.width)
+			this.strips = new Strips(view.width);
 		context.fillStyle = colours.paper;
 		context.fillRect(0, 0, view.width, view.height);
 		context.font = this.font(11);
@@ -85,6 +62,7 @@ class Painter {
 			if (place.track)
 				this.drawTrack(context, place.track, y);
 		}
+		this.strips.draw(context);
 		for (const place of view.places) {
 			const y = AXIS + place.y - view.scroll;
 			if (y > view.height || y + place.height + TRACK_GAP < AXIS)
@@ -237,21 +215,12 @@ class Painter {
 		let i = lowerBound(list, events.start, view.from);
 		if (i > 0 && events.end[list[i - 1]] > view.from)
 			i--;
-		let run = { x: 0, end: -1, colour: -1, alpha: 0 };
-		const flush = () => {
-			if (run.end > run.x) {
-				context.globalAlpha = run.alpha;
-				context.fillStyle = run.colour < 0 ? this.colours.dim : this.colours.thin[run.colour];
-				context.fillRect(run.x, y + 1, run.end - run.x, BAR - 2);
-			}
-			run.end = -1;
-		};
+		let pixels;
 		while (i < list.length) {
 			const event = list[i], start = view.x(events.start[event]), end = view.x(events.end[event]);
 			if (start > view.width)
 				break;
 			if (end - start >= 2 || kindOf(events.what[event]) === INSTANT && !this.crowded(level, i, nsPerPixel)) {
-				flush();
 				this.drawEvent(context, track, event, start, end, y);
 				i++;
 				continue;
@@ -264,17 +233,16 @@ class Painter {
 			const filled = (level.before[next] - level.before[i]) * scale;
 			/* Alone, it shall be seen. */
 			const alone = next === i + 1 && (next === list.length || view.x(events.start[list[next]]) > pixel + 4);
-			const alpha = alone ? 1 : Math.round(Math.min(1, Math.max(0.4, filled)) * 5) / 5;
-			const colour = state.isDim(event) ? -1 : model.colour[events.name[event]];
-			if (run.end !== pixel || run.colour !== colour || run.alpha !== alpha) {
-				flush();
-				run = { x: pixel, end: pixel, colour, alpha };
+			const colour = this.colours.packed[state.isDim(event) ? 0 : 1 + model.colour[events.name[event]]];
+			const packed = alone ? colour : (colour & 0xffffff | Math.round(255 * Math.min(1, Math.max(0.4, filled))) << 24) >>> 0;
+			if (pixel >= view.gutter && pixel < view.width) {
+				pixels ??= this.strips.row(context, y + 1);
+				pixels[pixel] = packed;
+				if (alone)
+					pixels[pixel + 1] = packed;
 			}
-			run.end = pixel + (alone ? 2 : 1);
 			i = next;
 		}
-		flush();
-		context.globalAlpha = 1;
 	}
 
 	/* Instants are drawn as marks only where they have room. */

@@ -4,7 +4,7 @@ const KEYS = [
 	["W S", "zoom in, out"], ["A D", "to the left, to the right"], ["\u2190 \u2192", "the event before, behind on its track"],
 	["\u2191 \u2193", "the event around, the first one inside"], ["F", "zoom to the selection"], ["0", "show all"],
 	["P", "to what caused it"], ["C", "to the first one it caused"], ["/", "search; Enter: the next match"],
-	["N \u21e7N", "the next match, the one before"], ["R", "only this range: the selection, or what is seen"],
+	["N \u21e7N", "the next match, the one before"], ["R", "sum up a range: the selection, or what is seen"],
 	["T", "light or dark"], ["Esc", "select nothing"], ["?", "these keys"],
 ];
 const HANDS = [
@@ -23,7 +23,7 @@ class Input {
 		for (const name of ["pointerup", "pointercancel"])
 			lanes.addEventListener(name, (event) => this.up(event));
 		lanes.addEventListener("pointerleave", () => app.point(undefined));
-		lanes.addEventListener("dblclick", (event) => this.doubleClick(event));
+		lanes.addEventListener("dblclick", (event) => this.dive(event));
 		lanes.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
 		document.addEventListener("keydown", (event) => this.key(event));
 		this.bindMap();
@@ -111,7 +111,7 @@ class Input {
 		app.select(app.view.eventAt(x, y));
 	}
 
-	doubleClick(event) {
+	dive(event) {
 		const { app } = this, { x, y } = this.at(event), hit = app.view.eventAt(x, y);
 		if (hit >= 0)
 			app.view.reveal(hit, true);

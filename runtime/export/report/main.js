@@ -100,7 +100,8 @@ class App {
 		document.getElementById("fit").addEventListener("click", () => { this.view.fit(); this.repaint(); });
 		document.getElementById("theme").addEventListener("click", () => this.switchTheme());
 		document.getElementById("keys").addEventListener("click", () => this.showHelp());
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.useTheme());
+		this.prefersDark = matchMedia("(prefers-color-scheme: dark)");
+		this.prefersDark.addEventListener("change", () => this.useTheme());
 		this.calm = matchMedia("(prefers-reduced-motion: reduce)");
 		new ResizeObserver(() => this.resize()).observe(this.lanes);
 		this.useTheme();
@@ -121,7 +122,7 @@ class App {
 		const moving = this.view.approach(Math.min(50, now - (this.painted ?? now) || 16), this.calm.matches);
 		this.painted = now;
 		const begin = performance.now();
-		this.painter.draw(this.bars.getContext("2d"));
+		this.painter.draw(this.bars.getContext("2d", { alpha: false }));
 		this.painter.drawMarks(this.marks.getContext("2d"));
 		this.drawMap();
 		this.paintMs = performance.now() - begin;
@@ -137,7 +138,7 @@ class App {
 			const width = box.clientWidth, height = canvas === this.map ? this.map.clientHeight : box.clientHeight;
 			canvas.width = Math.round(width * scale);
 			canvas.height = Math.round(height * scale);
-			canvas.getContext("2d").setTransform(scale, 0, 0, scale, 0, 0);
+			canvas.getContext("2d", { alpha: canvas !== this.bars }).setTransform(scale, 0, 0, scale, 0, 0);
 		}
 		this.view.width = this.lanes.clientWidth;
 		this.view.height = this.lanes.clientHeight;
@@ -176,19 +177,26 @@ class App {
 		return shapes;
 	}
 
+	/* Drawn once for a width. */
+	pictureOfMap(width, height) {
+		const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d"), half = height / 2;
+		this.shapeOfMap(width).forEach((shape, below) => {
+			context.fillStyle = this.painter.colours.edges[below];
+			context.globalAlpha = below ? 1 : 0.8;
+			for (let x = 0; x < width; x++) {
+				const tall = shape[x] * (half - 4);
+				context.fillRect(x, below ? half + 1 : half - 1 - tall, 1, tall);
+			}
+		});
+		return canvas;
+	}
+
 	drawMap() {
 		const context = this.map.getContext("2d"), { view, model } = this, { colours } = this.painter;
 		const left = view.gutter, width = Math.max(1, Math.floor(view.width - left)), height = this.map.clientHeight, half = height / 2;
-		this.mapShape ??= this.shapeOfMap(width);
+		this.mapShape ??= this.pictureOfMap(width, height);
 		context.clearRect(0, 0, view.width, height);
-		context.fillStyle = colours.edges[0];
-		context.globalAlpha = 0.8;
-		for (let x = 0; x < width; x++)
-			context.fillRect(left + x, half - 1 - this.mapShape[0][x] * (half - 4), 1, this.mapShape[0][x] * (half - 4));
-		context.fillStyle = colours.edges[1];
-		for (let x = 0; x < width; x++)
-			context.fillRect(left + x, half + 1, 1, this.mapShape[1][x] * (half - 4));
-		context.globalAlpha = 1;
+		context.drawImage(this.mapShape, left, 0);
 		const scale = width / (model.last - model.first);
 		const from = Math.max(0, (view.from - model.first) * scale), to = Math.min(width, (view.to - model.first) * scale);
 		context.fillStyle = colours.paper;
@@ -319,16 +327,17 @@ class App {
 	/* ---- light and dark ---- */
 
 	get dark() {
-		const chosen = document.documentElement.dataset.theme;
-		return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+		return document.documentElement.dataset.theme === "dark";
 	}
 	switchTheme() {
-		document.documentElement.dataset.theme = this.dark ? "light" : "dark";
+		this.chosen = this.dark ? "light" : "dark";
 		this.useTheme();
 	}
 	useTheme() {
+		document.documentElement.dataset.theme = this.chosen ?? (this.prefersDark.matches ? "dark" : "light");
 		document.getElementById("theme").textContent = this.dark ? "\u263c" : "\u263e";
 		this.painter.useColours(this.dark);
+		this.mapShape = undefined;
 		this.repaint();
 	}
 

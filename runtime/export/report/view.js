@@ -20,14 +20,22 @@ function oklch(lightness, chroma, hue) {
 
 const HUES = [255, 155, 65, 310, 195, 25, 110, 280, 345, 225, 85];
 
+/* As a pixel holds it: "#rgb...", "rgb(...)" as alpha, blue, green, red. */
+function packedColour(text) {
+	const [red, green, blue] = text.startsWith("#") ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)) : text.match(/\d+/g).map(Number);
+	return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
+}
+
 function coloursOf(dark) {
 	const style = getComputedStyle(document.documentElement);
 	const own = (name) => style.getPropertyValue(`--${name}`).trim();
 	const bars = HUES.map((hue, i) => dark ? oklch(0.47 + (i % 2) * 0.05, 0.095, hue) : oklch(0.83 - (i % 2) * 0.045, 0.085, hue));
+	/* Of what is too narrow for a light fill to be seen. */
+	const thin = [own("enclosing-edge"), ...HUES.map((hue) => dark ? oklch(0.62, 0.12, hue) : oklch(0.7, 0.12, hue))];
 	return {
 		bars: [own("enclosing"), ...bars],
-		/* Of what is too narrow for a light fill to be seen. */
-		thin: [own("enclosing-edge"), ...HUES.map((hue) => dark ? oklch(0.62, 0.12, hue) : oklch(0.7, 0.12, hue))],
+		thin,
+		packed: [own("dim"), ...thin].map(packedColour),
 		edges: [own("enclosing-edge"), ...HUES.map((hue) => dark ? oklch(0.66, 0.11, hue) : oklch(0.6, 0.12, hue))],
 		text: own("bar-text"), ink: own("ink"), soft: own("soft"), faint: own("faint"), paper: own("paper"),
 		line: own("line"), band: own("band"), accent: own("accent"), warn: own("warn"), dim: own("dim"),
