@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/checksum.h"
-#include "base/status.h"
 #include "bench_trace.h"
 #include "epprof/timeline.h"
 #include "epprof/trace_writer.h"
@@ -142,23 +141,28 @@ static epp_status *read_stretch(const char *path, double *us)
 static epp_status *measure(const struct bench_file *file, const char *path, unsigned repetitions, uint64_t written,
                            struct figures *figures)
 {
+	epp_status *status = NULL;
+	epp_trace *trace = NULL;
 	double ns;
 
-	for (unsigned i = 0; i < repetitions; i++) {
-		epp_trace *trace;
-		EPP_TRY(pack(file, path, &ns));
+	for (unsigned i = 0; i < repetitions && !status; i++) {
+		status = pack(file, path, &ns);
 		figures->pack[i] = (double)written * 1e3 / ns;
-		EPP_TRY(read_back(path, &figures->records, &ns));
+		if (!status)
+			status = read_back(path, &figures->records, &ns);
 		figures->read[i] = (double)figures->records * 1e3 / ns;
-		EPP_TRY(read_stretch(path, &figures->stretch_us[i]));
-		EPP_TRY(epp_trace_open(path, &trace));
-		figures->bytes = (double)epp_trace_get_info(trace)->file_bytes / (double)figures->records;
-		epp_trace_close(trace);
+		if (!status)
+			status = read_stretch(path, &figures->stretch_us[i]);
 	}
-	if (figures->records < written)
-		return epp_status_create(EPP_CORRUPT, "%llu records came back of %llu",
-		                         (unsigned long long)figures->records, (unsigned long long)written);
-	return NULL;
+	if (!status)
+		status = epp_trace_open(path, &trace);
+	if (!status)
+		figures->bytes = (double)epp_trace_get_info(trace)->file_bytes / (double)figures->records;
+	epp_trace_close(trace);
+	if (!status && figures->records < written)
+		status = epp_status_create(EPP_CORRUPT, "%llu records came back of %llu",
+		                           (unsigned long long)figures->records, (unsigned long long)written);
+	return status;
 }
 
 static void report(struct bench *bench, const char *figure, const char *unit, double *samples, unsigned repetitions,

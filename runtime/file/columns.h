@@ -1,4 +1,4 @@
-/* Records as columns (EPF_BLOCK_COLUMNS, struct epf_columns in file/format.h): 3 to 4 bytes a plain event.
+/* Records as columns (EPF_BLOCK_COLUMNS, struct epf_columns in file/format_packed.h): 3 to 4 bytes a plain event.
  *
  * Each column is taken apart into planes of bytes, and each plane is compressed by itself.  Low bytes of noisy times do not
  * shrink, and are stored; bytes above them, names and steps of ids have few values or come round again, each in their own
@@ -13,6 +13,7 @@
 #define EPPROF_FILE_COLUMNS_H
 
 #include "file/codec.h"
+#include "file/format_packed.h"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;

@@ -17,7 +17,7 @@
 
 #include "epprof/trace_reader.h"
 #include "file/codec.h"
-#include "file/format.h"
+#include "file/format_packed.h"
 
 /* Where bytes come from: a file (pread), or a session of this process (epp_session_read). */
 struct reader_source {

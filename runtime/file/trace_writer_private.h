@@ -16,7 +16,6 @@
 #include "base/status.h"
 #include "epprof/trace_writer.h"
 #include "file/columns.h"
-#include "file/format.h"
 
 /* No window is ever needed, so it has no slots, no log and no chunks. */
 #define TRACE_WRITER_SEGMENTS_OFFSET EPF_SLOTS_OFFSET
