@@ -27,8 +27,8 @@ static epp_status *no_memory(void)
 
 /* ---- nodes ---- */
 
-/* A child by its name, made when it is first asked for; the parent itself if there are too many. */
-static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
+/* A child by its name's text, made when it is first asked for; the parent itself if there are too many. */
+static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
 {
 	uint32_t *link = &flame->nodes[parent].children;
 
@@ -62,11 +62,26 @@ static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_even
 	memcpy(name, event->name, event->name_bytes);
 	name[event->name_bytes] = '\0';
 	*found = flame->nodes_count++;
-	flame->nodes[*found] = (struct flame_node){
-		.name = name, .name_bytes = event->name_bytes, .parent = parent, .next = flame->nodes[parent].children
-	};
+	flame->nodes[*found] = (struct flame_node){ .name = name,
+		                                    .name_bytes = event->name_bytes,
+		                                    .name_number = event->name_number,
+		                                    .parent = parent,
+		                                    .next = flame->nodes[parent].children };
 	flame->nodes[parent].children = *found;
 	return NULL;
+}
+
+/* The same by its name's number, if that was asked for before. */
+static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
+{
+	uint64_t key = (uint64_t)parent << 32 | event->name_number;
+	uintptr_t known = (uintptr_t)map_find(&flame->found, key);
+
+	*found = (uint32_t)known;
+	if (known)
+		return NULL;
+	EPP_TRY(child_by_text(flame, parent, event, found));
+	return *found == parent || map_add(&flame->found, key, (void *)(uintptr_t)*found) == 0 ? NULL : no_memory();
 }
 
 /* The node of a host stack in the tree of devices. */
@@ -80,7 +95,7 @@ static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 	while (depth) {
 		/* A name's own memory stays where it is when nodes move. */
 		const struct flame_node *one = &flame->nodes[path[--depth]];
-		const epp_event name = { .name = one->name, .name_bytes = one->name_bytes };
+		const epp_event name = { .name = one->name, .name_bytes = one->name_bytes, .name_number = one->name_number };
 		EPP_TRY(child_of(flame, *found, &name, found));
 	}
 	return NULL;
@@ -200,6 +215,7 @@ static void flame_deinit(struct export_run *run)
 	for (size_t i = 0; i < flame->lanes.room; i++)
 		free(flame->lanes.values[i]);
 	map_deinit(&flame->lanes);
+	map_deinit(&flame->found);
 	free(flame->causes);
 }
 

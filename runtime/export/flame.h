@@ -16,6 +16,7 @@
 struct flame_node {
 	char *name;
 	size_t name_bytes;
+	uint32_t name_number;            /* one of the numbers that the text has */
 	uint32_t parent, next, children; /* indexes; 0: none */
 	uint64_t count;
 	int64_t total_ns; /* of its own events: in the tree of devices, of kernels alone */
@@ -26,6 +27,7 @@ struct flame_node {
 struct flame {
 	struct flame_node *nodes; /* 0: unused; 1, 2: the roots */
 	uint32_t nodes_count, nodes_room;
+	struct map found;           /* node index by parent and name's number */
 	struct map lanes;           /* struct flame_lane by track and lane */
 	struct flame_cause *causes; /* by id: the last one of those that share a place */
 	uint64_t uncaused;          /* device events whose host stack is not known */
