@@ -422,12 +422,12 @@ enum epf_block_type {
 	EPF_BLOCK_PRODUCERS = 5, /* struct epf_producer ...: state at the run's end, supersedes earlier ones; the first one's
 	                             * number is `slot`: 0 but in a merged file, which may have more than EPF_PRODUCER_COUNT */
 	EPF_BLOCK_RUN = 6,       /* struct epf_run */
-	EPF_BLOCK_WINDOW = 7,       /* struct epf_window_extent: more chunks */
-	EPF_BLOCK_SOURCES = 8,      /* struct epf_source ...: merged files, from source 1 on */
-	EPF_BLOCK_COLUMNS = 9,      /* records of one track, run and source, packed: file/format_packed.h */
-	EPF_BLOCK_INDEX = 10,       /* of a packed file: likewise */
-	EPF_BLOCK_OVERWRITTEN = 11, /* struct epf_overwritten: of a ring; the one with the largest `through` counts */
-	EPF_BLOCK_KEPT = 12,        /* struct epf_kept: of a ring; likewise */
+	EPF_BLOCK_WINDOW = 7,  /* struct epf_window_extent: more chunks */
+	EPF_BLOCK_SOURCES = 8, /* struct epf_source ...: merged files, from source 1 on */
+	EPF_BLOCK_COLUMNS = 9, /* records of one track, run and source, packed: file/format_packed.h */
+	EPF_BLOCK_INDEX = 10,  /* of a packed file: likewise */
+	EPF_BLOCK_OVERWRITTEN = 11, /* struct epf_overwritten of file/format_ring.h: of a ring; the one with the largest `through` counts */
+	EPF_BLOCK_KEPT = 12, /* struct epf_kept: of a ring; likewise */
 };
 
 struct epf_block {
@@ -460,28 +460,6 @@ struct epf_ledger_entry {
 	uint64_t lost_idless; /* how many of `lost` took no id */
 };
 
-/* What a ring has overwritten since its beginning: lost by policy.  Rows follow, in order of `of`, then `run`. */
-struct epf_overwritten {
-	uint64_t through; /* segments that are not kept, with numbers up to this one, are gone */
-	uint64_t row_count;
-};
-
-struct epf_overwritten_row {
-	uint32_t of; /* the track of a thread; or a producer: EPF_OVERWRITTEN_PRODUCER and its index */
-	uint32_t run;
-	uint64_t events;
-};
-#define EPF_OVERWRITTEN_PRODUCER (1u << 31)
-
-/* Kept segments with numbers up to `through` are void.  Ledger entries follow, which stand for all that were there and are
- * nowhere else: of track 0, and of EPF_TRACK_GONE, which is all threads together whose events are overwritten to the last.
- * What an EPF_BLOCK_OVERWRITTEN still says of these threads is counted there already. */
-struct epf_kept {
-	uint64_t through;
-	uint64_t entry_count;
-};
-#define EPF_TRACK_GONE UINT32_MAX
-
 struct epf_run {
 	uint32_t run;
 	uint32_t source; /* of a merged file: whose run it is */
@@ -507,8 +485,6 @@ _Static_assert(sizeof(struct epf_open) == 32, "open");
 _Static_assert(sizeof(struct epf_slot) == EPF_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct epf_block) == 80, "block");
 _Static_assert(sizeof(struct epf_segment) == 64, "segment");
-_Static_assert(sizeof(struct epf_overwritten) == 16 && sizeof(struct epf_overwritten_row) == 16, "overwritten");
-_Static_assert(sizeof(struct epf_kept) == 16, "kept");
 _Static_assert(sizeof(struct epf_header) <= EPF_PAGE_BYTES, "header");
 
 #endif

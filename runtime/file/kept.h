@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "file/format.h"
+#include "file/format_ring.h"
 #include "file/ring.h"
 
 struct kept_segment {

@@ -19,6 +19,7 @@
 
 #include "base/status.h"
 #include "file/columns.h"
+#include "file/format_ring.h"
 #include "file/reader.h"
 #include "file/reader_set.h"
 

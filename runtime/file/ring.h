@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "file/format.h"
+#include "file/format_ring.h"
 
 /* Threads and profilers, by run, that a ring can keep the accounts of: what fits into a quarter of a segment. */
 #define RING_ROWS_MAX (EPF_SEGMENT_BYTES / 4 / (uint32_t)sizeof(struct epf_overwritten_row))
