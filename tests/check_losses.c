@@ -28,6 +28,16 @@ static void events(epp_session *session, unsigned count)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 }
 
+/* Events that fill what there is soon: 4,000 bytes each. */
+static void large_events(epp_session *session, unsigned count)
+{
+	static char text[4000];
+	memset(text, 'l', sizeof(text));
+	epp_arg arg = { .key = name, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
+	for (unsigned i = 0; i < count; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), &arg, 1);
+}
+
 static void *one_event(void *session)
 {
 	events(session, 1);
@@ -41,7 +51,7 @@ static uint64_t lose_no_buffer(epp_session *session)
 	events(session, 1);
 	pthread_mutex_lock(&inside->drain_lock);
 	while (LOAD_RELAXED(&inside->window.slots[0].lost[EPP_LOSS_NO_BUFFER]) < 777)
-		events(session, 1);
+		large_events(session, 1);
 	pthread_mutex_unlock(&inside->drain_lock);
 	return 777;
 }
@@ -93,7 +103,7 @@ static uint64_t lose_disk(epp_session *session)
 	inside->writer.fd = open("/dev/null", O_RDONLY);
 	pthread_mutex_unlock(&inside->drain_lock);
 	while (epp_session_lost(session, EPP_LOSS_DISK) == 0)
-		events(session, 1000);
+		large_events(session, 10);
 	pthread_mutex_lock(&inside->drain_lock);
 	close(inside->writer.fd);
 	inside->writer.fd = good;
@@ -104,7 +114,7 @@ static uint64_t lose_disk(epp_session *session)
 static uint64_t lose_policy(epp_session *session)
 {
 	while (epp_session_lost(session, EPP_LOSS_POLICY) == 0)
-		events(session, 1000);
+		large_events(session, 10);
 	return THE_REST;
 }
 
