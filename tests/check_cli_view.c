@@ -215,6 +215,7 @@ END_TEST
 
 START_TEST(bad_requests_are_answered)
 {
+	static const char with_zero[] = "GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n";
 	char long_request[20000];
 	size_t bytes;
 
@@ -226,7 +227,7 @@ START_TEST(bad_requests_are_answered)
 	request_answers("400", "\r\n\r\n\r\n");
 	request_answers("400", "GET /%s/ HTTP/2\r\nHost: 127.0.0.1:%u\r\n\r\n", token, port);
 	request_answers("400", "GET /%s/ HTTP/1.1 \r\nHost: 127.0.0.1:%u\r\n\r\n", token, port);
-	answers(ask_bytes("GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n", 30, &bytes), "400");
+	answers(ask_bytes(with_zero, sizeof with_zero - 1, &bytes), "400");
 	memset(long_request, 'a', sizeof long_request);
 	memcpy(long_request, "GET /", 5);
 	char *answer = ask_bytes(long_request, 8192, &bytes);
