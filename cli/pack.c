@@ -1,11 +1,10 @@
 /* epprof pack: the same trace in less room, with an index. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cli.h"
 #include "epprof/trace_writer.h"
+#include "rewrite.h"
 
 static const char help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"
 			   "       epprof pack --in-place TRACE\n"
@@ -14,11 +13,7 @@ static const char help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"
 			   "by which a stretch of time is read without the rest.  Every command reads it and says the same of it.\n"
 			   "A trace whose process was killed is recovered on the way.  'epprof recover' unpacks.\n"
 			   "\n"
-			   "Options:\n"
-			   "  -o, --output FILE  where to\n"
-			   "  --in-place         replaces TRACE itself, once the new file is whole\n"
-			   "  --force            replaces FILE if it exists\n"
-			   "  --help             this text\n";
+			   "Options:\n" REWRITE_HELP;
 
 /* What a file takes on the disk: holes count for nothing. */
 static uint64_t disk_bytes(const char *path)
@@ -59,29 +54,7 @@ static int pack(const char *input, const char *output, bool overwrite)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
-		                               { "in-place", no_argument, NULL, 'i' },
-		                               { "force", no_argument, NULL, '!' },
-		                               { 0 } };
-	struct cli_options options = { &cli_pack, argc, argv, "o:", longs, CLI_OK };
-	const char *output = NULL;
-	bool in_place = false, force = false;
-	int option;
-
-	while ((option = cli_options_next(&options)) != CLI_END) {
-		if (option == CLI_STOP)
-			return options.exit;
-		if (option == 'o')
-			output = optarg;
-		in_place |= option == 'i';
-		force |= option == '!';
-	}
-	const char *input = cli_options_trace(&options);
-	if (!input)
-		return options.exit;
-	if (!output == !in_place)
-		return cli_misuse(&cli_pack, "where to?  -o FILE.epp, or --in-place");
-	return pack(input, in_place ? input : output, force || in_place);
+	return rewrite_run(&cli_pack, argc, argv, pack);
 }
 
 const struct cli_command cli_pack = {

@@ -1,11 +1,11 @@
 /* epprof recover: a finished trace out of what a killed process left. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "accounts.h"
 #include "cli.h"
 #include "epprof/trace_writer.h"
+#include "rewrite.h"
 
 static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\n"
 			   "       epprof recover --in-place TRACE\n"
@@ -14,11 +14,7 @@ static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\
 			   "that were open end where the trace ends and are marked as not ended.  Every command also reads such a\n"
 			   "trace as it is; a recovered one is smaller, and its accounts are settled.\n"
 			   "\n"
-			   "Options:\n"
-			   "  -o, --output FILE  where to\n"
-			   "  --in-place         replaces TRACE itself, once the new file is whole\n"
-			   "  --force            replaces FILE if it exists\n"
-			   "  --help             this text\n";
+			   "Options:\n" REWRITE_HELP;
 
 static int tell(epp_trace *trace, const char *output)
 {
@@ -56,29 +52,7 @@ static int recover(const char *input, const char *output, bool overwrite)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
-		                               { "in-place", no_argument, NULL, 'i' },
-		                               { "force", no_argument, NULL, '!' },
-		                               { 0 } };
-	struct cli_options options = { &cli_recover, argc, argv, "o:", longs, CLI_OK };
-	const char *output = NULL;
-	bool in_place = false, force = false;
-	int option;
-
-	while ((option = cli_options_next(&options)) != CLI_END) {
-		if (option == CLI_STOP)
-			return options.exit;
-		if (option == 'o')
-			output = optarg;
-		in_place |= option == 'i';
-		force |= option == '!';
-	}
-	const char *input = cli_options_trace(&options);
-	if (!input)
-		return options.exit;
-	if (!output == !in_place)
-		return cli_misuse(&cli_recover, "where to?  -o FILE.epp, or --in-place");
-	return recover(input, in_place ? input : output, force || in_place);
+	return rewrite_run(&cli_recover, argc, argv, recover);
 }
 
 const struct cli_command cli_recover = {

@@ -1,0 +1,29 @@
+/* See rewrite.h. */
+#include "rewrite.h"
+
+int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrite_fn rewrite)
+{
+	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
+		                               { "in-place", no_argument, NULL, 'i' },
+		                               { "force", no_argument, NULL, '!' },
+		                               { 0 } };
+	struct cli_options options = { command, argc, argv, "o:", longs, CLI_OK };
+	const char *output = NULL;
+	bool in_place = false, force = false;
+	int option;
+
+	while ((option = cli_options_next(&options)) != CLI_END) {
+		if (option == CLI_STOP)
+			return options.exit;
+		if (option == 'o')
+			output = optarg;
+		in_place |= option == 'i';
+		force |= option == '!';
+	}
+	const char *input = cli_options_trace(&options);
+	if (!input)
+		return options.exit;
+	if (!output == !in_place)
+		return cli_misuse(command, "where to?  -o FILE.epp, or --in-place");
+	return rewrite(input, in_place ? input : output, force || in_place);
+}
