@@ -88,8 +88,13 @@ int cli_unreadable(epp_status *status);
 int cli_failure(epp_status *status);
 /* The same for an output: one that exists is told how to replace it. */
 int cli_not_written(epp_status *status);
+/* Prints what the library tells on the way.  `user` is NULL, or a bool that becomes true. */
+void cli_print_receipt(void *user, const char *text);
 /* Opens a trace, or explains why not. */
 bool cli_open(const char *path, epp_trace **trace);
+/* Opens all of them; CLI_OK, or an enum cli_exit and why not explained: then none is open. */
+int cli_open_all(char *const *paths, size_t count, epp_trace ***traces);
+void cli_close_all(epp_trace **traces, size_t count);
 /* Flushes standard output; false if anything went wrong with it so far. */
 bool cli_flush(void);
 /* The same at the end, and says what went wrong; returns `code`, or CLI_FAILURE. */

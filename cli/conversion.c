@@ -3,16 +3,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "accounts.h"
-
-static void print_receipt(void *user, const char *text)
-{
-	*(bool *)user = true;
-	fprintf(stderr, "epprof: %s\n", text);
-}
 
 /* An error of the trace, not of the output. */
 static bool is_of_trace(epp_code code)
@@ -98,21 +93,6 @@ int conversion_check(struct conversion *conversion)
 	return CLI_OK;
 }
 
-bool conversion_name_output(struct conversion *conversion, const char *extension, char **made)
-{
-	size_t bytes = strlen(conversion->input);
-
-	*made = NULL;
-	if (conversion->output)
-		return true;
-	if (bytes > 4 && strcmp(conversion->input + bytes - 4, ".epp") == 0)
-		bytes -= 4;
-	if (asprintf(made, "%.*s%s", (int)bytes, conversion->input, extension) < 0)
-		*made = NULL;
-	conversion->output = *made;
-	return *made != NULL;
-}
-
 int conversion_run(const struct conversion *conversion)
 {
 	epp_export_options options = conversion->options;
@@ -129,7 +109,7 @@ int conversion_run(const struct conversion *conversion)
 		return CLI_UNREADABLE;
 	cli_catch_signals();
 	epp_status *status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
-	                                     print_receipt, &left_out);
+	                                     cli_print_receipt, &left_out);
 	if (status)
 		code = conversion_explain(status);
 	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
@@ -138,5 +118,31 @@ int conversion_run(const struct conversion *conversion)
 	if (code == CLI_OK && conversion->strict)
 		code = judge_strictly(trace, left_out);
 	epp_trace_close(trace);
+	return code;
+}
+
+/* The input's name with `extension` instead of ".epp".  Ownership: malloc, the caller's; NULL without memory. */
+static char *name_beside(const char *input, const char *extension)
+{
+	size_t bytes = strlen(input);
+	char *name;
+
+	if (bytes > 4 && strcmp(input + bytes - 4, ".epp") == 0)
+		bytes -= 4;
+	return asprintf(&name, "%.*s%s", (int)bytes, input, extension) < 0 ? NULL : name;
+}
+
+int conversion_run_beside(struct conversion *conversion, const char *extension)
+{
+	char *name = NULL;
+
+	if (!conversion->output)
+		conversion->output = name = name_beside(conversion->input, extension);
+	if (!conversion->output)
+		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+	int code = conversion_check(conversion);
+	if (code == CLI_OK)
+		code = conversion_run(conversion);
+	free(name);
 	return code;
 }

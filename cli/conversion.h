@@ -36,11 +36,10 @@ void conversion_init(struct conversion *conversion, const struct cli_command *co
 bool conversion_option(struct conversion *conversion, int option);
 /* With `input`, `output` and `format` set: CLI_OK, or CLI_USAGE and the mistake explained. */
 int conversion_check(struct conversion *conversion);
-/* The output beside the input, unless one was given: its name with `extension` instead of ".epp".
- * Ownership: `*made` is to be freed; NULL if one was given.  False: no memory. */
-bool conversion_name_output(struct conversion *conversion, const char *extension, char **made) EPP_MUST_CHECK;
 /* Exports, tells what was left out and what was written.  Returns an enum cli_exit; after a signal it does not return. */
 int conversion_run(const struct conversion *conversion);
+/* Checks and runs; without `output` it lies beside the input, with `extension` instead of ".epp".  Returns likewise. */
+int conversion_run_beside(struct conversion *conversion, const char *extension);
 /* Says why one failed, and releases it; likewise. */
 int conversion_explain(epp_status *status);
 

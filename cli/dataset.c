@@ -2,17 +2,10 @@
 #include "dataset.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "epprof/merge.h"
-
-static void print_receipt(void *user, const char *text)
-{
-	(void)user;
-	fprintf(stderr, "epprof: %s\n", text);
-}
 
 /* The merged trace, open; its file has no name any more. */
 static epp_status *merge(epp_trace **traces, size_t count, const char *folder, epp_trace **merged)
@@ -22,7 +15,7 @@ static epp_status *merge(epp_trace **traces, size_t count, const char *folder, e
 
 	if ((size_t)snprintf(path, sizeof path, "%s/.merged.%ld.epp", folder, (long)getpid()) >= sizeof path)
 		snprintf(path, sizeof path, "/tmp/.merged.%ld.epp", (long)getpid());
-	epp_status *status = epp_trace_merge(traces, count, path, &options, print_receipt, NULL, NULL);
+	epp_status *status = epp_trace_merge(traces, count, path, &options, cli_print_receipt, NULL, NULL);
 	if (!status)
 		status = epp_trace_open(path, merged);
 	unlink(path);
@@ -45,8 +38,8 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 		trace = merged;
 	}
 	if (!status)
-		status = epp_export_dataset(trace, conversion->output, run, &options, conversion->force, print_receipt,
-		                            NULL);
+		status = epp_export_dataset(trace, conversion->output, run, &options, conversion->force,
+		                            cli_print_receipt, NULL);
 	if (status)
 		code = conversion_explain(status);
 	else
@@ -59,20 +52,13 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 
 int dataset_run(const struct conversion *conversion, const char *run, char *const *paths, size_t count)
 {
-	epp_trace **traces = calloc(count, sizeof *traces);
-	int code = CLI_OK;
+	epp_trace **traces;
+	int code = cli_open_all(paths, count, &traces);
 
-	if (!traces) {
-		fprintf(stderr, "epprof: out of memory\n");
-		return CLI_FAILURE;
-	}
-	for (size_t i = 0; i < count && code == CLI_OK; i++)
-		code = cli_open(paths[i], &traces[i]) ? CLI_OK : CLI_UNREADABLE;
+	if (code != CLI_OK)
+		return code;
 	cli_catch_signals();
-	if (code == CLI_OK)
-		code = write_run(conversion, run, traces, count);
-	for (size_t i = 0; i < count; i++)
-		epp_trace_close(traces[i]);
-	free(traces);
+	code = write_run(conversion, run, traces, count);
+	cli_close_all(traces, count);
 	return code;
 }

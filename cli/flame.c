@@ -1,6 +1,4 @@
 /* epprof flame: time by stack, as a picture. */
-#include <stdlib.h>
-
 #include "conversion.h"
 
 static const char
@@ -20,7 +18,6 @@ static int run(int argc, char **argv)
 	static const struct option longs[] = { CONVERSION_LONGS, { 0 } };
 	struct cli_options options = { &cli_flame, argc, argv, "o:", longs, CLI_OK };
 	struct conversion conversion;
-	char *output = NULL;
 	int option;
 
 	conversion_init(&conversion, &cli_flame);
@@ -32,15 +29,7 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 	}
 	conversion.input = cli_options_trace(&options);
-	if (!conversion.input)
-		return options.exit;
-	if (!conversion_name_output(&conversion, ".flame.svg", &output))
-		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
-	int code = conversion_check(&conversion);
-	if (code == CLI_OK)
-		code = conversion_run(&conversion);
-	free(output);
-	return code;
+	return conversion.input ? conversion_run_beside(&conversion, ".flame.svg") : options.exit;
 }
 
 const struct cli_command cli_flame = {

@@ -43,12 +43,6 @@ static const char *choose_format(void)
 
 /* ---- the import ---- */
 
-static void print_receipt(void *user, const char *text)
-{
-	(void)user;
-	fprintf(stderr, "epprof: %s\n", text);
-}
-
 static void print_counts(const char *output, const epp_import_counts *counts)
 {
 	char events[CLI_NUMBER_BYTES], correlated[CLI_NUMBER_BYTES], inferred[CLI_NUMBER_BYTES], alone[CLI_NUMBER_BYTES];
@@ -66,7 +60,7 @@ static int import(const char *input, const char *output, const epp_import_option
 	epp_import_counts counts;
 
 	cli_catch_signals();
-	epp_status *status = epp_import_file(input, output, options, print_receipt, NULL, &counts);
+	epp_status *status = epp_import_file(input, output, options, cli_print_receipt, NULL, &counts);
 	if (cli_signal) {
 		epp_status_release(status);
 		raise(cli_signal);

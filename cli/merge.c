@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -25,12 +24,6 @@ static const char
 	     "                     missing, and names without room\n"
 	     "  --force            replaces FILE if it exists\n"
 	     "  --help             this text\n";
-
-static void print_receipt(void *user, const char *text)
-{
-	(void)user;
-	fprintf(stderr, "epprof: %s\n", text);
-}
 
 static int explain_failure(epp_status *status)
 {
@@ -57,7 +50,7 @@ static int merge(epp_trace **traces, size_t count, const char *output, const epp
 	epp_merge_counts counts;
 
 	cli_catch_signals();
-	epp_status *status = epp_trace_merge(traces, count, output, options, print_receipt, NULL, &counts);
+	epp_status *status = epp_trace_merge(traces, count, output, options, cli_print_receipt, NULL, &counts);
 	if (status)
 		return explain_failure(status);
 	fprintf(stderr, "epprof: wrote %s: %s records, %u process%s on %u machine%s\n", output,
@@ -68,20 +61,13 @@ static int merge(epp_trace **traces, size_t count, const char *output, const epp
 
 static int open_and_merge(char *const *paths, size_t count, const char *output, const epp_merge_options *options)
 {
-	epp_trace **traces = calloc(count, sizeof(*traces));
-	size_t opened = 0;
-	int code = CLI_FAILURE;
+	epp_trace **traces;
+	int code = cli_open_all(paths, count, &traces);
 
-	if (!traces) {
-		fprintf(stderr, "epprof: out of memory\n");
-		return CLI_FAILURE;
-	}
-	while (opened < count && cli_open(paths[opened], &traces[opened]))
-		opened++;
-	code = opened < count ? CLI_UNREADABLE : merge(traces, count, output, options);
-	for (size_t i = 0; i < opened; i++)
-		epp_trace_close(traces[i]);
-	free(traces);
+	if (code != CLI_OK)
+		return code;
+	code = merge(traces, count, output, options);
+	cli_close_all(traces, count);
 	return code;
 }
 

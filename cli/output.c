@@ -36,6 +36,15 @@ int cli_not_written(epp_status *status)
 	return CLI_FAILURE;
 }
 
+void cli_print_receipt(void *user, const char *text)
+{
+	bool *told = user;
+
+	if (told)
+		*told = true;
+	fprintf(stderr, "epprof: %s\n", text);
+}
+
 bool cli_open(const char *path, epp_trace **trace)
 {
 	epp_status *status = epp_trace_open(path, trace);
@@ -43,6 +52,28 @@ bool cli_open(const char *path, epp_trace **trace)
 	if (status)
 		cli_unreadable(status);
 	return !status;
+}
+
+int cli_open_all(char *const *paths, size_t count, epp_trace ***traces)
+{
+	*traces = calloc(count, sizeof(**traces));
+	if (!*traces)
+		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+	for (size_t i = 0; i < count; i++) {
+		if (!cli_open(paths[i], &(*traces)[i])) {
+			cli_close_all(*traces, i);
+			*traces = NULL;
+			return CLI_UNREADABLE;
+		}
+	}
+	return CLI_OK;
+}
+
+void cli_close_all(epp_trace **traces, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		epp_trace_close(traces[i]);
+	free(traces);
 }
 
 /* errno of the first flush that failed. */

@@ -1,6 +1,4 @@
 /* epprof report: a trace as a page that is looked at in a browser. */
-#include <stdlib.h>
-
 #include "conversion.h"
 
 static const char help[] =
@@ -26,7 +24,6 @@ static int run(int argc, char **argv)
 	struct cli_options options = { &cli_report, argc, argv, "o:", longs, CLI_OK };
 	struct conversion conversion;
 	long long events_max = 0;
-	char *output = NULL;
 	int option;
 
 	conversion_init(&conversion, &cli_report);
@@ -41,15 +38,7 @@ static int run(int argc, char **argv)
 	}
 	conversion.options.events_max = (uint32_t)events_max;
 	conversion.input = cli_options_trace(&options);
-	if (!conversion.input)
-		return options.exit;
-	if (!conversion_name_output(&conversion, ".html", &output))
-		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
-	int code = conversion_check(&conversion);
-	if (code == CLI_OK)
-		code = conversion_run(&conversion);
-	free(output);
-	return code;
+	return conversion.input ? conversion_run_beside(&conversion, ".html") : options.exit;
 }
 
 const struct cli_command cli_report = {

@@ -97,12 +97,6 @@ static int nameless_file(void)
 	return fd;
 }
 
-static void print_receipt(void *user, const char *text)
-{
-	(void)user;
-	fprintf(stderr, "epprof: %s\n", text);
-}
-
 /* Exports into `*fd`; an enum cli_exit. */
 static int export_trace(const char *input, const char *format, int *fd, uint64_t *bytes)
 {
@@ -114,7 +108,7 @@ static int export_trace(const char *input, const char *format, int *fd, uint64_t
 		return CLI_UNREADABLE;
 	*fd = nameless_file();
 	epp_status *status = *fd < 0 ? epp_status_create(EPP_IO, "a temporary file: %s", strerror(errno))
-	                             : epp_export(trace, format, &options, write_all, fd, print_receipt, NULL);
+	                             : epp_export(trace, format, &options, write_all, fd, cli_print_receipt, NULL);
 	epp_trace_close(trace);
 	if (!status && fstat(*fd, &st) < 0)
 		status = epp_status_create(EPP_IO, "the temporary file: %s", strerror(errno));
