@@ -89,7 +89,7 @@ END_TEST
 START_TEST(steps)
 {
 	size_t count = 0;
-	for (uint64_t ns = 0; ns <= 3 * SECOND; ns += INTERVAL - 123456 + random_next() % 100000, count++)
+	for (uint64_t ns = 0; ns <= 3 * SECOND; ns += INTERVAL - 123456 + random_bits() % 100000, count++)
 		pairs[count] = (struct clock_pair){ ns - ns % 1000, SECOND + ns, 100 };
 	count = clock_fit_prepare(pairs, count, SECOND);
 	clock_fit_build(&fit, segments, pairs, count, SECOND, SECOND, 64);

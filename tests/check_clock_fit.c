@@ -249,7 +249,7 @@ START_TEST(prepare_keeps_the_best)
 
 	seed();
 	for (size_t i = 0; i < 5000; i++)
-		pairs[i] = (struct clock_pair){ random_next(), random_next() % (1000 * SECOND), random_next() % 100 };
+		pairs[i] = (struct clock_pair){ random_bits(), random_bits() % (1000 * SECOND), random_bits() % 100 };
 	count = clock_fit_prepare(pairs, 5000, SECOND);
 	for (size_t i = 1; i < count; i++)
 		ck_assert_uint_lt(pairs[i - 1].host, pairs[i].host);
@@ -265,28 +265,28 @@ START_TEST(any_clock)
 	const double rates[] = { 1.0, 0.019200, 2.4, 0.001, 0.0333333 };
 	for (int round = 0; round < 40; round++) {
 		struct model model = {
-			.start = random_next(),
-			.rate = rates[random_next() % 5],
+			.start = random_bits(),
+			.rate = rates[random_bits() % 5],
 			.drift_ppm = (double)random_within(900),
-			.wander_ppm = (double)(random_next() % 3),
-			.wander_s = 30 + (double)(random_next() % 30),
-			.bits = random_next() % 2 ? 64 : 48,
+			.wander_ppm = (double)(random_bits() % 3),
+			.wander_s = 30 + (double)(random_bits() % 30),
+			.bits = random_bits() % 2 ? 64 : 48,
 		};
 		model.start &= model.bits == 64 ? UINT64_MAX : (1ull << 48) - 1;
-		uint64_t host_start = random_next() >> 2;
+		uint64_t host_start = random_bits() >> 2;
 		int64_t noise = 20 + random_within(15);
 		uint64_t end = 0;
-		size_t count = 1 + random_next() % 60;
+		size_t count = 1 + random_bits() % 60;
 		for (size_t i = 0; i < count; i++) {
 			add_pair(&model, i, end, noise, host_start);
 			/* What a tick hides is in the pair too. */
 			pairs[i].half_width += (uint64_t)(1 / model.rate) + 1;
-			end += SECOND / 50 + random_next() % (SECOND / 5);
+			end += SECOND / 50 + random_bits() % (SECOND / 5);
 		}
 		build(&model, count);
 		size_t hint = 0;
 		uint64_t last = 0;
-		for (uint64_t ns = 0; ns < end; ns += 1 + random_next() % (end / 100)) {
+		for (uint64_t ns = 0; ns < end; ns += 1 + random_bits() % (end / 100)) {
 			struct clock_place place = clock_fit_map(&fit, model_ticks(&model, ns), &hint);
 			int64_t error = (int64_t)(place.host - host_start - ns);
 			/* Drift beyond what one pair assumes is only known from a second one. */
@@ -309,10 +309,10 @@ START_TEST(any_hint)
 	largest_error(&model, 60, 100, SECOND, &bound);
 	seed();
 	for (int i = 0; i < 10000; i++) {
-		uint64_t ns = random_next() % (60 * SECOND);
+		uint64_t ns = random_bits() % (60 * SECOND);
 		size_t hint = 0;
 		struct clock_place right = clock_fit_map(&fit, model_ticks(&model, ns), &hint);
-		hint = random_next() % 2 ? random_next() : random_next() % fit.count;
+		hint = random_bits() % 2 ? random_bits() : random_bits() % fit.count;
 		struct clock_place place = clock_fit_map(&fit, model_ticks(&model, ns), &hint);
 		ck_assert_uint_eq(place.host, right.host);
 		ck_assert_uint_eq(place.bound, right.bound);
@@ -325,18 +325,18 @@ START_TEST(nonsense)
 {
 	seed();
 	for (int round = 0; round < 2000; round++) {
-		size_t count = random_next() % 20;
+		size_t count = random_bits() % 20;
 		for (size_t i = 0; i < count; i++) {
-			uint64_t mask = UINT64_MAX >> (random_next() % 64);
-			pairs[i] = (struct clock_pair){ random_next() & mask, random_next() & mask, random_next() & mask };
+			uint64_t mask = UINT64_MAX >> (random_bits() % 64);
+			pairs[i] = (struct clock_pair){ random_bits() & mask, random_bits() & mask, random_bits() & mask };
 		}
-		count = clock_fit_prepare(pairs, count, random_next() >> (random_next() % 64));
-		clock_fit_build(&fit, segments, pairs, count, random_next() >> (random_next() % 64),
-		                random_next() >> (random_next() % 64), (uint32_t)(random_next() % 70));
+		count = clock_fit_prepare(pairs, count, random_bits() >> (random_bits() % 64));
+		clock_fit_build(&fit, segments, pairs, count, random_bits() >> (random_bits() % 64),
+		                random_bits() >> (random_bits() % 64), (uint32_t)(random_bits() % 70));
 		size_t hint = 0;
 		for (int i = 0; i < 50; i++) {
-			clock_fit_map(&fit, random_next(), &hint);
-			clock_fit_map_near(&fit, random_next(), random_next(), &hint);
+			clock_fit_map(&fit, random_bits(), &hint);
+			clock_fit_map_near(&fit, random_bits(), random_bits(), &hint);
 		}
 	}
 	clock_fit_build(&fit, segments, pairs, 1, 0, 0, 0);

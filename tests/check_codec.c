@@ -5,23 +5,9 @@
 
 #include "epprof/session.h"
 #include "tests/check.h"
+#include "tests/random_values.h"
 
 #define RECORDS_MAX 400
-
-static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t random_bits(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
-}
-
-/* Any width of value is as likely as any other. */
-static uint64_t random_width(void)
-{
-	return random_bits() >> (random_bits() % 64);
-}
 
 struct sample {
 	struct epf_record records[RECORDS_MAX];

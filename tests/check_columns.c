@@ -6,32 +6,11 @@
 
 #include "epprof/session.h"
 #include "tests/check.h"
+#include "tests/random_values.h"
 
 #define RECORDS_MAX 3000u
 #define SLOTS_MAX 64u
 #define ROOM (1u << 20)
-
-/* Check's own asserts tell the runner each time, which takes too long per value. */
-#define MUST(condition) \
-	do { \
-		if (!(condition)) \
-			ck_abort_msg("%s", #condition); \
-	} while (0)
-
-static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t random_bits(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
-}
-
-/* Any width of value is as likely as any other. */
-static uint64_t random_width(void)
-{
-	return random_bits() >> (random_bits() % 64);
-}
 
 /* Rows, as a recorder writes them, and what the codec gives of them. */
 struct rows {

@@ -6,18 +6,9 @@
 
 #include "tests/check.h"
 #include "tests/parquet_text.h"
+#include "tests/random_values.h"
 
 #define COUNT_MAX 700u
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint64_t random_word(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 /* Memory that ends where the macro says, so that a sanitizer sees a write beyond it. */
 static void check_delta(const int64_t *values, size_t count)
@@ -72,7 +63,7 @@ START_TEST(differences_of_every_width_and_count)
 
 	for (unsigned width = 0; width <= 64; width++) {
 		for (size_t i = 0; i < COUNT_MAX; i++)
-			values[i] = width ? (int64_t)(random_word() >> (64 - width)) : -7;
+			values[i] = width ? (int64_t)(random_bits() >> (64 - width)) : -7;
 		for (size_t count = 0; count <= COUNT_MAX; count += count < 300 ? 1 : 57)
 			check_delta(values, count);
 	}
@@ -93,7 +84,7 @@ START_TEST(numbers_of_every_width_and_count)
 
 	for (unsigned width = 1; width <= 32; width++) {
 		for (size_t i = 0; i < COUNT_MAX; i++)
-			values[i] = (uint32_t)(random_word() >> 32) >> (32 - width);
+			values[i] = (uint32_t)(random_bits() >> 32) >> (32 - width);
 		for (size_t count = 0; count <= COUNT_MAX; count += count < 300 ? 1 : 57)
 			check_packed(values, count, width);
 	}

@@ -1,19 +1,10 @@
 /* Events of devices: where each kind of clock puts them, what they are joined to, their lanes.  Covers placing.c,
  * correlate.c, resolve.c, survey.c and line.c of timeline/. */
+#include "tests/random_values.h"
 #include "tests/timeline_events.h"
 
 #define AT(ns) (BUILDER_START + (uint64_t)(ns))
 #define MS 1000000ll
-
-static uint64_t random_state = 88172645463325252ull;
-
-static uint32_t random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 32) % limit;
-}
 
 /* A device whose counter starts anywhere and runs fast. */
 #define DEVICE_START 77000000000ull

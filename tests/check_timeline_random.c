@@ -1,20 +1,11 @@
 /* Random traces against a reference that knows every event from the making of it: threads that begin and end events at
  * random, in ticks so coarse that many things happen at once, cut into blocks anywhere.  Covers block_load.c, merge.c,
  * plan.c and emit.c of timeline/. */
+#include "tests/random_values.h"
 #include "tests/timeline_events.h"
 
 #define THREADS_MAX 5
 #define EVENTS_MAX 3000
-
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 32) % limit;
-}
 
 struct truth {
 	uint32_t track;

@@ -6,23 +6,14 @@
 
 #include "check.h"
 #include "ep_kit/clock_fit.h"
+#include "random_values.h"
 
 #define SECOND 1000000000ull
 #define INTERVAL (SECOND / 10)
 
-static uint64_t random_state;
-
-static inline uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
 static inline int64_t random_within(int64_t most)
 {
-	return (int64_t)(random_next() % (uint64_t)(2 * most + 1)) - most;
+	return (int64_t)(random_bits() % (uint64_t)(2 * most + 1)) - most;
 }
 
 /* A device whose counter at host time `ns` (since the first pair) is known. */
@@ -105,7 +96,7 @@ static inline uint64_t largest_error(const struct model *model, uint64_t seconds
 
 static inline void seed(void)
 {
-	random_state = 88172645463325252ull;
+	random_state = RANDOM_SEED;
 }
 
 #endif

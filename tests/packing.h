@@ -11,17 +11,8 @@
 #include "epprof/trace_writer.h"
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
+#include "tests/random_values.h"
 #include "tests/reader_asserts.h"
-
-static uint64_t random_state = 88172645463325252ull;
-
-static inline uint32_t random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 32) % limit;
-}
 
 /* ---- everything that a timeline says, as a text ---- */
 
@@ -263,7 +254,7 @@ struct sample {
 
 static inline struct sample packed_sample(uint32_t records_most)
 {
-	random_state = 88172645463325252ull; /* a test that fails alone fails the same */
+	random_state = RANDOM_SEED; /* a test that fails alone fails the same */
 	char *path = keep(check_path("d.epp")), *packed_path = keep(check_path("d.packed.epp"));
 	struct epp_builder *b = random_trace(WITH_ENDS_ELSEWHERE, 600);
 	struct sample sample;
