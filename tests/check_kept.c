@@ -11,6 +11,7 @@
 #include "file/reader_private.h"
 #include "reader_asserts.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 #define RING_BYTES (4u << 20)
 
@@ -70,13 +71,6 @@ static epp_trace *open_session(epp_session *session)
 	return trace;
 }
 
-static void print_finding(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("%llu: %s\n", (unsigned long long)finding->offset, finding->text);
-}
-
 #define PASSERS_EVENTS 3
 #define STAYERS 3
 
@@ -114,10 +108,9 @@ static void *stay(void *argument)
 static uint64_t check_all_accounts(epp_trace *trace, uint64_t *folded)
 {
 	epp_trace_account account;
-	uint64_t emitted = 0, errors;
+	uint64_t emitted = 0;
 
-	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
+	check_valid(trace);
 	*folded = 0;
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
 		check_ok(epp_trace_account_at(trace, i, &account));

@@ -12,6 +12,7 @@
 #include "file/reader_private.h"
 #include "profiler_double.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 #define THREADS 2
 #define BATCH 40
@@ -126,13 +127,6 @@ static void see_block(struct seen *seen, const struct reader *reader, const stru
 	}
 }
 
-static void print_finding(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("%llu: %s\n", (unsigned long long)finding->offset, finding->text);
-}
-
 static void check_thread(const epp_trace_account *line, const struct notes *notes, uint64_t last_id, bool ring)
 {
 	uint64_t lost = line->lost[EPP_LOSS_NO_BUFFER], gone = line->lost[EPP_LOSS_POLICY];
@@ -177,12 +171,8 @@ static void check_file(const char *path, bool ring)
 	struct seen seen = { .pushed = calloc(shared->pushes_called + 1, 1) };
 	struct reader_decoded records = { 0 };
 	unsigned threads_seen = 0, profilers_seen = 0;
-	epp_trace *trace;
-	uint64_t errors;
-	check_ok(epp_trace_open(path, &trace));
 	/* That no id is there twice is among what it looks at. */
-	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
+	epp_trace *trace = open_valid(path);
 	for (size_t i = 0; i < trace->reader->blocks_count; i++) {
 		check_ok(reader_block_decode(trace->reader, &trace->reader->blocks[i], &records));
 		see_block(&seen, trace->reader, &records);

@@ -6,6 +6,7 @@
 
 #include "epprof/trace_reader.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 static epp_name name;
 static int stop;
@@ -22,21 +23,10 @@ static void *record(void *session)
 	return NULL;
 }
 
-static void print_finding(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("%llu: %s\n", (unsigned long long)finding->offset, finding->text);
-}
-
 /* Returns the records. */
 static uint64_t check_file(const char *path)
 {
-	epp_trace *trace;
-	uint64_t errors;
-	check_ok(epp_trace_open(path, &trace));
-	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
+	epp_trace *trace = open_valid(path);
 	uint64_t records = epp_trace_get_info(trace)->records_count;
 	epp_trace_close(trace);
 	return records;

@@ -8,6 +8,7 @@
 #include "epprof/trace_writer.h"
 #include "file/reader_private.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 #define NAMES 400
 #define NAME_BYTES 4000 /* of all of them the log has room for two thirds */
@@ -46,10 +47,8 @@ static unsigned check_names(epp_trace *trace)
 	struct reader *reader = trace->reader;
 	struct reader_decoded decoded = { 0 };
 	unsigned lost = 0, events = 0;
-	uint64_t errors;
 
-	check_ok(epp_trace_validate(trace, NULL, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
+	check_valid(trace);
 	for (size_t b = 0; b < reader->blocks_count; b++) {
 		check_ok(reader_block_decode(reader, &reader->blocks[b], &decoded));
 		for (uint32_t r = 0; r < decoded.count; r++) {

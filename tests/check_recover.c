@@ -11,6 +11,7 @@
 #include "file/reader_private.h"
 #include "reader_asserts.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 /* What a child says before it is killed. */
 struct words {
@@ -110,20 +111,6 @@ static uint64_t named_events(epp_trace *trace, const char *name)
 	}
 	reader_decoded_deinit(&records);
 	return count;
-}
-
-static void print_error(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("at %llu: %s\n", (unsigned long long)finding->offset, finding->text);
-}
-
-static void check_valid(epp_trace *trace)
-{
-	uint64_t errors;
-	check_ok(epp_trace_validate(trace, print_error, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
 }
 
 START_TEST(what_was_left_is_all_there)

@@ -14,6 +14,7 @@
 #include "profiler_double.h"
 #include "reader_asserts.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 #define RING_BYTES (4u << 20)
 
@@ -160,20 +161,6 @@ static epp_trace *open_session(epp_session *session)
 	epp_trace *trace;
 	check_ok(epp_trace_open_session(session, &trace));
 	return trace;
-}
-
-static void print_finding(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("%llu: %s\n", (unsigned long long)finding->offset, finding->text);
-}
-
-static void check_valid(epp_trace *trace)
-{
-	uint64_t errors;
-	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
 }
 
 /* The accounts: all that was emitted, most of it overwritten, the rest written. */

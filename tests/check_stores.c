@@ -16,6 +16,7 @@
 #include "file/reader_private.h"
 #include "record/drain.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 #define EVENTS 70
 #define STEPS_MAX 20000000
@@ -151,13 +152,6 @@ static void copy_file(const uint8_t *file, size_t bytes, const char *to)
 	close(fd);
 }
 
-static void print_finding(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("%llu: %s\n", (unsigned long long)finding->offset, finding->text);
-}
-
 static void check_events(struct reader *reader)
 {
 	struct reader_decoded records = { 0 };
@@ -184,12 +178,8 @@ static void check_events(struct reader *reader)
 
 static void check_instant(const uint8_t *file, size_t bytes, const char *copy)
 {
-	epp_trace *trace;
-	uint64_t errors;
 	copy_file(file, bytes, copy);
-	check_ok(epp_trace_open(copy, &trace));
-	check_ok(epp_trace_validate(trace, print_finding, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
+	epp_trace *trace = open_valid(copy);
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
 		epp_trace_account account;
 		check_ok(epp_trace_account_at(trace, i, &account));

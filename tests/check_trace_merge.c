@@ -85,7 +85,7 @@ START_TEST(one_trace_stays_what_it_was)
 	char *from = check_path("a.epp");
 
 	write_everything('a', EPF_FINISHED, from);
-	epp_trace *trace = merging_open_valid(from), *merged = merging(check_path("m.epp"), NULL, from);
+	epp_trace *trace = open_valid(from), *merged = merging(check_path("m.epp"), NULL, from);
 	struct merged_events was = merged_events(trace), is = merged_events(merged);
 	ck_assert_uint_eq(is.count, was.count);
 	for (size_t i = 0; i < was.count; i++)
@@ -171,7 +171,7 @@ START_TEST(packed_traces)
 	check_apart(trace, "ab");
 	check_ok(epp_trace_pack(trace, packed, 1));
 	epp_trace_close(trace);
-	trace = merging_open_valid(packed);
+	trace = open_valid(packed);
 	check_apart(trace, "ab");
 	ck_assert_uint_eq(epp_trace_get_info(trace)->producers_count, 2);
 	epp_trace_close(trace);
@@ -277,7 +277,7 @@ START_TEST(more_profilers_than_a_recording_has)
 	check_ok(epp_trace_open(check_path("m.epp"), &merged));
 	check_ok(epp_trace_recover(merged, check_path("r.epp"), 1));
 	epp_trace_close(merged);
-	merged = merging_open_valid(check_path("r.epp"));
+	merged = open_valid(check_path("r.epp"));
 	ck_assert_uint_eq(account_of(merged, 2, "ep 31").lost[EPP_LOSS_PLUGIN], 231);
 	ck_assert_uint_eq(account_of(merged, 1, "session").lost[EPP_LOSS_NO_SLOT], 6);
 	epp_trace_close(merged);

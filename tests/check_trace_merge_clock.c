@@ -350,7 +350,7 @@ START_TEST(clocks_that_cannot_be_related)
 		check_ok(merging_try(m, NULL, &counts, (const char *const[]){ turned ? b : a, turned ? a : b }, 2));
 		ck_assert_uint_eq(counts.unrelated, 1);
 		ck_assert(strstr(merging_receipt, "cannot be related"));
-		epp_trace *merged = merging_open_valid(m);
+		epp_trace *merged = open_valid(m);
 		struct merged_events events = merged_events(merged);
 		ck_assert_uint_eq(source_of(merged, 0).relation, EPP_RELATED_SELF);
 		ck_assert_uint_eq(source_of(merged, 1).relation, EPP_RELATED_NOT);
@@ -362,7 +362,7 @@ START_TEST(clocks_that_cannot_be_related)
 		epp_trace_close(merged);
 		/* Nor can they be in a trace that has it. */
 		check_ok(merging_try(check_path("again.epp"), NULL, NULL, (const char *const[]){ m }, 1));
-		merged = merging_open_valid(check_path("again.epp"));
+		merged = open_valid(check_path("again.epp"));
 		ck_assert_uint_eq(source_of(merged, 1).relation, EPP_RELATED_NOT);
 		epp_trace_close(merged);
 	}

@@ -8,6 +8,7 @@
 #include "epprof/merge.h"
 #include "epprof/timeline.h"
 #include "tests/check.h"
+#include "tests/valid_trace.h"
 
 #define MERGING_INLINE __attribute__((unused)) static inline
 #define MERGING_TRACES_MAX 64u
@@ -41,24 +42,6 @@ MERGING_INLINE epp_status *merging_try(const char *output, const epp_merge_optio
 	return status;
 }
 
-MERGING_INLINE void merging_refuse(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		ck_abort_msg("%s", finding->text);
-}
-
-MERGING_INLINE epp_trace *merging_open_valid(const char *path)
-{
-	epp_trace *trace;
-	uint64_t errors;
-
-	check_ok(epp_trace_open(path, &trace));
-	check_ok(epp_trace_validate(trace, merging_refuse, NULL, &errors));
-	ck_assert_uint_eq(errors, 0);
-	return trace;
-}
-
 #define merging(output, options, ...) \
 	merging_ok(output, options, (const char *const[]){ __VA_ARGS__ }, \
 	           sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
@@ -68,7 +51,7 @@ MERGING_INLINE epp_trace *merging_ok(const char *output, const epp_merge_options
                                      size_t count)
 {
 	check_ok(merging_try(output, options, NULL, paths, count));
-	return merging_open_valid(output);
+	return open_valid(output);
 }
 
 struct merged_event {

@@ -8,6 +8,7 @@
 
 #include "epprof/timeline.h"
 #include "tests/check.h"
+#include "tests/valid_trace.h"
 
 struct slice {
 	uint64_t id;
@@ -76,20 +77,11 @@ static inline void slice_add(struct content *content, const epp_event *event)
 	content->device_count += slice->on_device;
 }
 
-static inline void report_error(void *user, const epp_trace_finding *finding)
-{
-	(void)user;
-	if (finding->severity == EPP_ERROR)
-		printf("finding: %s\n", finding->text);
-}
-
 /* Reads all of it; the trace must be valid and its ledger in balance. */
 static inline struct content content_of(epp_trace *trace)
 {
 	struct content content = { .state = epp_trace_get_info(trace)->state };
-	uint64_t errors_count;
-	check_ok(epp_trace_validate(trace, report_error, NULL, &errors_count));
-	ck_assert_uint_eq(errors_count, 0);
+	check_valid(trace);
 	size_t plugins_count = 0;
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
 		epp_trace_account account;
