@@ -15,27 +15,11 @@
 
 #include "recording.h"
 
-static epp_name name, key;
-static char text[4096];
+static epp_name name;
 
 static void set_up(void)
 {
 	name = epp_name_intern("disk");
-	key = epp_name_intern("key");
-	memset(text, 'd', sizeof(text));
-}
-
-/* Events of 4 KiB until so many bytes have gone by; the helper may keep up. */
-static uint64_t fill(epp_session *session, size_t bytes)
-{
-	uint64_t events = 0;
-	epp_arg arg = { .key = key, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
-	for (; events * sizeof(text) < bytes; events++) {
-		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), &arg, 1);
-		if (events % 256 == 255)
-			recording_sleep_ms(4);
-	}
-	return events;
 }
 
 static void map_id(const char *file, unsigned id)
@@ -81,6 +65,7 @@ static bool has_failed(struct session *session)
 /* A file of so many MiB beside the trace. */
 static void put_ballast(const char *path, unsigned mib)
 {
+	static const char text[4096] = "ballast";
 	FILE *file = fopen(path, "w");
 	for (unsigned i = 0; i < mib << 8; i++)
 		fwrite(text, 1, sizeof(text), file);
@@ -95,14 +80,14 @@ START_TEST(a_full_disk_that_is_emptied)
 	snprintf(ballast, sizeof(ballast), "%s/ballast", disk);
 	epp_session *session = recording_start(path);
 	put_ballast(ballast, 5);
-	uint64_t events = fill(session, 6 << 20);
+	uint64_t events = recording_fill(session, name, 6 << 20);
 	/* The helper has met the end of the disk. */
 	for (int i = 0; i < 5000 && !has_failed(recording_inside(session)); i++)
 		recording_sleep_ms(1);
 	/* Nothing is lost while there are chunks to spare, and the disk may be emptied. */
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_DISK), 0);
 	unlink(ballast);
-	events += fill(session, 1 << 20);
+	events += recording_fill(session, name, 1 << 20);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
 	epp_session_release(session);
@@ -125,7 +110,7 @@ START_TEST(a_disk_that_stays_full)
 	ck_assert(mount_disk(disk, 26));
 	snprintf(path, sizeof(path), "%s/full.epp", disk);
 	epp_session *session = recording_start(path);
-	uint64_t events = fill(session, 60 << 20);
+	uint64_t events = recording_fill(session, name, 60 << 20);
 	uint64_t open_id = epp_event_begin(session, EPP_NODE, name);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
@@ -178,7 +163,7 @@ START_TEST(a_disk_that_may_not_be_written)
 	session = recording_start(options.path);
 	ck_assert_int_eq(mount("none", disk, NULL, MS_REMOUNT | MS_RDONLY, "size=40m"), -1);
 	ck_assert_int_eq(errno, EBUSY);
-	uint64_t events = fill(session, 1 << 20);
+	uint64_t events = recording_fill(session, name, 1 << 20);
 	struct trace_scan *scan = recording_finish_file(session, options.path);
 	ck_assert_uint_eq(scan->records_count, events);
 	trace_scan_free(scan);
@@ -191,9 +176,9 @@ START_TEST(a_file_that_is_removed)
 {
 	char *path = strdup(check_path("removed.epp"));
 	epp_session *session = recording_start(path);
-	uint64_t events = fill(session, 4 << 20);
+	uint64_t events = recording_fill(session, name, 4 << 20);
 	ck_assert_int_eq(unlink(path), 0);
-	events += fill(session, 4 << 20);
+	events += recording_fill(session, name, 4 << 20);
 	recording_end(session);
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_ptr_null(scan_balance(scan));

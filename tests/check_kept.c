@@ -64,13 +64,6 @@ static epp_session *ring_session(const char *path)
 	return session;
 }
 
-static epp_trace *open_session(epp_session *session)
-{
-	epp_trace *trace;
-	check_ok(epp_trace_open_session(session, &trace));
-	return trace;
-}
-
 #define PASSERS_EVENTS 3
 #define STAYERS 3
 
@@ -176,7 +169,7 @@ START_TEST(threads_without_end)
 		for (unsigned i = 0; i < STAYERS; i++)
 			pthread_join(threads[i], NULL);
 		recording_end(session);
-		trace = open_session(session);
+		trace = recording_open(session);
 		check_all_accounts(trace, &folded);
 		check_stayers(trace);
 		epp_trace_close(trace);
@@ -185,7 +178,7 @@ START_TEST(threads_without_end)
 	check_ok(epp_session_start(session));
 	let_pass(session, &passed, 1);
 	recording_end(session);
-	trace = open_session(session);
+	trace = recording_open(session);
 	uint64_t emitted = check_all_accounts(trace, &folded);
 	ck_assert_uint_ge(emitted, passed * PASSERS_EVENTS);
 	if (RECORDING_SLOW == 1)

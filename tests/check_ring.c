@@ -156,13 +156,6 @@ static void *record_job(void *argument)
 	return NULL;
 }
 
-static epp_trace *open_session(epp_session *session)
-{
-	epp_trace *trace;
-	check_ok(epp_trace_open_session(session, &trace));
-	return trace;
-}
-
 /* The accounts: all that was emitted, most of it overwritten, the rest written. */
 static void check_accounts(epp_trace *trace, uint64_t events)
 {
@@ -227,7 +220,7 @@ START_TEST(the_newest_are_kept)
 	epp_event_end(session, last, NULL, 0);
 	recording_end(session);
 	ck_assert_uint_gt(epp_session_lost(session, EPP_LOSS_POLICY), 1000);
-	trace = open_session(session);
+	trace = recording_open(session);
 	check_accounts(trace, 6001);
 	uint64_t lost = epp_session_lost(session, EPP_LOSS_NO_BUFFER);
 	check_newest(trace, last, lost);
@@ -303,7 +296,7 @@ START_TEST(read_while_it_turns)
 	}
 	ck_assert_uint_gt(reads, 0);
 	recording_end(session);
-	epp_trace *trace = open_session(session);
+	epp_trace *trace = recording_open(session);
 	check_accounts(trace, job.events);
 	epp_trace_close(trace);
 	epp_session_release(session);

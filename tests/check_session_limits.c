@@ -9,27 +9,11 @@
 
 #include "recording.h"
 
-static epp_name name, key;
-static char text[4096];
+static epp_name name;
 
 static void set_up(void)
 {
 	name = epp_name_intern("limits");
-	key = epp_name_intern("key");
-	memset(text, 'l', sizeof(text));
-}
-
-/* Events of 4 KiB until so many bytes have gone by; the helper may keep up. */
-static uint64_t fill(epp_session *session, size_t bytes)
-{
-	uint64_t events = 0;
-	epp_arg arg = { .key = key, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
-	for (; events * sizeof(text) < bytes; events++) {
-		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), &arg, 1);
-		if (events % 256 == 255)
-			recording_sleep_ms(4);
-	}
-	return events;
 }
 
 static void check_lost(const struct trace_scan *scan, uint64_t events, epp_loss reason)
@@ -55,7 +39,7 @@ START_TEST(memory_that_runs_out)
 	epp_session_options options = { .struct_size = sizeof(options), .memory_bytes = 2 << 20 };
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	uint64_t events = fill(session, 40 << 20);
+	uint64_t events = recording_fill(session, name, 40 << 20);
 	/* The limit was asked for: no error. */
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_wait(session, UINT64_MAX));
@@ -82,7 +66,7 @@ START_TEST(a_file_that_stops)
 	};
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	uint64_t events = fill(session, 30 << 20);
+	uint64_t events = recording_fill(session, name, 30 << 20);
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_wait(session, UINT64_MAX));
 	epp_session_release(session);
@@ -117,7 +101,7 @@ static void record_under_limit(const char *path, size_t segments_bytes, int fd)
 	limit_file_size(EPF_SEGMENTS_OFFSET + segments_bytes);
 	if (epp_session_create(&options, &session) || epp_session_start(session))
 		_exit(1);
-	outcome.events = fill(session, 40 << 20);
+	outcome.events = recording_fill(session, name, 40 << 20);
 	epp_status_release(epp_session_end(session));
 	outcome.code = epp_status_code(epp_session_wait(session, UINT64_MAX));
 	outcome.lost = epp_session_lost(session, EPP_LOSS_DISK);

@@ -4,10 +4,12 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "check.h"
 #include "epprof/session.h"
+#include "epprof/trace_reader.h"
 #include "record/session.h"
 #include "trace_scan.h"
 
@@ -61,6 +63,34 @@ RECORDING_INLINE struct trace_scan *recording_finish_file(epp_session *session, 
 	return scan;
 }
 
+/* The reader's view of what the session holds now.  Closed by the caller. */
+RECORDING_INLINE epp_trace *recording_open(epp_session *session)
+{
+	epp_trace *trace;
+	check_ok(epp_trace_open_session(session, &trace));
+	return trace;
+}
+
+RECORDING_INLINE void recording_sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+/* Events of 4 KiB until so many bytes have gone by; the helper may keep up.  Returns how many. */
+RECORDING_INLINE uint64_t recording_fill(epp_session *session, epp_name name, size_t bytes)
+{
+	char text[4096];
+	memset(text, 't', sizeof(text));
+	epp_arg arg = { .key = epp_name_intern("key"), .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
+	uint64_t events = 0;
+	for (; events * sizeof(text) < bytes; events++) {
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), &arg, 1);
+		if (events % 256 == 255)
+			recording_sleep_ms(4);
+	}
+	return events;
+}
+
 RECORDING_INLINE struct session *recording_inside(epp_session *session)
 {
 	return session_of((uintptr_t)session);
@@ -76,11 +106,6 @@ RECORDING_INLINE pthread_t recording_thread(void *(*run)(void *), void *argument
 RECORDING_INLINE void recording_on_thread(void *(*run)(void *), void *argument)
 {
 	pthread_join(recording_thread(run, argument), NULL);
-}
-
-RECORDING_INLINE void recording_sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 
 RECORDING_INLINE uint64_t recording_now_ns(void)
