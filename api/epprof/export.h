@@ -31,12 +31,12 @@ typedef struct epp_export_options {
 	uint32_t lossless; /* 1: what the format cannot hold is an error (EPP_INVALID_ARGUMENT), and no file appears */
 	/* Filters.  What they leave out is a line of the exported ledger. */
 	int64_t min_duration_ns; /* only slices and asynchronous events that last so long */
-	const char *name; /* patterns as the shell's, of the event's name, of its track's, of its process: the number, */
-	const char *track; /* the program, the label, the host or the device; NULL: all */
-	const char *process;
-	uint32_t unix_times; /* xspace: 1: lines carry UNIX time, as those that TensorFlow collects; their base is
+	const char *name;        /* patterns as the shell's, here and below, NULL: all; of the event's name */
+	const char *track;       /* of its track's name */
+	const char *process;     /* of its process's number, program, label or host, or of its device's name */
+	uint32_t unix_times;     /* xspace: 1: lines carry UNIX time, as those that TensorFlow collects; their base is
 	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */
-	uint32_t events_max; /* html: how many events its timeline holds; of more it shows a part.  0: 2,000,000 */
+	uint32_t events_max;     /* html: how many events its timeline holds; of more it shows a part.  0: 2,000,000 */
 	uint32_t partitioned; /* parquet: 1: the column of the run's number is called `session`, since `run` is a folder's */
 	uint32_t reserved;
 } epp_export_options;
