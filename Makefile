@@ -2,9 +2,10 @@
 #
 #   V=1        shows the commands               WERROR=1  makes warnings errors
 #   SAN=...    address,undefined or thread; each variant has a build tree of its own (BUILD)
-#   T=...      with check: only these programs, "check_codec check_ledger"
+#   T=...      with check and check-interop: only these programs, "check_codec check_ring"
 #   TORCH=...  with kineto: the folder of the package torch
 #   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
+#   HOST=...   with run and bench: digits (the default), onnxruntime or browser
 #   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR
 #   BINDIR MANDIR.
 
@@ -126,7 +127,7 @@ help:
 	@echo "               HOST=onnxruntime: in ONNX Runtime, which is fetched from PyPI"
 	@echo "               HOST=browser: the sample, and a report of it in a browser"
 	@echo "check          builds and runs the tests; T=check_codec runs one"
-	@echo "check-interop  runs the tests with ONNX Runtime itself, from PyPI; T=check_drift.py runs one"
+	@echo "check-interop  runs the tests in frameworks and viewers themselves, from PyPI; T=check_drift.py runs one"
 	@echo "bench          measures, and compares with the bounds"
 	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there"
 	@echo "               HOST=browser: a report of a million events in chromium"
