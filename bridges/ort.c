@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "carries.h"
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_carried.h"
@@ -16,6 +17,8 @@ EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtAp
                                         const OrtLogger *default_logger, OrtEpFactory **factories, size_t max_factories,
                                         size_t *num_factories);
 EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
+
+const char epprof_carries[] = "EPPROF_PROFILERS";
 
 struct bridge_factory {
 	OrtEpFactory factory;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "carries.h"
 #include "epprof/plugin.h"
 #include "ort_copies.h"
 
@@ -69,7 +70,7 @@ static OrtStatus *plugin_open(const struct ort_host *host, struct library *libra
 	epp_status *status = epp_plugin_load(library->path, &library->plugin);
 	if (status)
 		return ort_status_of(host, epp_status_prefix(status, "EPPROF_PROFILERS"));
-	return epp_plugin_symbol(library->plugin, "epprof_carries") ? fail(host, library, "is a bridge itself") : NULL;
+	return epp_plugin_symbol(library->plugin, CARRIES_SYMBOL) ? fail(host, library, "is a bridge itself") : NULL;
 }
 
 static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *base, const OrtLogger *logger,
@@ -85,6 +86,8 @@ static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *ba
 		return plugin_open(host, library);
 	if (!library->release_factory)
 		return fail(host, library, "no symbol 'ReleaseEpFactory'");
+	if (dlsym(library->handle, CARRIES_SYMBOL))
+		return fail(host, library, "is a bridge itself");
 	size_t count = 0;
 	OrtStatus *status = create(library->file, base, logger, library->factories, FACTORIES_MAX, &count);
 	if (status)

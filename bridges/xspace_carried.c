@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "carries.h"
 #include "epprof/epprof.h"
 #include "epprof/plugin.h"
 
@@ -52,10 +53,7 @@ void carried_problems_add(struct carried_problems *problems, epp_status *status)
 
 /* ---- plugins ---- */
 
-/* Exported by each library that this is part of.  One bridge carried by another would carry what EPPROF_PROFILERS names, hence
- * itself. */
-extern const char epprof_carries[];
-__attribute__((visibility("default"))) const char epprof_carries[] = "EPPROF_PROFILERS";
+const char epprof_carries[] = "EPPROF_PROFILERS";
 
 static epp_status *load(const char *path)
 {
@@ -63,7 +61,7 @@ static epp_status *load(const char *path)
 	if (plugins.count == PLUGINS_MAX)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: more than %u plugins", path, PLUGINS_MAX);
 	EPP_TRY(epp_plugin_load(path, &plugin));
-	if (epp_plugin_symbol(plugin, "epprof_carries")) {
+	if (epp_plugin_symbol(plugin, CARRIES_SYMBOL)) {
 		epp_status_release(epp_plugin_unload(plugin));
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: is a bridge itself", path);
 	}

@@ -58,7 +58,9 @@ enum { CLI_END = -1, CLI_STOP = -2 };
 /* The next option's value; its argument is in `optarg`.  CLI_END: no more.  CLI_STOP: help was printed, or a mistake
  * explained; the subcommand returns `exit`. */
 int cli_options_next(struct cli_options *options);
-/* The one argument of a command line, the trace; NULL: a mistake was explained. */
+/* The one argument of a command line, `what` it is called; NULL: a mistake was explained. */
+const char *cli_options_one(struct cli_options *options, const char *what);
+/* The same, a trace. */
 const char *cli_options_trace(struct cli_options *options);
 
 void cli_print_help(const struct cli_command *command);

@@ -100,7 +100,7 @@ static int run(int argc, char **argv)
 			import_options.label = optarg;
 		import_options.overwrite |= option == '!';
 	}
-	const char *input = cli_options_trace(&options);
+	const char *input = cli_options_one(&options, "profile");
 	if (!input)
 		return options.exit;
 	if (!output)

@@ -154,18 +154,23 @@ int cli_options_next(struct cli_options *options)
 	}
 }
 
-const char *cli_options_trace(struct cli_options *options)
+const char *cli_options_one(struct cli_options *options, const char *what)
 {
 	if (optind == options->argc) {
-		options->exit = cli_misuse(options->command, "which trace?");
+		options->exit = cli_misuse(options->command, "which %s?", what);
 		return NULL;
 	}
 	if (optind + 1 < options->argc) {
-		options->exit = cli_misuse(options->command, "one trace at a time: '%s' is too much",
+		options->exit = cli_misuse(options->command, "one %s at a time: '%s' is too much", what,
 		                           options->argv[optind + 1]);
 		return NULL;
 	}
 	return options->argv[optind];
+}
+
+const char *cli_options_trace(struct cli_options *options)
+{
+	return cli_options_one(options, "trace");
 }
 
 /* ---- values ---- */

@@ -150,6 +150,8 @@ START_TEST(mistakes_name_what_was_meant)
 	EXPECT(2, "--to must lie behind --from", "convert", "--from", "5ms", "--to", "4ms", "-o", "-", sample);
 	EXPECT(2, "--type 'crome': did you mean 'chrome'?", "convert", "-t", "crome", "-o", "-", sample);
 	EXPECT(2, "where to?", "convert", sample);
+	EXPECT(2, "which profile?", "import", "-o", "x");
+	EXPECT(2, "one profile at a time", "import", "-o", "x", "one.json", "another.json");
 	EXPECT(2, "is the trace itself", "convert", "--force", "-o", sample, sample);
 	for (unsigned i = 0; i < COMMANDS_COUNT; i++) {
 		EXPECT(2, "which trace?", commands[i]);

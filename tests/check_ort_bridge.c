@@ -296,8 +296,24 @@ static void refuse_libraries(void)
 	}
 }
 
+/* It would open itself. */
+static void refuse_bridges(void)
+{
+	static const char *const names[] = { "libepprof_ort.so", "libepprof_tf.so" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char list[256], reason[256];
+		snprintf(list, sizeof(list), CHECK_BUILD "/%s", names[i]);
+		snprintf(reason, sizeof(reason), "EPPROF_PROFILERS: %s: is a bridge itself", names[i]);
+		setenv("EPPROF_PROFILERS", list, 1);
+		struct host host = host_open();
+		if (!host.error || strcmp(host.error, reason) != 0)
+			_exit(2);
+	}
+}
+
 START_TEST(what_is_refused)
 {
+	trace_scan_free(recorded(refuse_bridges, NULL));
 	trace_scan_free(recorded(refuse_too_old_a_host, NULL));
 	trace_scan_free(recorded(refuse_libraries, NULL));
 }

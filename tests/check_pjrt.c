@@ -3,6 +3,7 @@
 
 #include "epprof/plugin.h"
 #include "recording.h"
+#include "twice.h"
 
 #define FAULT CHECK_BUILD "/tests/plugins/pjrt_fault.so"
 
@@ -105,6 +106,15 @@ START_TEST(a_fault_costs_what_it_must_and_is_told)
 }
 END_TEST
 
+START_TEST(a_second_start_changes_nothing)
+{
+	check_ok(load(NULL));
+	twice_started(plugin);
+	ck_assert_str_eq(calls(), "csend");
+	check_ok(epp_plugin_unload(plugin));
+}
+END_TEST
+
 START_TEST(sessions_have_profilers_of_their_own)
 {
 	check_ok(load(NULL));
@@ -153,6 +163,7 @@ static Suite *pjrt_suite(void)
 	tcase_add_loop_test(tests, what_a_table_lacks_is_named, 0, (int)(sizeof(tables) / sizeof(tables[0])));
 	tcase_add_loop_test(tests, a_fault_costs_what_it_must_and_is_told, 0, (int)(sizeof(runs) / sizeof(runs[0])));
 	tcase_add_test(tests, sessions_have_profilers_of_their_own);
+	tcase_add_test(tests, a_second_start_changes_nothing);
 	tcase_add_test(tests, the_sample_gives_the_work_that_was_done);
 	suite_add_tcase(suite, tests);
 	return suite;

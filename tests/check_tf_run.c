@@ -1,6 +1,7 @@
 /* Sessions share the one run of a plugin for TensorFlow: it is never started twice, each session gets the events of its
  * time, and what is missed while it is started again is told.  With the sample plugins, whole runs with real work. */
 #include "tf_plugins.h"
+#include "twice.h"
 
 #define FAULT TF_PLUGIN("tf_fault")
 
@@ -29,6 +30,16 @@ START_TEST(a_session_runs_again_and_again)
 	epp_session_release(session);
 	check_ok(epp_plugin_unload(tf_plugin));
 	ck_assert_str_eq(tf_calls(), "isencsencsencsencsencpf");
+}
+END_TEST
+
+START_TEST(a_second_start_changes_nothing)
+{
+	check_ok(tf_load(FAULT, NULL));
+	twice_started(tf_plugin);
+	ck_assert_str_eq(tf_calls(), "isenc");
+	check_ok(epp_plugin_unload(tf_plugin));
+	ck_assert_str_eq(tf_calls(), "isencpf");
 }
 END_TEST
 
@@ -175,6 +186,7 @@ static Suite *tf_run_suite(void)
 	Suite *suite = suite_create("tf_run");
 	TCase *tests = tcase_create("tf_run");
 	tcase_add_test(tests, a_session_runs_again_and_again);
+	tcase_add_test(tests, a_second_start_changes_nothing);
 	tcase_add_test(tests, sessions_share_one_run);
 	tcase_add_test(tests, a_session_within_another_s);
 	tcase_add_test(tests, a_run_that_cannot_be_started_again_is_the_others_error);

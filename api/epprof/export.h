@@ -1,4 +1,7 @@
-/* epprof: writing a trace in the formats of viewers. */
+/* epprof: writing a trace in the formats of viewers.
+ *
+ * Thread, unless a function says otherwise: [any-thread], but a trace is used by one thread at a time.
+ */
 #ifndef EPPROF_EXPORT_H
 #define EPPROF_EXPORT_H
 
@@ -17,7 +20,8 @@ typedef struct epp_export_format {
 	const char *description; /* one line, for help */
 } epp_export_format;
 
-/* The formats there are; NULL beyond the last. */
+/* The formats there are; NULL beyond the last.
+ * Ownership: valid for the life of the process. */
 EPP_EXPORT const epp_export_format *epp_export_format_at(size_t index);
 
 typedef struct epp_export_options {
@@ -41,7 +45,8 @@ typedef struct epp_export_options {
 	uint32_t reserved;
 } epp_export_options;
 
-/* What a format could not hold; texts for people, one a line ("12 flows left out"). */
+/* What a format could not hold; texts for people, one a line ("12 flows left out").
+ * Ownership: the text is borrowed for the call. */
 typedef void (*epp_receipt_fn)(void *user, const char *text);
 
 /* Writes `trace` as `format` into the sink.  The first failed write ends it.  While it runs, a thread of its own reads the
@@ -53,7 +58,8 @@ EPP_EXPORT epp_status *epp_export(epp_trace *trace, const char *format, const ep
     EPP_MUST_CHECK;
 
 /* The same into a file that appears, complete, by rename.  An existing file is an error (EPP_UNAVAILABLE) unless
- * `overwrite`.  "-" (standard output) and other non-regular targets (a pipe, /dev/full) are written directly. */
+ * `overwrite`.  "-" (standard output) and other non-regular targets (a pipe, /dev/full) are written directly.
+ * Errors: as epp_export. */
 EPP_EXPORT epp_status *epp_export_file(epp_trace *trace, const char *format, const epp_export_options *options,
                                        const char *path, int overwrite, epp_receipt_fn receipt, void *receipt_user)
     EPP_MUST_CHECK;

@@ -2,6 +2,8 @@
  *
  * The input is read once, front to back, in at most 16 MiB of memory whatever its size; what must be found again lies in
  * temporary files in TMPDIR.  A file that ends early is taken as far as it goes.
+ *
+ * Thread: [any-thread].
  */
 #ifndef EPPROF_IMPORT_H
 #define EPPROF_IMPORT_H
@@ -17,7 +19,8 @@ typedef struct epp_import_format {
 	const char *description; /* one line, for help */
 } epp_import_format;
 
-/* The formats there are; NULL beyond the last. */
+/* The formats there are; NULL beyond the last.
+ * Ownership: valid for the life of the process. */
 EPP_EXPORT const epp_import_format *epp_import_format_at(size_t index);
 
 typedef struct epp_import_options {
@@ -44,8 +47,7 @@ typedef struct epp_import_counts {
  * as epp_export's, says what was repaired, guessed and left out, a line each; the same stands in the trace, in the event
  * `epprof.import`.  `options`, `receipt` and `counts` may be NULL.
  * Errors: EPP_NOT_FOUND (input, format), EPP_IO, EPP_CORRUPT (not of that format, or no event in it), EPP_UNAVAILABLE
- * (the output exists; cancelled), EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY.
- * Thread: [any-thread]. */
+ * (the output exists; cancelled), EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_import_file(const char *input, const char *output, const epp_import_options *options,
                                        epp_receipt_fn receipt, void *receipt_user, epp_import_counts *counts)
     EPP_MUST_CHECK;

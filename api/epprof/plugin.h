@@ -35,7 +35,8 @@ EPP_EXPORT size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *u
 
 /* Makes a profiler.  NULL in `*profiler` with success does not happen: a plugin without a profiler is EPP_PLUGIN.
  * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or give it
- * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive. */
+ * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive.
+ * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler) EPP_MUST_CHECK;
 
 /* What a profile is asked to hold, in the words of TensorFlow's ProfileOptions. */
@@ -63,7 +64,7 @@ EPP_EXPORT uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_prof
 EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
 
 /* What the plugin calls itself (the EP's name), by which ABI it was opened ("ort", "tf"), and where it was found.
- * Ownership: valid until unload. */
+ * Thread: [any-thread], not beside unload.  Ownership: valid until unload. */
 EPP_EXPORT const char *epp_plugin_name(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_kind(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);

@@ -51,7 +51,8 @@ typedef uint32_t epp_name;
  * Thread: [any-thread].  Ownership: the text is copied. */
 EPP_EXPORT epp_name epp_name_intern(const char *text);
 
-/* The same for `bytes` bytes, which may hold anything, zeros too. */
+/* The same for `bytes` bytes, which may hold anything, zeros too.
+ * Thread: [any-thread].  Ownership: the text is copied. */
 EPP_EXPORT epp_name epp_name_intern_bytes(const char *text, size_t bytes);
 
 /* The text of a name; "(unknown)" for a number that names nothing.
@@ -111,6 +112,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
  *   EPPROF_POLICY   "stream" (the default), "stop:64M", "ring:64M"
  *   EPPROF_SYNC_MS  options.sync_ms
  * For bridges into frameworks; what begins events itself has the default session.
+ * Errors: as epp_session_share; EPP_INVALID_ARGUMENT (what a variable says, with its name).
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_CHECK;
 
@@ -139,20 +141,23 @@ EPP_EXPORT void epp_session_count_refused(epp_session *session, uint64_t count);
 
 /* Calls the profiler's StartProfiling between two readings of the clock, and gives its status.  `offset_ns` is how long ago
  * that began which its microseconds count from.
- * Thread: one at a time for one member, as the rest of this part. */
+ * Units: nanoseconds.  Thread: one at a time for one member.  Ownership: the status is the profiler's tables' to release. */
 EPP_EXPORT OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns);
 
 /* What to call its EndProfiling with: events of epp_ort_api_base()'s tables are added through it.
- * Ownership: valid until epp_member_leave. */
+ * Thread: one at a time for one member.  Ownership: valid until epp_member_leave. */
 EPP_EXPORT OrtProfilingEventsContainer *epp_member_container(epp_member *member);
 
-/* The number of its account in the session's trace: what epp_trace_track.producer is of its tracks; -1 once the session is gone. */
+/* The number of its account in the session's trace: what epp_trace_track.producer is of its tracks; -1 once the session is gone.
+ * Thread: one at a time for one member. */
 EPP_EXPORT int32_t epp_member_producer(const epp_member *member);
 
-/* A callback of the profiler gave an error: the ledger counts it. */
+/* A callback of the profiler gave an error: the ledger counts it.
+ * Thread: [any-thread], not beside epp_member_leave. */
 EPP_EXPORT void epp_member_count_error(epp_member *member);
 
-/* Puts a note of at most 79 bytes beside its account, in place of the last one. */
+/* Puts a note of at most 79 bytes beside its account, in place of the last one.
+ * Thread: one at a time for one member.  Ownership: the text is copied. */
 EPP_EXPORT void epp_member_note(epp_member *member, const char *text);
 
 /* The profiler leaves, with nothing of it under way.  NULL does nothing.
@@ -168,6 +173,7 @@ EPP_EXPORT epp_status *epp_session_start(epp_session *session) EPP_MUST_CHECK;
 
 /* Ends the run: nothing recorded by any thread after this returns belongs to it.  Events still open become `unended`.
  * Returns within 10 ms: a worker calls EndProfiling, the helper writes what is left.  Ending twice does nothing.
+ * Errors: EPP_INVALID_ARGUMENT (no such session); what the run itself came to is told by epp_session_wait.
  * Thread: [session-thread]. */
 EPP_EXPORT epp_status *epp_session_end(epp_session *session) EPP_MUST_CHECK;
 
@@ -247,7 +253,8 @@ EPP_EXPORT extern uint32_t epp_recording_count;
  * Thread: [event-thread]; not from a profiler's callback (then 0), not from a signal handler. */
 EPP_EXPORT uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name);
 
-/* The slow form: interns `text` each time. */
+/* The slow form: interns `text` each time.
+ * Thread: as epp_event_begin.  Ownership: the text is copied. */
 EPP_EXPORT uint64_t epp_event_begin_text(epp_session *session, epp_category category, const char *text);
 
 /* Ends an event: the clock is read, the record is stored (a kill from here on cannot lose it), then StopEvent is called.
@@ -256,23 +263,28 @@ EPP_EXPORT uint64_t epp_event_begin_text(epp_session *session, epp_category cate
  * Thread: [event-thread].  Ownership: args are borrowed for the call. */
 EPP_EXPORT void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
 
-/* The same for an event whose name and category are known only now (ONNX Runtime's StartEvent carries none). */
+/* The same for an event whose name and category are known only now (ONNX Runtime's StartEvent carries none).
+ * Thread: [event-thread].  Ownership: args are borrowed for the call. */
 EPP_EXPORT void epp_event_end_named(epp_session *session, uint64_t id, epp_category category, epp_name name,
                                     const epp_arg *args, size_t args_count);
 
-/* A moment on the calling thread. */
+/* A moment on the calling thread.
+ * Thread: [any-thread], here and below as epp_event_begin.  Ownership: args are borrowed for the call. */
 EPP_EXPORT void epp_instant(epp_session *session, epp_category category, epp_name name, const epp_arg *args,
                             size_t args_count);
 
-/* The value of a counter at this moment. */
+/* The value of a counter at this moment.
+ * Thread: [any-thread]. */
 EPP_EXPORT void epp_counter_i64(epp_session *session, epp_name name, int64_t value);
 EPP_EXPORT void epp_counter_f64(epp_session *session, epp_name name, double value);
 
 /* An arrow from one event to another, by their ids, drawn at this moment.  To an event of category EPP_API, from one that
- * launched work for a device, it says that the work was waited for: it ended before that event did. */
+ * launched work for a device, it says that the work was waited for: it ended before that event did.
+ * Thread: [any-thread]. */
 EPP_EXPORT void epp_flow(epp_session *session, uint64_t from_id, uint64_t to_id);
 
-/* An event that nests in nothing and may end on any thread (a request, a transfer). */
+/* An event that nests in nothing and may end on any thread (a request, a transfer).
+ * Thread: [any-thread].  Ownership: args are borrowed for the call. */
 EPP_EXPORT uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name);
 EPP_EXPORT void epp_async_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
 

@@ -13,6 +13,8 @@
  *
  * Memory: what SQLite needs to answer, the names if they are asked for, and 88 bytes an event from the first question on
  * that looks events up one by one (a join on an id, say).
+ *
+ * Thread, unless a function says otherwise: one at a time for one trace and all that is open on it.
  */
 #ifndef EPPROF_SQL_H
 #define EPPROF_SQL_H
@@ -27,7 +29,7 @@ typedef struct epp_sql epp_sql;
 typedef struct epp_sql_rows epp_sql_rows;
 
 /* Makes a trace ready to be asked.
- * Thread: one at a time for one trace.  Ownership: the caller closes it, before the trace.  Errors: EPP_OUT_OF_MEMORY. */
+ * Ownership: the caller closes it, before the trace.  Errors: EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_sql_open(epp_trace *trace, epp_sql **sql) EPP_MUST_CHECK;
 
 /* Closes it; all rows must have been released.  NULL does nothing. */
@@ -67,10 +69,12 @@ EPP_EXPORT void epp_sql_rows_release(epp_sql_rows *rows);
  * Thread: [any-thread], [signal-safe]; not while it is being closed. */
 EPP_EXPORT void epp_sql_interrupt(epp_sql *sql);
 
-/* Whether `text` ends with a whole statement: 0 if more lines belong to it. */
+/* Whether `text` ends with a whole statement: 0 if more lines belong to it.
+ * Thread: [any-thread]. */
 EPP_EXPORT int epp_sql_is_complete(const char *text);
 
-/* The tables: their names, and their columns as CREATE TABLE has them.  Returns 0 beyond the last. */
+/* The tables: their names, and their columns as CREATE TABLE has them.  Returns 0 beyond the last.
+ * Thread: [any-thread].  Ownership: valid for the life of the process. */
 EPP_EXPORT int epp_sql_table_at(size_t index, const char **name, const char **columns);
 
 #ifdef __cplusplus

@@ -8,6 +8,8 @@
  *   epp_summary_release(summary);
  *
  * Memory grows with the number of names and tracks, not with the number of events.
+ *
+ * Thread, unless a function says otherwise: [any-thread]; a summary that is made does not change.
  */
 #ifndef EPPROF_SUMMARY_H
 #define EPPROF_SUMMARY_H

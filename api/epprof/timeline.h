@@ -21,6 +21,8 @@
  * until the merge begins, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and
  * what is open at one instant; nothing else grows with the trace.  Blocks that overlap too much are sorted through a
  * temporary file.
+ *
+ * Thread, unless a function says otherwise: one at a time for one trace and all timelines of it.
  */
 #ifndef EPPROF_TIMELINE_H
 #define EPPROF_TIMELINE_H
@@ -51,7 +53,8 @@ typedef enum epp_placement {
 	EPP_PLACEMENT_COUNT
 } epp_placement;
 
-/* "measured", "fitted", ...; "unknown" beyond the last. */
+/* "measured", "fitted", ...; "unknown" beyond the last.
+ * Thread: [any-thread].  Ownership: valid for the life of the process. */
 EPP_EXPORT const char *epp_placement_name(unsigned placement);
 
 enum epp_event_flags {
@@ -109,8 +112,8 @@ typedef struct epp_timeline_options {
 } epp_timeline_options;
 
 /* Prepares the merge: goes through the index of blocks, and reads the blocks of devices once.
- * `options` may be NULL.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY.
- * Thread: one at a time for one trace.  Ownership: the caller releases it, before the trace is closed. */
+ * `options` may be NULL.  Errors: EPP_INVALID_ARGUMENT (an option), EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY.
+ * Ownership: the caller releases it, before the trace is closed. */
 EPP_EXPORT epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
     EPP_MUST_CHECK;
 
@@ -124,10 +127,11 @@ EPP_EXPORT int epp_timeline_next(epp_timeline *timeline, const epp_event **event
 EPP_EXPORT int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg);
 
 /* Why next returned 0: NULL at the end, else the error, once.
- * Ownership: the caller releases it. */
+ * Ownership: the caller releases it.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_timeline_status(epp_timeline *timeline) EPP_MUST_CHECK;
 
-/* Statistics of the merge so far. */
+/* Statistics of the merge so far.
+ * Ownership: valid until the timeline is released. */
 typedef struct epp_timeline_counts {
 	uint64_t events;
 	uint64_t correlated; /* device events with a parent by token or id */

@@ -3,6 +3,8 @@
  * A trace is read through this header for what it says about itself (sources, tracks, losses, clocks, findings), and
  * through epprof/timeline.h for its events.  Reading never writes to the file and never maps it: a file that is cut while
  * it is read gives an error, not a signal.  Memory is bounded by what timeline.h says.
+ *
+ * Thread, unless a function says otherwise: [any-thread], but a trace is used by one thread at a time.
  */
 #ifndef EPPROF_TRACE_READER_H
 #define EPPROF_TRACE_READER_H
@@ -22,10 +24,11 @@ typedef struct epp_trace epp_trace;
 /* Opens a trace.  Errors: EPP_NOT_FOUND or EPP_IO (with the path), EPP_CORRUPT (not an .epp, or nothing readable in it),
  * EPP_INCOMPATIBLE (another version or byte order: the message names both).  A cut or damaged file opens with what can be
  * read; epp_trace_findings tells the rest.
- * Thread: [any-thread]; one trace is used by one thread at a time.  Ownership: the caller closes it. */
+ * Ownership: the caller closes it. */
 EPP_EXPORT epp_status *epp_trace_open(const char *path, epp_trace **trace) EPP_MUST_CHECK;
 
-/* Opens the trace of a session of this process, as it is now; the session must outlive it.  */
+/* Opens the trace of a session of this process, as it is now; NULL is the default session.
+ * Ownership: the caller closes it, before the session's release.  Errors: EPP_INVALID_ARGUMENT (no session); as above. */
 EPP_EXPORT epp_status *epp_trace_open_session(epp_session *session, epp_trace **trace) EPP_MUST_CHECK;
 
 /* Closes a trace; NULL does nothing. */
@@ -167,7 +170,8 @@ typedef struct epp_trace_account {
 } epp_trace_account;
 
 EPP_EXPORT size_t epp_trace_accounts_count(epp_trace *trace);
-/* The first call counts records: it reads the whole trace once. */
+/* The first call counts records: it reads the whole trace once.
+ * Errors: EPP_INVALID_ARGUMENT beyond the last, EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_trace_account *account) EPP_MUST_CHECK;
 
 /* "no buffer", "too deep", ...; NULL beyond the last reason. */
@@ -183,7 +187,7 @@ typedef struct epp_trace_finding {
 
 /* Checks structure, checksums, order, pairing, ids, clocks and balance, reading the whole trace, and calls `report` for
  * each finding.  `*errors` counts those of EPP_ERROR.  A status is returned only if the check itself could not be done.
- * Ownership: a finding is valid during the call. */
+ * Ownership: a finding is valid during the call.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, const epp_trace_finding *finding),
                                           void *user, uint64_t *errors) EPP_MUST_CHECK;
 

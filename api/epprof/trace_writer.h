@@ -11,7 +11,8 @@
  *
  * Records may come in any order.  They are collected over all tracks up to a few MiB, then sorted and written, so memory
  * does not grow with them; names and tracks stay in memory until the end.  The file appears, complete, at finish.
- * Nothing of a writer is shared: any number may be at work at once, each used by one thread at a time.
+ *
+ * Thread: [any-thread], but a writer, and a trace, is used by one thread at a time; any number may be at work at once.
  */
 #ifndef EPPROF_TRACE_WRITER_H
 #define EPPROF_TRACE_WRITER_H

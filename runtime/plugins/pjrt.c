@@ -202,8 +202,11 @@ static epp_status *end_run(struct pjrt_profiler *self)
 
 static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
+	struct pjrt_profiler *self = (struct pjrt_profiler *)impl;
 	(void)offset_ns;
-	return ort_status_take(start_run((struct pjrt_profiler *)impl));
+	if (self->running)
+		return ort_status_create(1, "StartProfiling without EndProfiling in between");
+	return ort_status_take(start_run(self));
 }
 
 static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)

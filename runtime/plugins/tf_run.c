@@ -36,6 +36,10 @@ static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 	epp_status *status = NULL;
 	(void)offset_ns;
 	pthread_mutex_lock(&plugin->lock);
+	if (self->active) {
+		pthread_mutex_unlock(&plugin->lock);
+		return ort_status_create(1, "StartProfiling without EndProfiling in between");
+	}
 	clock_pair_read(&self->start);
 	self->target.ledger = (EpprofLedger){ 0 };
 	if (!plugin->running)
