@@ -81,6 +81,10 @@ static int run(int argc, char **argv)
 		return options.exit;
 	if (!output == !in_place)
 		return cli_misuse(&cli_pack, "where to?  -o FILE.epp, or --in-place");
+	if (output && !cli_takes_trace(&cli_pack, output))
+		return CLI_USAGE;
+	if (output && cli_is_same_file(input, output))
+		return cli_misuse(&cli_pack, "'%s' is the trace itself; --in-place replaces it", output);
 	return pack(input, in_place ? input : output, force || in_place);
 }
 

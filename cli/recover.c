@@ -44,7 +44,7 @@ static int recover(const char *input, const char *output, bool overwrite)
 
 	if (!cli_open(input, &trace))
 		return CLI_UNREADABLE;
-	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && strcmp(input, output) == 0) {
+	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && input == output) {
 		fprintf(stderr, "epprof: %s is finished already\n", input);
 	} else {
 		epp_status *status = epp_trace_recover(trace, output, overwrite);
@@ -78,6 +78,10 @@ static int run(int argc, char **argv)
 		return options.exit;
 	if (!output == !in_place)
 		return cli_misuse(&cli_recover, "where to?  -o FILE.epp, or --in-place");
+	if (output && !cli_takes_trace(&cli_recover, output))
+		return CLI_USAGE;
+	if (output && cli_is_same_file(input, output))
+		return cli_misuse(&cli_recover, "'%s' is the trace itself; --in-place replaces it", output);
 	return recover(input, in_place ? input : output, force || in_place);
 }
 
