@@ -118,7 +118,7 @@ static void print_sources(const struct info *info)
 		else
 			cli_table_duration(table, (double)source.clock_error_ns);
 	}
-	printf("\nProcesses\n");
+	cli_print_heading("Processes");
 	cli_table_print(table);
 	print_more(info, count);
 }
@@ -140,7 +140,7 @@ static void print_runs(const struct info *info)
 			cli_table_cell(table, "not ended");
 		cli_table_count(table, run.faults);
 	}
-	printf("\nRuns\n");
+	cli_print_heading("Runs");
 	cli_table_print(table);
 }
 
@@ -197,14 +197,17 @@ static void print_tracks(const struct info *info)
 	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++)
 		print_track(table, tracks[i]);
 	free(tracks);
-	printf("\nTracks\n");
+	cli_print_heading("Tracks");
 	cli_table_print(table);
 	print_more(info, count);
 }
 
 static epp_status *print_ledger(const struct info *info)
 {
-	struct cli_table *table = cli_table_create("emitted|written|open|lost|<producer|<why lost");
+	/* Processes may have producers of one name. */
+	bool many = epp_trace_get_info(info->trace)->sources_count > 1;
+	struct cli_table *table = cli_table_create(many ? "emitted|written|open|lost|process|<producer|<why lost"
+	                                                : "emitted|written|open|lost|<producer|<why lost");
 	size_t count = epp_trace_accounts_count(info->trace);
 	char why[512];
 
@@ -217,6 +220,8 @@ static epp_status *print_ledger(const struct info *info)
 		cli_table_count(table, account.written);
 		cli_table_count(table, account.open);
 		cli_table_count(table, account.lost_total);
+		if (many)
+			cli_table_count(table, account.source);
 		cli_table_cell(table, account.producer);
 		accounts_reasons(account.lost, why, sizeof why);
 		size_t used = strlen(why);
@@ -230,7 +235,7 @@ static epp_status *print_ledger(const struct info *info)
 			snprintf(why + used, sizeof why - used, "%s%s", used ? "; " : "", account.note);
 		cli_table_cell(table, why);
 	}
-	printf("\nLedger: emitted = written + open + lost\n");
+	cli_print_heading("Ledger: emitted = written + open + lost");
 	cli_table_print(table);
 	print_more(info, count);
 	return NULL;

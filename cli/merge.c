@@ -18,7 +18,8 @@ static const char
 	     "\n"
 	     "Options:\n"
 	     "  -o, --output FILE  where to\n"
-	     "  --align NAME       events of this name, barriers say, ended at one moment in all processes\n"
+	     "  --align NAME       events of this name, barriers say, ended at one moment in all processes; brings\n"
+	     "                     machines together, so nothing is looked for where all is of one\n"
 	     "  --align-starts     they began at one moment\n"
 	     "  --strict           a clock that cannot be related is an error, as are events of --align that are\n"
 	     "                     missing, and names without room\n"
@@ -98,8 +99,8 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_merge, "which traces?");
 	if (!output)
 		return cli_misuse(&cli_merge, "where to?  -o FILE.epp");
-	if (strcmp(output, "-") == 0)
-		return cli_misuse(&cli_merge, "a trace is not written in one go, so not to standard output");
+	if (!cli_takes_trace(&cli_merge, output))
+		return CLI_USAGE;
 	if (merge_options.align_starts && !merge_options.align)
 		return cli_misuse(&cli_merge, "--align-starts says how --align NAME is meant");
 	for (int i = optind; i < argc; i++) {
