@@ -16,6 +16,7 @@
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 
 #include <atomic>
+#include <c10/util/Logging.h>
 #include <libkineto.h>
 #include <output_base.h>
 #include <unistd.h>
@@ -61,10 +62,19 @@ struct Plugins {
 	}
 };
 
-/* Once in the life of the process. */
+/* Once in the life of the process; that there are none is told then, with the reasons, since no trace will say it. */
 const Plugins &plugins()
 {
-	static const Plugins *all = new Plugins;
+	static const Plugins *all = [] {
+		auto *made = new Plugins;
+		std::string reasons;
+		for (const std::string &failure : made->failures)
+			reasons += "; " + failure;
+		if (made->loaded.empty())
+			LOG(WARNING) << "epprof: KINETO_PLUGIN_PATH names no plugin to carry, nothing is profiled"
+				     << reasons;
+		return made;
+	}();
 	return *all;
 }
 

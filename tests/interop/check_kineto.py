@@ -55,6 +55,7 @@ class Run:
                               errors="replace", check=False)
         if done.returncode != 0:
             raise AssertionError(f"exit status {done.returncode}: {done.stdout[-2000:]}")
+        self.log = done.stdout
         # Lines of Kineto's own log go between.
         self.said = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("=")]
         with open(out, encoding="utf-8") as file:
@@ -216,20 +217,26 @@ trace(p)
 
 class Plugins(unittest.TestCase):
     EMPTY = """
-with profile(activities=[CPU, DEVICE]) as p:
-    torch.ones(3).add(1)
+for i in range(2):
+    with profile(activities=[CPU, DEVICE]) as p:
+        torch.ones(3).add(1)
 trace(p)
 """
+    NOTHING = "epprof: KINETO_PLUGIN_PATH names no plugin to carry, nothing is profiled"
 
     def test_none(self):
         run = Run(self.EMPTY, path="")
         self.assertTrue(run.of("cpu_op", "aten::add"))
         self.assertNotIn("epprof_ledger", run.trace)
+        self.assertEqual(run.log.count(self.NOTHING + "\n"), 1)
 
     def test_some_that_are_none(self):
         run = Run(self.EMPTY, path=f"{plugin('missing_pu1')}:/nowhere.so:{interop.ROOT}/Makefile")
         self.assertTrue(run.of("cpu_op", "aten::add"))
         self.assertNotIn("epprof_problems", run.trace)  # without a plugin there is no session
+        self.assertEqual(run.log.count(self.NOTHING), 1)
+        for why in (f"{plugin('missing_pu1')}: ", "/nowhere.so: ", f"{interop.ROOT}/Makefile: "):
+            self.assertIn("; " + why, run.log)
 
     def test_one_that_fails_loses_its_own_events_alone(self):
         run = Run("""
@@ -290,7 +297,8 @@ class Page(unittest.TestCase):
     def test_what_it_shows(self):
         folder, log = interop.do_as_page(
             "docs/pytorch.md", make=("make kineto", f"make -s -C {interop.ROOT} kineto BUILD={interop.BUILD}"),
-            bridge=("/usr/local/lib/libepprof_kineto.so", BRIDGE), plugin=("/opt/vendor/libvendor_profiler.so", SAMPLE),
+            bridge=("/usr/local/lib/libepprof_kineto.so", torch_bridge.PATH),
+            plugin=("/opt/vendor/libvendor_profiler.so", SAMPLE),
             work=("    torch.mm(", f"    assert __import__('ctypes').CDLL({SAMPLE!r}).epp_sample_work(300) == 0\n    torch.mm("))
         self.assertIn("aten::mm", log)
         events = json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
