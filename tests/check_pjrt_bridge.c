@@ -1,7 +1,6 @@
 /* libepprof_pjrt.so in a host of ours that calls it as JAX does: a profiler for each session, garbage for sizes, and each call
  * in a wrong place; plugins that are missing or fail, a second registration, a second thread; and epprof as its host.
  * Covers pjrt_bridge.c; tests/interop has JAX itself, check_jax_plugins the package that JAX finds it by. */
-#include <pthread.h>
 #include <sys/resource.h>
 
 #include "epprof/pjrt.h"
@@ -222,35 +221,18 @@ START_TEST(without_memory_it_is_started_that_fails)
 }
 END_TEST
 
-static void *run_again(void *user)
+static void host_run_unseen(void)
 {
-	(void)user;
-	for (unsigned run = 0; run < 20; run++) {
-		PLUGIN_Profiler_Create_Args created = { 0 };
-		PLUGIN_Profiler_CollectData_Args collected = { 0 };
-		api->create(&created);
-		api->start(&(PLUGIN_Profiler_Start_Args){ GARBAGE_SIZE, created.profiler });
-		api->stop(&(PLUGIN_Profiler_Stop_Args){ GARBAGE_SIZE, created.profiler });
-		collected.profiler = created.profiler;
-		api->collect_data(&collected);
-		api->error_destroy(&(PLUGIN_Profiler_Error_Destroy_Args){
-		    .error = api->destroy(&(PLUGIN_Profiler_Destroy_Args){ GARBAGE_SIZE, created.profiler }) });
-	}
-	return NULL;
+	PLUGIN_Profiler_Create_Args created = { 0 };
+	PLUGIN_Profiler_CollectData_Args collected = { 0 };
+	api->create(&created);
+	api->start(&(PLUGIN_Profiler_Start_Args){ GARBAGE_SIZE, created.profiler });
+	api->stop(&(PLUGIN_Profiler_Stop_Args){ GARBAGE_SIZE, created.profiler });
+	collected.profiler = created.profiler;
+	api->collect_data(&collected);
+	api->error_destroy(&(PLUGIN_Profiler_Error_Destroy_Args){
+	    .error = api->destroy(&(PLUGIN_Profiler_Destroy_Args){ GARBAGE_SIZE, created.profiler }) });
 }
-
-START_TEST(threads_may_call_at_once)
-{
-	pthread_t threads[3];
-	host_load(SAMPLE("pu1"));
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, run_again, NULL), 0);
-	work(SAMPLE("pu1"), 100);
-	for (unsigned i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
-	profile(SAMPLE("pu1"), 300);
-}
-END_TEST
 
 /* epprof, the bridge, the plugin; and it is not carried by itself when epprof's host has it from the same variable. */
 START_TEST(epprof_itself_takes_it_for_a_plugin)
@@ -295,7 +277,6 @@ static Suite *pjrt_bridge_suite(void)
 	tcase_add_test(tests, of_two_at_once_the_first_has_the_run);
 	tcase_add_test(tests, calls_out_of_order_do_no_harm);
 	tcase_add_test(tests, without_memory_it_is_started_that_fails);
-	tcase_add_test(tests, threads_may_call_at_once);
 	tcase_add_loop_test(tests, epprof_itself_takes_it_for_a_plugin, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,9 +1,10 @@
 /* What the tests of the bridges that hand out an XSpace share: looking at one, and the tests that do not depend on who asks for
- * it.  A program defines the four functions of its host below, and adds the tests with shared_tests_add. */
+ * it.  A program defines the five functions of its host below, and adds the tests with shared_tests_add. */
 #ifndef EPPROF_TESTS_XSPACE_BRIDGE_HOST_H
 #define EPPROF_TESTS_XSPACE_BRIDGE_HOST_H
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,6 +26,9 @@ static void host_stop(void);
 
 /* Ends what started: returns the profile's size, of which `seen` tells, and leaves in `told` what the bridge told. */
 static size_t host_collect(void);
+
+/* A run on any thread, beside others: asserts nothing, tells nothing. */
+static void host_run_unseen(void);
 
 static char told[4096];
 
@@ -286,6 +290,27 @@ START_TEST(what_does_not_fit_is_left_out_and_counted)
 }
 END_TEST
 
+static void *run_again(void *user)
+{
+	(void)user;
+	for (unsigned run = 0; run < 20; run++)
+		host_run_unseen();
+	return NULL;
+}
+
+START_TEST(threads_may_call_at_once)
+{
+	pthread_t threads[3];
+	host_load(SAMPLE("pu1"));
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, run_again, NULL), 0);
+	work(SAMPLE("pu1"), 100);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	profile(SAMPLE("pu1"), 300);
+}
+END_TEST
+
 static void shared_tests_add(TCase *tests)
 {
 	tcase_add_loop_test(tests, each_run_has_its_events_and_no_others, 0, sizeof(samples) / sizeof(samples[0]));
@@ -298,6 +323,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);
 	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);
+	tcase_add_test(tests, threads_may_call_at_once);
 }
 
 #endif
