@@ -28,10 +28,9 @@ static const char
 	     "  --process PATTERN  only events of processes of such a number, program, label or host; losses are of all\n"
 	     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
 	     "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
-	     "  --histogram PATTERN  instead of tables, how the durations of ops and kernels of such a name are spread\n"
+	     "  --histogram PATTERN  instead of tables, how the durations of such ops and kernels are spread: 'gemm*'\n"
 	     "  --format FORMAT  text, csv (times in ns) or json (times in ns)\n"
 	     "  --warmup N       the first N events of each op and kernel are warm-up, told in a column of their own\n"
-	     "  --histogram PATTERN  only how the durations of such ops and kernels are spread: 'gemm*'\n"
 	     "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
 	     "  --help           this text\n";
 
@@ -194,7 +193,7 @@ static int run(int argc, char **argv)
 		summary_print_csv(&summary);
 	else
 		summary_print_json(&summary);
-	if (strict)
+	if (strict && code == CLI_OK)
 		code = accounts_strict(&summary.accounts);
 	summary_close(&summary);
 	return code;

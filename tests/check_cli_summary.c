@@ -393,6 +393,8 @@ START_TEST(a_histogram_has_every_event)
 	run = command_run(NULL, "summary", "--histogram", "none", path, NULL);
 	ck_assert_int_eq(run.code, 1);
 	ck_assert_ptr_nonnull(strstr(run.err, "no op or kernel 'none'"));
+	run = command_run(NULL, "summary", "--histogram", "none", "--strict", path, NULL);
+	ck_assert_int_eq(run.code, 1);
 }
 END_TEST
 
