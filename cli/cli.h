@@ -62,6 +62,8 @@ int cli_options_next(struct cli_options *options);
 const char *cli_options_one(struct cli_options *options, const char *what);
 /* The same, a trace. */
 const char *cli_options_trace(struct cli_options *options);
+/* Whether a trace can be written there at all: to a file with a name.  If not, the mistake was explained. */
+bool cli_takes_trace(const struct cli_command *command, const char *output);
 
 void cli_print_help(const struct cli_command *command);
 /* Explains a mistake on the command line; returns CLI_USAGE.  `command` may be NULL. */

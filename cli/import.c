@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -55,6 +56,16 @@ static void print_counts(const char *output, const epp_import_counts *counts)
 	fprintf(stderr, "\n");
 }
 
+/* Whether it is the input that failed: what is not there may also be the output's folder. */
+static bool is_unreadable(const char *input)
+{
+	struct stat st;
+
+	if (strcmp(input, "-") == 0)
+		return false;
+	return access(input, R_OK) != 0 || (stat(input, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
 static int import(const char *input, const char *output, const epp_import_options *options)
 {
 	epp_import_counts counts;
@@ -71,8 +82,7 @@ static int import(const char *input, const char *output, const epp_import_option
 		return CLI_OK;
 	}
 	epp_code code = epp_status_code(status);
-	/* What is not there may also be the output's folder. */
-	if (code == EPP_CORRUPT || (code == EPP_NOT_FOUND && strcmp(input, "-") != 0 && access(input, F_OK) != 0))
+	if (code == EPP_CORRUPT || is_unreadable(input))
 		return cli_unreadable(status);
 	return cli_not_written(status);
 }
@@ -105,8 +115,8 @@ static int run(int argc, char **argv)
 		return options.exit;
 	if (!output)
 		return cli_misuse(&cli_import, "where to?  -o FILE.epp");
-	if (strcmp(output, "-") == 0)
-		return cli_misuse(&cli_import, "a trace is not written in one go, so not to standard output");
+	if (!cli_takes_trace(&cli_import, output))
+		return CLI_USAGE;
 	if (cli_is_same_file(input, output))
 		return cli_misuse(&cli_import, "'%s' is the input itself", output);
 	return import(input, output, &import_options);

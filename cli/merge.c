@@ -98,8 +98,8 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_merge, "which traces?");
 	if (!output)
 		return cli_misuse(&cli_merge, "where to?  -o FILE.epp");
-	if (strcmp(output, "-") == 0)
-		return cli_misuse(&cli_merge, "a trace is not written in one go, so not to standard output");
+	if (!cli_takes_trace(&cli_merge, output))
+		return CLI_USAGE;
 	if (merge_options.align_starts && !merge_options.align)
 		return cli_misuse(&cli_merge, "--align-starts says how --align NAME is meant");
 	for (int i = optind; i < argc; i++) {

@@ -173,6 +173,17 @@ const char *cli_options_trace(struct cli_options *options)
 	return cli_options_one(options, "trace");
 }
 
+bool cli_takes_trace(const struct cli_command *command, const char *output)
+{
+	if (!*output)
+		cli_misuse(command, "-o '': a file has a name");
+	else if (strcmp(output, "-") == 0)
+		cli_misuse(command, "a trace is not written in one go, so not to standard output");
+	else
+		return true;
+	return false;
+}
+
 /* ---- values ---- */
 
 int cli_choice(const struct cli_command *command, const char *option, const char *const *choices)

@@ -40,7 +40,7 @@ static int recover(const char *input, const char *output, bool overwrite)
 
 	if (!cli_open(input, &trace))
 		return CLI_UNREADABLE;
-	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && strcmp(input, output) == 0) {
+	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && input == output) {
 		fprintf(stderr, "epprof: %s is finished already\n", input);
 	} else {
 		epp_status *status = epp_trace_recover(trace, output, overwrite);

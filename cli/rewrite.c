@@ -25,5 +25,9 @@ int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrit
 		return options.exit;
 	if (!output == !in_place)
 		return cli_misuse(command, "where to?  -o FILE.epp, or --in-place");
+	if (output && !cli_takes_trace(command, output))
+		return CLI_USAGE;
+	if (output && cli_is_same_file(input, output))
+		return cli_misuse(command, "'%s' is the trace itself; --in-place replaces it", output);
 	return rewrite(input, in_place ? input : output, force || in_place);
 }

@@ -335,8 +335,8 @@ static int run(int argc, char **argv)
 	name_output(run.model, output, sizeof output);
 	if (!run.output)
 		run.output = output;
-	if (strcmp(run.output, "-") == 0)
-		return cli_misuse(&cli_run, "a trace is not written in one go, so not to standard output");
+	if (!cli_takes_trace(&cli_run, run.output))
+		return CLI_USAGE;
 	if (strchr(run.output, '%'))
 		return cli_misuse(&cli_run, "-o '%s': a '%%' would be expanded; name the file without one", run.output);
 	if (cli_is_same_file(run.model, run.output))

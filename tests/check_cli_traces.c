@@ -1,0 +1,57 @@
+/* The commands that make traces, as somebody meets them who types: where they write to, and what they ask for. */
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/command.h"
+#include "tests/export_text.h"
+
+/* Runs it, and expects an exit status and a part of what it prints on standard error. */
+#define EXPECT(expected_code, error, ...) \
+	do { \
+		struct command run_ = command_run(NULL, __VA_ARGS__, NULL); \
+		ck_assert_msg(run_.code == (expected_code), "status %d: %s", run_.code, run_.err); \
+		ck_assert_msg(strstr(run_.err, error) != NULL, "told '%s', not '%s'", run_.err, error); \
+		command_free(&run_); \
+	} while (0)
+
+/* A trace is never a stream, and never takes its input for its output. */
+START_TEST(traces_go_to_files_of_their_own)
+{
+	static const char *const makers[] = { "recover", "pack", "merge", "import", "run" };
+	struct epp_builder *b = export_sample();
+	const char *sample = check_path("sample.epp"), *maker = makers[_i];
+
+	builder_write(b, EPF_FINISHED, sample);
+	builder_destroy(b);
+	EXPECT(2, "not to standard output", maker, "-o", "-", sample);
+	EXPECT(2, "a file has a name", maker, "-o", "", sample);
+	EXPECT(2, "itself", maker, "--force", "-o", sample, sample);
+	ck_assert_int_ne(access("-", F_OK), 0);
+}
+END_TEST
+
+START_TEST(import_asks_for_a_profile)
+{
+	const char *output = check_path("imported.epp");
+
+	EXPECT(2, "which profile?", "import", "-o", output);
+	EXPECT(2, "one profile at a time", "import", "-o", output, "a.json", "b.json");
+	EXPECT(5, "No such file or directory", "import", "-o", output, "/no/where.json");
+	EXPECT(5, "Is a directory", "import", "-o", output, "/");
+	EXPECT(1, "No such file or directory", "import", "-o", "/no/where.epp", "tests/golden/ort_profile_1.30.json");
+}
+END_TEST
+
+static Suite *traces_suite(void)
+{
+	Suite *suite = suite_create("cli_traces");
+	TCase *tests = tcase_create("traces");
+
+	tcase_add_loop_test(tests, traces_go_to_files_of_their_own, 0, 5);
+	tcase_add_test(tests, import_asks_for_a_profile);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(traces_suite)
