@@ -1,6 +1,7 @@
 /* Merged traces in the formats of viewers: processes whose ids and process numbers are equal stay apart. */
 #include "tests/export_text.h"
 #include "tests/merging.h"
+#include "tests/sqlite_text.h"
 
 /* A node with a kernel that it caused, and a request; the second process comes a second later. */
 static const char *write_process(char file, const char *host)
@@ -90,10 +91,41 @@ START_TEST(one_process_by_its_host_or_label)
 	for (size_t i = 0; i < 2; i++) {
 		epp_export_options options = { .struct_size = sizeof options, .process = patterns[i] };
 		struct export_text text = export_merged("ndjson", &options);
-		ck_assert_uint_eq(count_of(&text, "\"source\":1"), 3);
-		ck_assert_uint_eq(count_of(&text, "\"source\":0"), 0);
+		ck_assert_uint_eq(count_of(&text, "\"source\":1,"), 3);
+		ck_assert_uint_eq(count_of(&text, "\"source\":0,"), 0);
 		export_text_free(&text);
 	}
+}
+END_TEST
+
+/* Both have a thread of the same name and number: only the source tells whose account it is. */
+START_TEST(accounts_say_whose_they_are)
+{
+	static const char *const json[] = { "chrome", "ort", "ndjson", "kineto", "xspace", "parquet" };
+	static const char *const sources[] = { "\"source\":0}", "\"source\":1}" };
+	struct export_text text;
+
+	for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
+		text = export_merged(json[i], NULL);
+		for (size_t k = 0; k < 2; k++)
+			ck_assert_msg(memmem(text.bytes, text.count, sources[k], strlen(sources[k])) != NULL, "%s: %s",
+			              json[i], sources[k]);
+		export_text_free(&text);
+	}
+	text = export_merged("csv", NULL);
+	ck_assert_uint_eq(count_of(&text, "\"\"source\"\":0}"), 2); /* the merge's own session, and the thread */
+	ck_assert_uint_eq(count_of(&text, "\"\"source\"\":1}"), 1);
+	export_text_free(&text);
+	/* What filters left out is of no process. */
+	epp_export_options options = { .struct_size = sizeof options, .name = "node" };
+	text = export_merged("sqlite", &options);
+	sqlite3 *db = sqlite_text_open(text.bytes, text.count);
+	char *rows = sqlite_text_query(db, "SELECT source, producer, events FROM ledger WHERE entry = 'emitted'"
+	                                   " AND (producer LIKE 'thread%' OR source IS NULL) ORDER BY source NULLS LAST");
+	ck_assert_str_eq(rows, "0|thread worker (11)|2\n1|thread worker (11)|2\n|filters of this export|4\n");
+	free(rows);
+	sqlite3_close(db);
+	export_text_free(&text);
 }
 END_TEST
 
@@ -106,6 +138,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, perfetto_names_the_hosts);
 	tcase_add_test(tc, arrows_stay_in_their_process);
 	tcase_add_test(tc, one_process_by_its_host_or_label);
+	tcase_add_test(tc, accounts_say_whose_they_are);
 	suite_add_tcase(s, tc);
 	return s;
 }

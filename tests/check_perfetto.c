@@ -289,7 +289,7 @@ START_TEST(the_ledger_stands_on_a_track_of_its_own)
 	write_and_read();
 	const struct event *account = find("thread main (12)", TYPE_INSTANT);
 	ck_assert_uint_eq(account->track, PERFETTO_UUID_FACTS);
-	ck_assert_str_eq(account->annotations, "emitted=3;written=0;open=0;too deep=3;errors=0;balanced=1;");
+	ck_assert_str_eq(account->annotations, "emitted=3;written=0;open=0;too deep=3;errors=0;balanced=1;source=0;");
 	ck_assert_ptr_nonnull(strstr(find("trace", TYPE_INSTANT)->annotations, "epoch_unix_ns=1700000000000000000;"));
 }
 END_TEST

@@ -18,7 +18,8 @@ epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_acco
 		                        .emitted = run->filtered,
 		                        .lost_total = run->filtered,
 		                        .lost[EPP_LOSS_FILTER] = run->filtered,
-		                        .balanced = 1 };
+		                        .balanced = 1,
+		                        .source = LEDGER_NO_SOURCE };
 	return NULL;
 }
 
@@ -53,8 +54,11 @@ void ledger_write_account(struct sink *sink, const epp_trace_account *account)
 		sink_format(sink, "%s\"%s\":%" PRIu64, any ? "," : "", epp_loss_name(reason), account->lost[reason]);
 		any = true;
 	}
-	sink_format(sink, "},\"errors\":%" PRIu64 ",\"balanced\":%s}", account->errors,
+	sink_format(sink, "},\"errors\":%" PRIu64 ",\"balanced\":%s", account->errors,
 	            account->balanced ? "true" : "false");
+	if (account->source != LEDGER_NO_SOURCE)
+		sink_format(sink, ",\"source\":%" PRIu32, account->source);
+	sink_text(sink, "}");
 }
 
 epp_status *ledger_write(struct export_run *run)

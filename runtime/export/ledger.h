@@ -12,6 +12,9 @@ struct ledger_total {
 };
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total) EPP_MUST_CHECK;
 
+/* The source of a line that is of no process: what filters left out. */
+#define LEDGER_NO_SOURCE UINT32_MAX
+
 /* The lines of the exported ledger: the trace's, then one of what filters left out, if they did. */
 size_t ledger_count(const struct export_run *run);
 epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_account *account) EPP_MUST_CHECK;

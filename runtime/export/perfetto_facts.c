@@ -113,6 +113,8 @@ static epp_status *write_account(struct export_run *run, const epp_trace_account
 	}
 	at = put_number(at, "errors", account->errors);
 	at = put_number(at, "balanced", account->balanced);
+	if (account->source != LEDGER_NO_SOURCE)
+		at = put_number(at, "source", account->source);
 	protobuf_end(event, at);
 	perfetto_packet_end(run, at);
 	return NULL;

@@ -31,7 +31,7 @@ const struct sqlite_table sqlite_tables[] = {
 	{ "runs", "(run INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER, start_unix_ns INTEGER NOT NULL)" },
 	{ "clock_pairs", "(source INTEGER NOT NULL, device_clock INTEGER, ticks INTEGER NOT NULL, time_ns INTEGER NOT NULL,"
 	                 " half_width_ns INTEGER NOT NULL, monotonic_ns INTEGER, realtime_ns INTEGER)" },
-	{ "ledger", "(producer TEXT NOT NULL, entry TEXT NOT NULL, reason TEXT, events INTEGER NOT NULL)" },
+	{ "ledger", "(source INTEGER, producer TEXT NOT NULL, entry TEXT NOT NULL, reason TEXT, events INTEGER NOT NULL)" },
 	{ "facts", "(key TEXT PRIMARY KEY, value) WITHOUT ROWID" },
 	{ "kinds", "(kind INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ "categories", "(category INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
@@ -178,15 +178,16 @@ epp_status *sqlite_insert_pairs(struct export_run *run, struct sqlite_file *file
 static epp_status *insert_entry(struct sqlite_file *file, sqlite3_stmt *statement, const char *entry,
                                 const char *reason, uint64_t events)
 {
-	sqlite3_bind_text(statement, 2, entry, -1, SQLITE_STATIC);
-	sqlite3_bind_text(statement, 3, reason, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(statement, 4, (int64_t)events);
+	sqlite3_bind_text(statement, 3, entry, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 4, reason, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 5, (int64_t)events);
 	return sqlite_step(file, statement);
 }
 
 static epp_status *insert_account(struct sqlite_file *file, sqlite3_stmt *statement, const epp_trace_account *account)
 {
-	EPP_TRY(sqlite_bind_text(file, statement, 1, account->producer, strlen(account->producer)));
+	bind_known(statement, 1, account->source != LEDGER_NO_SOURCE, account->source);
+	EPP_TRY(sqlite_bind_text(file, statement, 2, account->producer, strlen(account->producer)));
 	EPP_TRY(insert_entry(file, statement, "emitted", NULL, account->emitted));
 	EPP_TRY(insert_entry(file, statement, "written", NULL, account->written));
 	EPP_TRY(insert_entry(file, statement, "open", NULL, account->open));
@@ -204,7 +205,7 @@ epp_status *sqlite_insert_ledger(struct export_run *run, struct sqlite_file *fil
 	epp_status *status = NULL;
 	sqlite3_stmt *statement;
 
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO ledger VALUES(?,?,?,?)", &statement));
+	EPP_TRY(sqlite_prepare(file, "INSERT INTO ledger VALUES(?,?,?,?,?)", &statement));
 	for (size_t i = 0; !status && i < count; i++) {
 		epp_trace_account account;
 		status = ledger_at(run, i, &account);
