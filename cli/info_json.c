@@ -118,7 +118,8 @@ static epp_status *print_ledger(const struct info *info)
 		}
 		printf("}, ");
 		print_text("note", account.note, ", ");
-		printf("\"errors\": %" PRIu64 ", \"balanced\": %s}", account.errors, account.balanced ? "true" : "false");
+		printf("\"errors\": %" PRIu64 ", \"balanced\": %s, \"source\": %u}", account.errors,
+		       account.balanced ? "true" : "false", account.source);
 	}
 	printf("\n  ]\n}\n");
 	return NULL;

@@ -204,7 +204,10 @@ static void print_tracks(const struct info *info)
 
 static epp_status *print_ledger(const struct info *info)
 {
-	struct cli_table *table = cli_table_create("emitted|written|open|lost|<producer|<why lost");
+	/* Processes may have producers of one name. */
+	bool many = epp_trace_get_info(info->trace)->sources_count > 1;
+	struct cli_table *table = cli_table_create(many ? "emitted|written|open|lost|process|<producer|<why lost"
+	                                                : "emitted|written|open|lost|<producer|<why lost");
 	size_t count = epp_trace_accounts_count(info->trace);
 	char why[512];
 
@@ -217,6 +220,8 @@ static epp_status *print_ledger(const struct info *info)
 		cli_table_count(table, account.written);
 		cli_table_count(table, account.open);
 		cli_table_count(table, account.lost_total);
+		if (many)
+			cli_table_count(table, account.source);
 		cli_table_cell(table, account.producer);
 		accounts_reasons(account.lost, why, sizeof why);
 		size_t used = strlen(why);

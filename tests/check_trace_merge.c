@@ -446,10 +446,15 @@ START_TEST(the_command)
 	command_free(&run);
 	run = command_run(NULL, "merge", "--force", "--strict", "--align", "barrier", "-o", m, a, b, NULL);
 	ck_assert_int_eq(run.code, 0);
+	ck_assert_msg(strstr(run.err, "one machine's clock: no event barrier was looked for") != NULL, "%s", run.err);
 	command_free(&run);
 	run = command_run(NULL, "info", m, NULL);
 	ck_assert_int_eq(run.code, 0);
 	ck_assert_msg(strstr(run.out, "Processes") != NULL, "%s", run.out);
+	ck_assert_msg(strstr(run.out, "lost  process  producer") != NULL, "%s", run.out);
+	command_free(&run);
+	run = command_run(NULL, "info", "--format", "json", m, NULL);
+	ck_assert_msg(strstr(run.out, "\"balanced\": true, \"source\": 1}") != NULL, "%s", run.out);
 	command_free(&run);
 	run = command_run(NULL, "validate", m, NULL);
 	ck_assert_int_eq(run.code, 0);

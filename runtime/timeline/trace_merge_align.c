@@ -270,6 +270,11 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 {
 	struct occurrences reference = { 0 };
 	bool uneven = false;
+
+	if (merge->machines_count == 1) {
+		trace_merge_tell(merge, "all have one machine's clock: no event %s was looked for", merge->options->align);
+		return NULL;
+	}
 	epp_status *status = find_on_machine(merge, 0, &reference, &uneven);
 
 	for (uint32_t i = 1; i < merge->machines_count && !status; i++) {
