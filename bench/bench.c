@@ -40,6 +40,8 @@ static const struct bench_case {
 	{ "Kineto JSON to /dev/null", bench_kineto },
 	{ "XSpace to /dev/null", bench_xspace },
 	{ "Parquet to /dev/null", bench_parquet },
+	{ "report (HTML) to /dev/null", bench_html },
+	{ "flame graph to /dev/null", bench_flame },
 };
 
 #define CASES_COUNT (sizeof(cases) / sizeof(cases[0]))

@@ -157,6 +157,8 @@ void bench_perfetto(struct bench *bench);
 void bench_kineto(struct bench *bench);
 void bench_xspace(struct bench *bench);
 void bench_parquet(struct bench *bench);
+void bench_html(struct bench *bench);
+void bench_flame(struct bench *bench);
 void bench_instructions(struct bench *bench);
 
 /* What `bench_instructions` runs under valgrind: records so many events and nothing else.  Returns the exit status. */
