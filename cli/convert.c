@@ -61,10 +61,16 @@ static const char *format_of(const char *path)
 	return name;
 }
 
+/* An option that the format has no use for would be ignored in silence. */
+static int check_meant(const char *format, const char *option, const char *meant)
+{
+	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
+}
+
 static int convert_run(struct conversion *conversion, const char *name, char *const *traces, size_t count)
 {
-	if (conversion->format && strcmp(conversion->format, "parquet") != 0)
-		return cli_misuse(&cli_convert, "--run is for -t parquet");
+	if (conversion->format && check_meant(conversion->format, "--run", "parquet") != CLI_OK)
+		return CLI_USAGE;
 	if (!count)
 		return cli_misuse(&cli_convert, "which traces?");
 	if (!conversion->output || strcmp(conversion->output, "-") == 0)
@@ -88,7 +94,7 @@ static int run(int argc, char **argv)
 	struct cli_options options = { &cli_convert, argc, argv, "o:t:", longs, CLI_OK };
 	struct conversion conversion;
 	long long rank = 0, world_size = 0;
-	const char *run = NULL;
+	const char *run = NULL, *job = NULL;
 	int option;
 
 	conversion_init(&conversion, &cli_convert);
@@ -103,6 +109,8 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'W' && !cli_number(&cli_convert, "--world-size", 1, 1 << 24, &world_size))
 			return CLI_USAGE;
+		if (option == 'R' || option == 'W')
+			job = option == 'R' ? "--rank" : "--world-size";
 		if (option == 'U')
 			run = optarg;
 		conversion.options.lossless |= option == 'L';
@@ -119,6 +127,9 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_convert, "where to?  -o FILE, or -o - for standard output");
 	if (!conversion.format)
 		conversion.format = format_of(conversion.output);
+	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
+	    (conversion.options.gpu_planes && check_meant(conversion.format, "--gpu-planes", "xspace") != CLI_OK))
+		return CLI_USAGE;
 	return conversion_check(&conversion) == CLI_OK ? conversion_run(&conversion) : CLI_USAGE;
 }
 

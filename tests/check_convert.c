@@ -114,6 +114,10 @@ START_TEST(ranks_are_numbers)
 	command_free(&run);
 	EXPECT(2, "--rank 'x'", "--rank", "x", "-o", "-");
 	EXPECT(2, "--world-size '0'", "--world-size", "0", "-o", "-");
+	EXPECT(2, "--rank is for -t kineto", "--rank", "1", "-t", "csv", "-o", "-");
+	EXPECT(2, "--world-size is for -t kineto", "--world-size", "2", "-o", "-");
+	EXPECT(2, "--gpu-planes is for -t xspace", "--gpu-planes", "-t", "kineto", "-o", "-");
+	EXPECT(2, "--run is for -t parquet", "--run", "r", "-t", "csv", "-o", "-");
 }
 END_TEST
 
