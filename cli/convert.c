@@ -24,6 +24,7 @@ static const char
 		  "  --world-size N     kineto: of how many\n"
 		  "  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
 		  "  --force            replaces FILE if it exists\n"
+		  "  --strict           exit with status 3 if anything was lost, or the format cannot hold it\n"
 		  "  --help             this text\n";
 
 static void print_formats(void)

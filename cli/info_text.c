@@ -118,7 +118,7 @@ static void print_sources(const struct info *info)
 		else
 			cli_table_duration(table, (double)source.clock_error_ns);
 	}
-	printf("\nProcesses\n");
+	cli_print_heading("Processes");
 	cli_table_print(table);
 	print_more(info, count);
 }
@@ -140,7 +140,7 @@ static void print_runs(const struct info *info)
 			cli_table_cell(table, "not ended");
 		cli_table_count(table, run.faults);
 	}
-	printf("\nRuns\n");
+	cli_print_heading("Runs");
 	cli_table_print(table);
 }
 
@@ -197,7 +197,7 @@ static void print_tracks(const struct info *info)
 	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++)
 		print_track(table, tracks[i]);
 	free(tracks);
-	printf("\nTracks\n");
+	cli_print_heading("Tracks");
 	cli_table_print(table);
 	print_more(info, count);
 }
@@ -235,7 +235,7 @@ static epp_status *print_ledger(const struct info *info)
 			snprintf(why + used, sizeof why - used, "%s%s", used ? "; " : "", account.note);
 		cli_table_cell(table, why);
 	}
-	printf("\nLedger: emitted = written + open + lost\n");
+	cli_print_heading("Ledger: emitted = written + open + lost");
 	cli_table_print(table);
 	print_more(info, count);
 	return NULL;

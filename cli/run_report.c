@@ -72,7 +72,7 @@ int run_report(const struct run_options *options, const struct ort *ort, const s
 	struct summary summary;
 
 	print_head(options, ort, eps, results, kernels);
-	printf("\nLatency\n");
+	cli_print_heading("Latency");
 	struct cli_table *table = cli_table_create("count|total|mean|p50|p90|p99|max|<");
 	add_latencies(table, "warm-up", &results->warmup);
 	add_latencies(table, "runs", &results->runs);

@@ -219,7 +219,7 @@ static void print_placing(const struct summary *summary)
 
 	if (!count)
 		return;
-	printf("\nPlaces of streams' events, and their error bounds\n");
+	cli_print_heading("Places of streams' events, and their error bounds");
 	struct cli_table *table = cli_table_create("p50|p99.9|max|<placed|<device|<stream");
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];

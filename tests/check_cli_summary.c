@@ -432,6 +432,10 @@ START_TEST(a_terminal_has_a_width_and_bold_letters)
 	setenv("TERM", "xterm", 1);
 	unsetenv("NO_COLOR");
 	summarize_on_terminal(100, text);
+	for (const char *at = text; (at = strstr(at, "\r\n\r\n")) != NULL;) {
+		at += 4;
+		ck_assert_msg(*at == ' ' || strncmp(at, "\033[1m", 4) == 0, "a heading is plain: %.40s", at);
+	}
 	ck_assert_ptr_nonnull(strstr(text, "\033[1mBy op, on the host\033[0m"));
 	ck_assert_ptr_nonnull(strstr(text, "nnn\xE2\x80\xA6\r\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\xE4\xB8\xAD\xE2\x80\xA6\r\n"));
