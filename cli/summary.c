@@ -31,7 +31,6 @@ static const char
 	     "  --histogram PATTERN  instead of tables, how the durations of ops and kernels of such a name are spread\n"
 	     "  --format FORMAT  text, csv (times in ns) or json (times in ns)\n"
 	     "  --warmup N       the first N events of each op and kernel are warm-up, told in a column of their own\n"
-	     "  --histogram PATTERN  only how the durations of such ops and kernels are spread: 'gemm*'\n"
 	     "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
 	     "  --help           this text\n";
 
