@@ -29,11 +29,13 @@ int conversion_explain(epp_status *status)
 	return cli_not_written(status);
 }
 
-static int judge_strictly(epp_trace *trace, bool left_out)
+int conversion_judge(const struct conversion *conversion, epp_trace *trace, bool left_out)
 {
 	struct accounts accounts;
-	epp_status *status = accounts_add_up(&accounts, trace);
 
+	if (!conversion->strict)
+		return CLI_OK;
+	epp_status *status = accounts_add_up(&accounts, trace);
 	if (status)
 		return cli_unreadable(status);
 	return accounts_strict(&accounts) == CLI_OK && !left_out ? CLI_OK : CLI_INVALID;
@@ -115,8 +117,8 @@ int conversion_run(const struct conversion *conversion)
 	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
 		fprintf(stderr, "epprof: wrote %s: %s, %s\n", output, conversion->format,
 		        cli_bytes((uint64_t)st.st_size, size));
-	if (code == CLI_OK && conversion->strict)
-		code = judge_strictly(trace, left_out);
+	if (code == CLI_OK)
+		code = conversion_judge(conversion, trace, left_out);
 	epp_trace_close(trace);
 	return code;
 }

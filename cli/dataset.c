@@ -27,6 +27,7 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	epp_export_options options = conversion->options;
 	epp_trace *merged = NULL, *trace = traces[0];
 	epp_status *status = NULL;
+	bool left_out = false;
 	int code = CLI_OK;
 
 	options.timeline = &conversion->window;
@@ -39,13 +40,15 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	}
 	if (!status)
 		status = epp_export_dataset(trace, conversion->output, run, &options, conversion->force,
-		                            cli_print_receipt, NULL);
+		                            cli_print_receipt, &left_out);
 	if (status)
 		code = conversion_explain(status);
 	else
 		fprintf(stderr, "epprof: wrote %s/run=%s: %u process%s\n", conversion->output, run,
 		        epp_trace_get_info(trace)->sources_count,
 		        epp_trace_get_info(trace)->sources_count == 1 ? "" : "es");
+	if (code == CLI_OK)
+		code = conversion_judge(conversion, trace, left_out);
 	epp_trace_close(merged);
 	return code;
 }

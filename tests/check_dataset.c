@@ -7,6 +7,7 @@
 
 #include "epprof/trace_writer.h"
 #include "tests/command.h"
+#include "tests/epp_builder.h"
 #include "tests/merging.h"
 #include "tests/parquet_text.h"
 
@@ -249,6 +250,23 @@ START_TEST(the_command)
 }
 END_TEST
 
+START_TEST(losses_show_if_asked_for)
+{
+	struct epp_builder *b = builder_create();
+	char *path = check_path("lossy.epp"), *folder = check_path("strict");
+
+	builder_lost(b, builder_thread(b, "main", 12), EPP_LOSS_TOO_DEEP, 3, 0);
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	struct command run = command_run(NULL, "convert", "--run", "x", "-o", folder, path, NULL);
+	ck_assert_int_eq(run.code, 0);
+	command_free(&run);
+	run = command_run(NULL, "convert", "--strict", "--force", "--run", "x", "-o", folder, path, NULL);
+	ck_assert_int_eq(run.code, 3);
+	command_free(&run);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("dataset");
@@ -258,6 +276,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, runs_stand_beside_each_other);
 	tcase_add_test(tc, a_full_disk_leaves_no_run);
 	tcase_add_test(tc, the_command);
+	tcase_add_test(tc, losses_show_if_asked_for);
 	suite_add_tcase(s, tc);
 	return s;
 }
