@@ -245,6 +245,9 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	if (reader->file_bytes < reader->header.segments_offset && (finished || !reader->blocks_count))
 		reader_find(impl, finished ? EPP_ERROR : EPP_WARNING, reader->file_bytes,
 		            "the file ends inside its window, before any segment");
+	else if (finished && !reader->runs_count)
+		reader_find(impl, EPP_WARNING, UINT64_MAX,
+		            "the file is finished, but no run is in it: it was cut, unless nothing was ever started");
 	for (size_t i = 1; i < reader->sources_count; i++)
 		end_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));

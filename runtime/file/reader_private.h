@@ -58,7 +58,8 @@ struct reader_account {
 /* A ring's segment, by its place in the file. */
 struct reader_place {
 	uint64_t number;
-	size_t at; /* where the next block is to be looked for */
+	size_t at;       /* where the next block is to be looked for */
+	bool is_damaged; /* its header: the number is not known, so neither is whether its blocks count */
 };
 
 /* Entries of reader.ledger that came from a kept segment of a ring. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "file/reader_private.h"
 
 static uint64_t place_of(const struct reader_impl *impl, uint64_t offset)
@@ -24,8 +25,8 @@ static void forget_place(struct reader_impl *impl, uint64_t index)
 			impl->origins[i] = READER_GONE;
 }
 
-/* The number that a place's segment has now; 0: none, or a damaged one. */
-static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number)
+/* The number that a place's segment has now; 0: none, or one that cannot be told since its header is damaged. */
+static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number, bool *is_damaged)
 {
 	const struct epf_header *header = &impl->reader.header;
 	struct epf_segment segment = { 0 };
@@ -33,7 +34,12 @@ static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t
 
 	EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, &segment, sizeof(segment),
 	                    &got));
-	*number = got == sizeof(segment) && segment.magic == EPF_SEGMENT_MAGIC ? segment.number : 0;
+	uint32_t checksum = segment.checksum;
+	segment.checksum = 0;
+	/* One that is cut short is damaged too; what is being reused has the number 0, and may have a checksum of before. */
+	*is_damaged = segment.number && (got < sizeof(segment) || segment.magic != EPF_SEGMENT_MAGIC ||
+	                                 checksum_crc32c(0, &segment, sizeof(segment)) != checksum);
+	*number = *is_damaged ? 0 : segment.number;
 	return NULL;
 }
 
@@ -45,18 +51,21 @@ epp_status *reader_ring_scan(struct reader_impl *impl)
 
 	for (uint64_t index = 0; got == header->segment_bytes && index < places_max; index++) {
 		uint64_t before, after;
-		EPP_TRY(number_now(impl, index, &before));
+		bool is_damaged;
+		EPP_TRY(number_now(impl, index, &before, &is_damaged));
 		EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, impl->segment,
 		                    header->segment_bytes, &got));
 		if (!got)
 			break;
-		EPP_TRY(number_now(impl, index, &after));
+		EPP_TRY(number_now(impl, index, &after, &is_damaged));
 		if (!reader_grow(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
 			return reader_no_memory();
 		struct reader_place *place = &impl->places[index];
+		place->is_damaged = is_damaged;
 		if (place->number != after) {
 			forget_place(impl, index);
-			*place = (struct reader_place){ .number = after, .at = EPF_SEGMENT_HEADER_BYTES };
+			place->number = after;
+			place->at = EPF_SEGMENT_HEADER_BYTES;
 		}
 		if (after && before == after)
 			EPP_TRY(reader_scan_place(impl, index, got, &place->at));
@@ -168,11 +177,17 @@ static int by_number(const void *a, const void *b)
 epp_status *reader_ring_end(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
+	bool finished = reader->header.state == EPF_FINISHED;
 	struct ordered *list = reallocarray(NULL, reader->blocks_count + 1, sizeof(*list));
 	size_t kept = 0;
 
 	if (!list)
 		return reader_no_memory();
+	for (size_t i = 0; i < impl->places_capacity; i++)
+		if (impl->places[i].is_damaged)
+			reader_find(impl, finished ? EPP_ERROR : EPP_WARNING,
+			            reader->header.segments_offset + i * reader->header.segment_bytes,
+			            "a segment's header is damaged: what the segment holds is not read");
 	for (size_t i = 0; i < reader->blocks_count; i++) {
 		const struct reader_block *block = &reader->blocks[i];
 		uint64_t number = block->in_window ? UINT64_MAX : impl->places[place_of(impl, block->offset)].number;
