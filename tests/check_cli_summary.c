@@ -393,8 +393,10 @@ START_TEST(a_histogram_has_every_event)
 	run = command_run(NULL, "summary", "--histogram", "none", path, NULL);
 	ck_assert_int_eq(run.code, 1);
 	ck_assert_ptr_nonnull(strstr(run.err, "no op or kernel 'none'"));
+	command_free(&run);
 	run = command_run(NULL, "summary", "--histogram", "none", "--strict", path, NULL);
 	ck_assert_int_eq(run.code, 1);
+	command_free(&run);
 }
 END_TEST
 
