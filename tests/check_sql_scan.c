@@ -115,7 +115,7 @@ START_TEST(a_damaged_trace_is_an_error)
 }
 END_TEST
 
-static volatile int ended;
+static _Atomic int ended;
 
 static void *interrupt_until_ended(void *user)
 {

@@ -68,8 +68,8 @@ struct epp_sql {
 	epp_trace *trace;
 	uint64_t wanted, filled; /* tables: bits by their place in the list of sql.c */
 	bool trusted;            /* a statement of ours runs */
-	volatile int interrupted;
-	epp_status *status; /* why a table could not go on */
+	_Atomic int interrupted; /* set by any thread, or a signal handler */
+	epp_status *status;      /* why a table could not go on */
 	struct sql_scan *scans;
 	struct sql_marks marks;
 	struct sql_memory memory;
