@@ -52,18 +52,6 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 
 /* ---- sessions ---- */
 
-static epp_session *ring_session(const char *path)
-{
-	epp_session *session;
-	epp_session_options options = { .struct_size = sizeof(options),
-		                        .path = path,
-		                        .policy = EPP_POLICY_RING,
-		                        .max_bytes = RING_BYTES,
-		                        .overwrite = 1 };
-	check_ok(epp_session_create(&options, &session));
-	return session;
-}
-
 #define PASSERS_EVENTS 3
 #define STAYERS 3
 
@@ -151,7 +139,7 @@ static void let_pass(epp_session *session, uint64_t *passed, unsigned count)
 START_TEST(threads_without_end)
 {
 	char *path = _i ? NULL : check_path("ring_passers.epp");
-	epp_session *session = ring_session(path);
+	epp_session *session = recording_ring(path, RING_BYTES);
 	struct stayer stayers[STAYERS];
 	pthread_t threads[STAYERS];
 	uint64_t passed = 0, folded, lost;
@@ -246,7 +234,7 @@ END_TEST
 
 static void pass_for_ever(const char *path, uint64_t *passed)
 {
-	epp_session *session = ring_session(path);
+	epp_session *session = recording_ring(path, RING_BYTES);
 	struct stayer stayers[STAYERS];
 	check_ok(epp_session_start(session));
 	for (unsigned i = 0; i < STAYERS; i++) {

@@ -118,18 +118,6 @@ END_TEST
 
 /* ---- sessions ---- */
 
-static epp_session *ring_session(const char *path)
-{
-	epp_session *session;
-	epp_session_options options = { .struct_size = sizeof(options),
-		                        .path = path,
-		                        .policy = EPP_POLICY_RING,
-		                        .max_bytes = RING_BYTES,
-		                        .overwrite = 1 };
-	check_ok(epp_session_create(&options, &session));
-	return session;
-}
-
 static void record(epp_session *session, uint64_t events)
 {
 	epp_arg arg = { .key = key, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
@@ -210,7 +198,7 @@ static void check_newest(epp_trace *trace, uint64_t last_id, uint64_t lost)
 START_TEST(the_newest_are_kept)
 {
 	char *path = _i ? NULL : check_path("ring.epp");
-	epp_session *session = ring_session(path);
+	epp_session *session = recording_ring(path, RING_BYTES);
 	struct stat st;
 	epp_trace *trace;
 
@@ -240,7 +228,7 @@ END_TEST
 START_TEST(threads_and_runs)
 {
 	char *path = check_path("ring_threads.epp");
-	epp_session *session = ring_session(path);
+	epp_session *session = recording_ring(path, RING_BYTES);
 	struct job job = { session, 1500 };
 	epp_trace *trace;
 
@@ -282,7 +270,7 @@ static void check_has(epp_trace *trace, uint64_t id)
 START_TEST(read_while_it_turns)
 {
 	char *path = check_path("ring_live.epp");
-	epp_session *session = ring_session(path);
+	epp_session *session = recording_ring(path, RING_BYTES);
 	struct job job = { session, 8000 / RECORDING_SLOW };
 	unsigned reads = 0;
 
@@ -310,7 +298,7 @@ END_TEST
 
 static void record_for_ever(const char *path, uint64_t *begun)
 {
-	epp_session *session = ring_session(path);
+	epp_session *session = recording_ring(path, RING_BYTES);
 	check_ok(epp_session_start(session));
 	epp_arg arg = { .key = key, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) };
 	for (;;) {
@@ -360,7 +348,7 @@ START_TEST(a_disk_that_is_smaller_than_the_ring)
 	pid_t child = fork();
 
 	if (child == 0) {
-		epp_session *session = ring_session(path);
+		epp_session *session = recording_ring(path, RING_BYTES);
 		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ EPF_SEGMENTS_OFFSET + (2 << 20), RLIM_INFINITY });
 		check_ok(epp_session_start(session));
 		record(session, 8000);

@@ -127,4 +127,17 @@ RECORDING_INLINE uint64_t recording_now_ns(void)
 #define RECORDING_SLOW 1
 #endif
 
+/* A ring that is not started yet. */
+static inline epp_session *recording_ring(const char *path, uint64_t max_bytes)
+{
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options),
+		                        .path = path,
+		                        .policy = EPP_POLICY_RING,
+		                        .max_bytes = max_bytes,
+		                        .overwrite = 1 };
+	check_ok(epp_session_create(&options, &session));
+	return session;
+}
+
 #endif

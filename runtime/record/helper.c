@@ -110,7 +110,7 @@ static void *loop(void *unused)
 	return unused;
 }
 
-static int start_thread(pthread_t *started, void *(*run)(void *argument), void *argument)
+int helper_start_thread(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -122,13 +122,15 @@ static int start_thread(pthread_t *started, void *(*run)(void *argument), void *
 	int error = pthread_create(started, &attributes, run, argument);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!error && name)
+		pthread_setname_np(*started, name);
 	return error;
 }
 
 void helper_apart(void *(*run)(void *argument), void *argument)
 {
 	pthread_t apart;
-	if (start_thread(&apart, run, argument))
+	if (helper_start_thread(NULL, run, argument, &apart))
 		run(argument);
 }
 
@@ -137,11 +139,9 @@ epp_status *helper_add(struct session *session)
 	epp_status *status = NULL;
 	pthread_mutex_lock(&lock);
 	if (!running) {
-		int error = start_thread(&thread, loop, NULL);
+		int error = helper_start_thread("epprof", loop, NULL, &thread);
 		running = !error;
-		if (running)
-			pthread_setname_np(thread, "epprof");
-		else
+		if (error)
 			status = epp_status_errno(error, "starting epprof's thread");
 	}
 	if (!status && !session->with_helper) {

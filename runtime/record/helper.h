@@ -6,6 +6,8 @@
 #ifndef EPPROF_RECORD_HELPER_H
 #define EPPROF_RECORD_HELPER_H
 
+#include <pthread.h>
+
 #include "record/session.h"
 
 /* Starts the thread if there is none, and has it visit the session until helper_remove. */
@@ -15,6 +17,9 @@ void helper_remove(struct session *session);
 
 /* Has it look now; does nothing if it is awake.  Any thread. */
 void helper_wake(void);
+
+/* A detached thread of ours; returns an errno.  `name` may be NULL, and must be if the thread may end at once. */
+int helper_start_thread(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started);
 
 /* A thread for foreign code, which may take its time or never return.  Where there is no thread to be had, the caller's. */
 void helper_apart(void *(*run)(void *argument), void *argument);

@@ -6,12 +6,13 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "record/helper.h"
 
 #define SYNC_FILES 3u /* the directory, the trace, a window elsewhere */
 
@@ -101,23 +102,6 @@ static void *loop(void *argument)
 	return NULL;
 }
 
-static int start_thread(struct sync *sync)
-{
-	pthread_t thread;
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(&thread, &attributes, loop, sync);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!error)
-		pthread_setname_np(thread, "epprof sync");
-	return error;
-}
-
 static int open_directory(const char *path)
 {
 	char *copy = strdup(path);
@@ -145,7 +129,8 @@ epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interva
 	made->fds[1] = open(path, O_RDONLY | O_CLOEXEC);
 	made->fds[2] = elsewhere ? open(elsewhere, O_RDONLY | O_CLOEXEC) : -1;
 	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !elsewhere);
-	int error = opened ? start_thread(made) : errno;
+	pthread_t thread;
+	int error = opened ? helper_start_thread("epprof sync", loop, made, &thread) : errno;
 	if (error) {
 		destroy(made);
 		return epp_status_errno(error, "%s: syncing it", path);
