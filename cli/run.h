@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "epprof/ort_tables.h"
+#include "epprof/timeline.h"
 
 #define RUN_LIST_MAX 64 /* of EP libraries, of inputs, of shapes */
 
@@ -149,6 +150,34 @@ epp_status *run_twins_add(struct run_twins *twins, uint64_t number) EPP_MUST_CHE
 void run_twins_settle(struct run_twins *twins);
 /* Whether it is there, once for each time that it was added. */
 bool run_twins_take(struct run_twins *twins, uint64_t number);
+
+/* ---- run_causes.c: host events of the recording ---- */
+
+struct run_cause {
+	int64_t start_us; /* ONNX Runtime's, unix time */
+	int64_t duration_us;
+	int64_t profile_us; /* when the profile that it is in began */
+	uint64_t id;
+	epp_name name; /* of the recording */
+	uint64_t start_ticks;
+};
+
+/* Zeroed at first; `causes` is freed by who has it. */
+struct run_causes {
+	epp_trace *recorded;      /* lent; names are its */
+	struct run_cause *causes; /* by start_us */
+	size_t count, room;
+	int64_t only_us;    /* when the only profile began; 0: there are several, or none */
+	int64_t bracket_us; /* how long the start of the providers took, at most */
+	bool has_device_events;
+};
+
+/* Takes all events of a recording. */
+epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded) EPP_MUST_CHECK;
+/* The one that began then; `duration_us` and `name` tell those apart that began together, -1 and NULL are any.  If that
+ * leaves several, one of this profile is preferred (0: of any).  NULL: there is none. */
+const struct run_cause *run_causes_find(const struct run_causes *causes, int64_t profile_us, int64_t start_us,
+                                        int64_t duration_us, const epp_trace_arg *name);
 
 /* ---- run_kernels.c: events of providers ---- */
 

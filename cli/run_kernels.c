@@ -4,7 +4,8 @@
  * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with a clock of
  * their own: ONNX Runtime's, in its microseconds.  That clock is related to the host's by the host events, of which the
  * collector noted when they began on both.  An event's cause is told by its correlation id, which is when the host event
- * began; where there is none, by what the importer found to enclose it.
+ * began; where there is none, by what the importer found to enclose it.  A profile does not say when it began: the cause of
+ * any of its events does, and of one without such an event the events are counted as lost.
  *
  * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
  * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "epprof/ep_push.h"
 #include "epprof/epprof.h"
@@ -27,126 +29,18 @@
 #define ARGS_MAX 64
 #define CLOCK 0
 
-/* A host event of the recording. */
-struct cause {
-	int64_t start_us; /* ONNX Runtime's, unix time */
-	int64_t duration_us;
-	uint64_t id;
-	epp_name name; /* of the recording */
-	uint64_t start_ticks;
-};
-
 struct kernels {
 	epp_session *recording;
 	const char *label;
 	epp_member *member;  /* NULL: no event yet */
 	epp_trace *recorded; /* the recording, to be read */
-	struct cause *causes;
-	size_t causes_count, causes_room;
+	struct run_causes causes;
 	int64_t profile_us;       /* when the present profile began, unix time; 0: not known */
-	int64_t only_us;          /* when the only one began; 0: there are several, or none */
-	int64_t bracket_us;       /* how long the start of the providers took, at most */
+	bool profile_is_sure;     /* one of its own host events says so */
 	struct run_twins carried; /* event_number() of those with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
-	bool has_device_events;
+	uint64_t pushed_count, refused_count;
 };
-
-/* ---- what was recorded ---- */
-
-static bool take_cause(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
-{
-	struct cause cause = { .id = event->id, .name = event->name_number, .start_ticks = event->start_ticks };
-	int64_t since_us = 0, profile_us = 0, started_us = -1;
-	epp_trace_arg arg;
-	size_t cursor = 0;
-
-	while (epp_event_args(timeline, event, &cursor, &arg)) {
-		if (arg.type == EPP_ARG_TEXT || arg.type == EPP_ARG_F64)
-			continue;
-		if (strcmp(arg.key, "ort_ts_us") == 0)
-			since_us = arg.value.i64;
-		else if (strcmp(arg.key, "ort_dur_us") == 0)
-			cause.duration_us = arg.value.i64;
-		else if (strcmp(arg.key, "ort_profile_us") == 0)
-			profile_us = arg.value.i64;
-		else if (strcmp(arg.key, "ort_started_us") == 0)
-			started_us = arg.value.i64;
-	}
-	if (!profile_us)
-		return true;
-	if (started_us >= 0 && since_us - started_us > kernels->bracket_us)
-		kernels->bracket_us = since_us - started_us;
-	kernels->only_us = !kernels->causes_count || kernels->only_us == profile_us ? profile_us : 0;
-	cause.start_us = profile_us + since_us;
-	if (kernels->causes_count == kernels->causes_room) {
-		size_t room = kernels->causes_room ? kernels->causes_room * 2 : 1024;
-		struct cause *larger = reallocarray(kernels->causes, room, sizeof *larger);
-		if (!larger)
-			return false;
-		kernels->causes = larger;
-		kernels->causes_room = room;
-	}
-	kernels->causes[kernels->causes_count++] = cause;
-	return true;
-}
-
-/* Of those that began together the innermost, which began last, comes first. */
-static int by_start(const void *a, const void *b)
-{
-	const struct cause *left = a, *right = b;
-
-	if (left->start_us != right->start_us)
-		return left->start_us < right->start_us ? -1 : 1;
-	return (left->id < right->id) - (left->id > right->id);
-}
-
-static epp_status *take_causes(struct kernels *kernels)
-{
-	epp_timeline *timeline;
-	const epp_event *event;
-	bool enough = true;
-
-	epp_status *status = epp_timeline_create(kernels->recorded, NULL, &timeline);
-	if (status)
-		return status;
-	while (enough && epp_timeline_next(timeline, &event)) {
-		if (event->kind != EPP_EVENT_SLICE)
-			continue;
-		if (event->track->kind == EPP_TRACK_DEVICE)
-			kernels->has_device_events = true;
-		else
-			enough = take_cause(kernels, timeline, event);
-	}
-	status = enough ? epp_timeline_status(timeline) : epp_status_no_memory();
-	epp_timeline_release(timeline);
-	if (kernels->causes_count)
-		qsort(kernels->causes, kernels->causes_count, sizeof *kernels->causes, by_start);
-	return status;
-}
-
-/* The host event that began then; `duration_us` and `name` tell those apart that began together, -1 and NULL are any.
- * Returns its id, or 0. */
-static uint64_t find_cause(const struct kernels *kernels, int64_t start_us, int64_t duration_us, const epp_trace_arg *name)
-{
-	size_t low = 0, high = kernels->causes_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (kernels->causes[middle].start_us < start_us)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < kernels->causes_count && kernels->causes[low].start_us == start_us; low++) {
-		const struct cause *cause = &kernels->causes[low];
-		size_t bytes;
-		const char *text = epp_trace_name(kernels->recorded, cause->name, &bytes);
-		if ((duration_us < 0 || duration_us == cause->duration_us) &&
-		    (!name || (name->text_bytes == bytes && memcmp(name->value.text, text, bytes) == 0)))
-			return cause->id;
-	}
-	return 0;
-}
 
 /* ---- the provider that gives them ---- */
 
@@ -174,15 +68,15 @@ static OrtEpProfilerImpl stand_in = { .ort_version_supported = EPPROF_ORT_API_VE
 	                              .EndProfiling = stand_in_end };
 
 /* How much later the collector saw a host event begin than ONNX Runtime says, but for what is the same for all. */
-static double delay_us(const struct cause *cause)
+static double delay_us(const struct run_cause *cause)
 {
 	return (double)cause->start_ticks / ((double)epp_host_ticks_per_second() / 1e6) - (double)cause->start_us;
 }
 
 /* Two more for the microseconds of both ends. */
-static void push_pair(const struct kernels *kernels, const struct cause *cause)
+static void push_pair(const struct kernels *kernels, const struct run_cause *cause)
 {
-	uint64_t half_ticks = (uint64_t)kernels->bracket_us * epp_host_ticks_per_second() / 2000000;
+	uint64_t half_ticks = (uint64_t)kernels->causes.bracket_us * epp_host_ticks_per_second() / 2000000;
 	const EpprofClockPair pair = { .device_ticks = (uint64_t)cause->start_us,
 		                       .host_ticks = cause->start_ticks + half_ticks,
 		                       .half_width_ticks = half_ticks + 2 * epp_host_ticks_per_second() / 1000000,
@@ -197,11 +91,11 @@ static void push_clock(const struct kernels *kernels)
 {
 	const EpprofClock clock = { .id = CLOCK, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = 1000000 };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .clocks = &clock, .clocks_count = 1 };
-	const struct cause *first = kernels->causes, *end = first + kernels->causes_count, *last = NULL;
+	const struct run_cause *first = kernels->causes.causes, *end = first + kernels->causes.count, *last = NULL;
 
 	kernels->push(&stand_in, &batch);
 	while (first < end) {
-		const struct cause *best = first, *cause = first;
+		const struct run_cause *best = first, *cause = first;
 		for (; cause < end && cause->start_us < first->start_us + PAIR_EVERY_US; cause++) {
 			if (delay_us(cause) < delay_us(best))
 				best = cause;
@@ -229,13 +123,6 @@ static bool arg_number(const epp_trace_arg *arg, int64_t *number)
 	snprintf(text, sizeof text, "%.*s", (int)arg->text_bytes, arg->value.text);
 	*number = strtonum(text, INT64_MIN, INT64_MAX, &problem);
 	return !problem;
-}
-
-/* Whose cause is known tells when the profile began: its correlation id is when the cause did. */
-static void find_beginning(struct kernels *kernels, int64_t correlation, const epp_event *event)
-{
-	if (!kernels->profile_us && event->parent_track)
-		kernels->profile_us = correlation - event->parent_start_ns / 1000;
 }
 
 /* What the args of an event say. */
@@ -278,19 +165,23 @@ static void read_args(const epp_timeline *timeline, const epp_event *event, stru
 	}
 }
 
-static uint64_t find_parent(struct kernels *kernels, const epp_event *event, const struct told *told)
+/* The cause that an event tells itself. */
+static const struct run_cause *told_cause(const struct kernels *kernels, const struct told *told)
 {
-	const epp_trace_arg *name = told->cause_name.key ? &told->cause_name : NULL;
-	uint64_t parent = 0;
+	return told->is_correlated ? run_causes_find(&kernels->causes, kernels->profile_us, told->correlation, -1,
+	                                             told->cause_name.key ? &told->cause_name : NULL)
+	                           : NULL;
+}
 
-	if (told->is_correlated) {
-		find_beginning(kernels, told->correlation, event);
-		parent = find_cause(kernels, told->correlation, -1, name);
-	}
-	if (!parent && event->parent_track && kernels->profile_us)
-		parent = find_cause(kernels, kernels->profile_us + event->parent_start_ns / 1000,
-		                    (event->parent_end_ns - event->parent_start_ns) / 1000, NULL);
-	return parent;
+static uint64_t find_parent(const struct kernels *kernels, const epp_event *event, const struct told *told)
+{
+	const struct run_cause *cause = told_cause(kernels, told);
+
+	if (!cause && event->parent_track && kernels->profile_us)
+		cause = run_causes_find(&kernels->causes, kernels->profile_us,
+		                        kernels->profile_us + event->parent_start_ns / 1000,
+		                        (event->parent_end_ns - event->parent_start_ns) / 1000, NULL);
+	return cause ? cause->id : 0;
 }
 
 /* ---- what was carried ---- */
@@ -311,22 +202,33 @@ static uint64_t event_number(const epp_event *event, const struct told *told)
 
 /* ---- one after the other ---- */
 
+static epp_status *join(struct kernels *kernels)
+{
+	if (kernels->member)
+		return NULL;
+	epp_status *status = epp_session_join(kernels->recording, &stand_in, kernels->label, &kernels->member);
+	if (!status)
+		push_clock(kernels);
+	return status;
+}
+
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	struct told told;
 
 	read_args(timeline, event, &told);
-	uint64_t parent = find_parent(kernels, event, &told);
 	if (told.is_carried || run_twins_take(&kernels->carried, event_number(event, &told)))
 		return NULL;
-	if (!kernels->profile_us)
-		return epp_status_create(EPP_CORRUPT, "nothing in it tells when it began");
+	if (!kernels->profile_us) {
+		kernels->refused_count++;
+		return NULL;
+	}
 	EpprofEvent pushed = {
 		.start_ticks = (uint64_t)(kernels->profile_us + event->start_ns / 1000),
 		.name = event->name,
 		.args = told.args,
 		.args_count = told.count,
-		.parent = parent,
+		.parent = find_parent(kernels, event, &told),
 		.category = event->category,
 		.device = event->track->device,
 		.stream = event->track->stream,
@@ -334,21 +236,42 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	};
 	const EpprofBatch batch = { .struct_size = sizeof batch, .events = &pushed, .events_count = 1 };
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
-	if (!kernels->member) {
-		epp_status *status = epp_session_join(kernels->recording, &stand_in, kernels->label, &kernels->member);
-		if (status)
-			return status;
-		push_clock(kernels);
-	}
-	kernels->push(&stand_in, &batch);
-	return NULL;
+	epp_status *status = join(kernels);
+	if (!status)
+		kernels->push(&stand_in, &batch);
+	kernels->pushed_count += !status;
+	return status;
 }
 
-static epp_status *look_for_mark(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
+/* What could not be placed is lost, and not in silence. */
+static epp_status *count_refused(struct kernels *kernels)
 {
+	const EpprofLedger ledger = { .emitted = kernels->pushed_count + kernels->refused_count,
+		                      .lost_refused = kernels->refused_count };
+	const EpprofBatch batch = { .struct_size = sizeof batch, .ledger = &ledger };
+
+	if (!kernels->refused_count)
+		return NULL;
+	epp_status *status = join(kernels);
+	if (!status)
+		kernels->push(&stand_in, &batch);
+	return status;
+}
+
+/* What must be known of all events of a profile before the first is taken: marks, and when the profile began. */
+static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
+{
+	const struct run_cause *cause;
 	struct told told;
 
 	read_args(timeline, event, &told);
+	if (told.is_correlated && event->parent_track && !kernels->profile_is_sure) {
+		kernels->profile_us = told.correlation - event->parent_start_ns / 1000;
+		kernels->profile_is_sure = true;
+	}
+	/* Which of several Runs at once it is in is not told by when it began. */
+	if (!kernels->profile_us && (cause = told_cause(kernels, &told)))
+		kernels->profile_us = cause->profile_us;
 	return told.is_carried ? run_twins_add(&kernels->carried, event_number(event, &told)) : NULL;
 }
 
@@ -380,8 +303,8 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	if (status)
 		return status;
 	kernels->carried.count = 0;
-	if (kernels->has_device_events)
-		status = each_device_event(kernels, trace, look_for_mark);
+	if (kernels->causes.has_device_events || !kernels->profile_us)
+		status = each_device_event(kernels, trace, look_at);
 	run_twins_settle(&kernels->carried);
 	if (!status)
 		status = each_device_event(kernels, trace, append);
@@ -397,14 +320,19 @@ static void ignore_receipt(void *user, const char *text)
 
 static epp_status *append_profile(struct kernels *kernels, const char *folder, const char *name)
 {
-	const epp_import_options options = { .struct_size = sizeof options, .format = "ort", .overwrite = 1 };
+	const epp_import_options options = { .struct_size = sizeof options, .format = "ort" };
 	char profile[1024], imported[1024];
 
 	snprintf(profile, sizeof profile, "%s/%s", folder, name);
 	snprintf(imported, sizeof imported, "%s/imported.epp", folder);
-	kernels->profile_us = kernels->only_us;
+	kernels->profile_us = kernels->causes.only_us;
+	kernels->profile_is_sure = kernels->profile_us;
 	epp_status *status = epp_import_file(profile, imported, &options, ignore_receipt, NULL, NULL);
-	return status ? status : append_all(kernels, imported);
+	if (!status)
+		status = append_all(kernels, imported);
+	/* The next one would wait for the disk, if it took this one's place: there is one for each run. */
+	unlink(imported);
+	return status;
 }
 
 static int is_profile(const struct dirent *entry)
@@ -440,13 +368,15 @@ epp_status *run_kernels_append(epp_session *recording, const char *folder, const
 	*from = RUN_KERNELS_NONE;
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
 	if (!status)
-		status = take_causes(&kernels);
-	if (!status && kernels.causes_count)
+		status = run_causes_take(&kernels.causes, kernels.recorded);
+	if (!status && kernels.causes.count)
 		status = append_profiles(&kernels, folder);
-	*from = (kernels.has_device_events ? RUN_KERNELS_PUSHED : 0) | (kernels.member ? RUN_KERNELS_IMPORTED : 0);
+	if (!status)
+		status = count_refused(&kernels);
+	*from = (kernels.causes.has_device_events ? RUN_KERNELS_PUSHED : 0) | (kernels.member ? RUN_KERNELS_IMPORTED : 0);
 	epp_member_leave(kernels.member);
 	free(kernels.carried.twins);
-	free(kernels.causes);
+	free(kernels.causes.causes);
 	epp_trace_close(kernels.recorded);
 	return epp_status_prefix(status, "ONNX Runtime's profile");
 }

@@ -89,6 +89,33 @@ START_TEST(each_run_can_be_profiled_by_itself)
 }
 END_TEST
 
+/* A profile does not say when it began; its host events do, and if they enclose no kernel the kernels' causes do. */
+START_TEST(kernels_far_from_their_causes_are_placed)
+{
+	setenv("FAKE_ORT", "kernels=late", 1);
+	EXPECT(0, "", MODEL, "--run-level", "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "30", "--threads", "2");
+	struct command run = command_run(NULL, "summary", "--format", "json", "model.epp", NULL);
+	struct json *summary = json_expect(run.out, run.out_bytes);
+	ck_assert_int_eq(count_of(summary, "kernels", "kernel of gemm"), 31);
+	ck_assert_int_eq(number(summary, "correlated"), 31);
+	json_free(summary);
+	command_free(&run);
+}
+END_TEST
+
+START_TEST(kernels_that_cannot_be_placed_are_counted)
+{
+	setenv("FAKE_ORT", "kernels=lost", 1);
+	EXPECT(0, "", MODEL, "--run-level", "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "30");
+	struct command run = command_run(NULL, "summary", "model.epp", NULL);
+	ck_assert_msg(strstr(run.out, "lost    31 events: 31 plugin") != NULL, "%s", run.out);
+	command_free(&run);
+	run = command_run(NULL, "validate", "model.epp", NULL);
+	ck_assert_msg(run.code == 0, "%s%s", run.out, run.err);
+	command_free(&run);
+}
+END_TEST
+
 START_TEST(threads_share_the_runs)
 {
 	setenv("FAKE_ORT", "run_ms=2", 1);
@@ -376,6 +403,8 @@ static Suite *cli_run_suite(void)
 	tcase_add_checked_fixture(results, begin, NULL);
 	tcase_add_test(results, a_model_runs);
 	tcase_add_test(results, each_run_can_be_profiled_by_itself);
+	tcase_add_test(results, kernels_far_from_their_causes_are_placed);
+	tcase_add_test(results, kernels_that_cannot_be_placed_are_counted);
 	tcase_add_test(results, threads_share_the_runs);
 	tcase_add_test(results, what_is_logged_is_told);
 	tcase_add_test(results, an_ep_without_nodes_is_told);

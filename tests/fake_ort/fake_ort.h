@@ -5,7 +5,7 @@
  * "node NAME PROVIDER"; a node that is not the CPU's has a kernel in the profile.
  *
  * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
- *               lasts
+ *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it
  * FAKE_ORT_LOG  a file for what was asked for, a line each */
 #ifndef EPPROF_TESTS_FAKE_ORT_H
 #define EPPROF_TESTS_FAKE_ORT_H

@@ -100,13 +100,15 @@ void end_event(struct profile *profile, int64_t start_us, OrtProfilingEventCateg
 
 void add_kernel(struct profile *profile, int64_t start_us, const char *name)
 {
-	char *line;
+	int64_t late_us = word("kernels=late") || word("kernels=lost") ? 1000000 : 0;
+	char correlation[64] = "", *line;
 
+	if (!word("kernels=lost"))
+		snprintf(correlation, sizeof correlation, ",\"ort_correlation_id\" : \"%" PRId64 "\"", start_us);
 	if (asprintf(&line,
 	             "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :1,\"ts\" :%" PRId64
-	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\",\"ort_correlation_id\" : "
-	             "\"%" PRId64 "\",\"ort_event_name\" : \"%s\"}}",
-	             start_us - profile->began_us, name, start_us, name) < 0)
+	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\"%s,\"ort_event_name\" : \"%s\"}}",
+	             start_us - profile->began_us + late_us, name, correlation, name) < 0)
 		abort();
 	add_line(profile, line);
 }
