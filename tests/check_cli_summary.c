@@ -400,13 +400,15 @@ START_TEST(a_histogram_has_every_event)
 }
 END_TEST
 
-/* Standard output as a terminal of so many columns; what came there. */
-static void summarize_on_terminal(unsigned short columns, char text[16384])
+/* Standard output as a terminal of so many columns; what came there.  False: a bare container may have no terminals. */
+static bool summarize_on_terminal(unsigned short columns, char text[16384])
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 	struct winsize size = { .ws_row = 40, .ws_col = columns };
 	size_t bytes = 0;
 
+	if (terminal < 0 && access("/dev/pts/ptmx", F_OK) != 0)
+		return false;
 	ck_assert_int_ge(terminal, 0);
 	ck_assert_int_eq(grantpt(terminal), 0);
 	ck_assert_int_eq(unlockpt(terminal), 0);
@@ -420,6 +422,7 @@ static void summarize_on_terminal(unsigned short columns, char text[16384])
 	text[bytes] = '\0';
 	close(other);
 	close(terminal);
+	return true;
 }
 
 START_TEST(a_terminal_has_a_width_and_bold_letters)
@@ -435,7 +438,10 @@ START_TEST(a_terminal_has_a_width_and_bold_letters)
 	builder_write(builder, EPF_FINISHED, path);
 	setenv("TERM", "xterm", 1);
 	unsetenv("NO_COLOR");
-	summarize_on_terminal(100, text);
+	if (!summarize_on_terminal(100, text)) {
+		printf("SKIP: how a summary looks on a terminal: /dev/pts is not mounted here\n");
+		return;
+	}
 	for (const char *at = text; (at = strstr(at, "\r\n\r\n")) != NULL;) {
 		at += 4;
 		ck_assert_msg(*at == ' ' || strncmp(at, "\033[1m", 4) == 0, "a heading is plain: %.40s", at);

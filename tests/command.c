@@ -13,13 +13,21 @@
 
 #define ARGS_MAX 32
 
+/* As a shell starts it.  A signal that comes before it is there waits: Check's handler, which the child has from here, kills
+ * the test with all that belongs to it. */
 static pid_t start(int out, int err, char **argv)
 {
+	static const int defaults[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP };
+	sigset_t all, before;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		/* As a shell starts it. */
-		signal(SIGPIPE, SIG_DFL);
+		for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+			signal(defaults[i], SIG_DFL);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		if (dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0)
 			_exit(126);
 		close(out);
@@ -27,6 +35,7 @@ static pid_t start(int out, int err, char **argv)
 		execv(argv[0], argv);
 		_exit(127);
 	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
