@@ -2,8 +2,8 @@
  *
  * What the two do together, beside two clock readings: a thread-local compare, a mark, an id, a 24-byte push onto the
  * open stack, a 32-byte record, a pop.  No lock, no allocation, no system call.  Each has two bodies: the fast one meets
- * only what is usual and needs no stack frame, since a call is the last thing it does: to the profilers, or to where args
- * are stored.  At the first thing that is not usual (another session, a full stack, a run that is over) it leaves and hands
+ * only what is usual and needs hardly any stack, since a call is the last thing it does: to the profilers, or to where
+ * args are stored.  At the first thing that is not usual (another session, a full stack, a run that is over) it leaves and hands
  * over to the full one, which knows every case. */
 #include "record/args.h"
 #include "record/calls.h"

@@ -1,8 +1,8 @@
 /* The helper: one thread a process, which empties the windows of all sessions.
  *
  * While something is recorded it looks every 2 ms; when nothing was for a while, ten times a second; when no session
- * records or drains, not at all.  A recorder that takes chunks quickly while the helper sleeps long wakes it, which is the
- * one system call that recording can make, once a burst. */
+ * records or drains, not at all.  A recorder that takes chunks quickly while the helper sleeps long wakes it, once a burst.
+ * That, and once in eight chunks a look at its page faults, is all that recording asks of the system (tests/check_warm.c). */
 #ifndef EPPROF_RECORD_HELPER_H
 #define EPPROF_RECORD_HELPER_H
 
