@@ -24,6 +24,7 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 				accounts->lost_total += account.lost[reason];
 		}
 	}
+	accounts->damage_count = epp_trace_get_info(trace)->damage_count;
 	return NULL;
 }
 
@@ -41,13 +42,24 @@ void accounts_reasons(const uint64_t lost[EPP_LOSS_ENTRY_COUNT], char *text, siz
 	}
 }
 
+void accounts_print_warnings(const struct accounts *accounts, const char *indent)
+{
+	if (!accounts->balanced)
+		printf("%sWARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n", indent);
+	if (accounts->damage_count)
+		printf("%sWARNING: the file is damaged or was cut, and what that cost is not known; see 'epprof validate'\n",
+		       indent);
+}
+
 int accounts_strict(const struct accounts *accounts)
 {
-	if (!accounts->lost_total && accounts->balanced)
+	if (!accounts->lost_total && accounts->balanced && !accounts->damage_count)
 		return CLI_OK;
 	if (accounts->lost_total)
 		fprintf(stderr, "epprof: %llu events were lost\n", (unsigned long long)accounts->lost_total);
 	if (!accounts->balanced)
 		fprintf(stderr, "epprof: the accounts do not balance\n");
+	if (accounts->damage_count)
+		fprintf(stderr, "epprof: the file is damaged or was cut\n");
 	return CLI_INVALID;
 }

@@ -21,6 +21,7 @@ static void print_head(const struct info *info)
 	printf("{\n  ");
 	print_text("trace", info->path, ", ");
 	print_text("state", cli_state(trace->state), ", ");
+	printf("\"damage\": %u, ", trace->damage_count);
 	printf("\"version\": %u, \"file_id\": \"%s\",\n  ", trace->version, trace->file_id);
 	print_text("program", trace->program, ", ");
 	print_text("label", trace->label, ", ");

@@ -86,6 +86,7 @@ static void print_head(const struct info *info)
 		printf("open      %s events\n", cli_count(trace->open_count, number));
 	if (!trace->survives)
 		printf("note      recorded without a shared window: a kill would have lost what was not yet written\n");
+	accounts_print_warnings(&info->accounts, "");
 }
 
 static void print_more(const struct info *info, size_t count)

@@ -157,8 +157,8 @@ void summary_print_json(const struct summary *summary)
 	       ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
 	       totals->counts.correlated, totals->counts.inferred, totals->counts.uncorrelated,
 	       totals->counts.outside_parent, totals->counts.largest_error_ns);
-	printf("  \"lost\": %" PRIu64 ", \"balanced\": %s", summary->accounts.lost_total,
-	       summary->accounts.balanced ? "true" : "false");
+	printf("  \"lost\": %" PRIu64 ", \"balanced\": %s, \"damage\": %u", summary->accounts.lost_total,
+	       summary->accounts.balanced ? "true" : "false", summary->accounts.damage_count);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		if (!summary->shown[kind])
 			continue;

@@ -94,8 +94,7 @@ static void print_head(const struct summary *summary)
 	} else {
 		printf("  lost    none\n");
 	}
-	if (!summary->accounts.balanced)
-		printf("  WARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n");
+	accounts_print_warnings(&summary->accounts, "  ");
 }
 
 static void add_times(struct cli_table *table, const epp_summary_line *line)

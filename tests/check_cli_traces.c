@@ -1,4 +1,5 @@
-/* The commands that make traces, as somebody meets them who types: where they write to, and what they ask for. */
+/* Traces in the hands of somebody who types: where the commands that make them write to, what these ask for, and what is
+ * said of a trace that was cut. */
 #include <string.h>
 #include <unistd.h>
 
@@ -43,6 +44,38 @@ START_TEST(import_asks_for_a_profile)
 }
 END_TEST
 
+/* A finished trace that was cut says so wherever losses are told, though no account knows what is missing. */
+START_TEST(a_cut_trace_is_not_taken_for_a_whole_one)
+{
+	struct epp_builder *b = export_sample();
+	const char *sample = check_path("sample.epp"), *cut = check_path("cut.epp");
+	size_t bytes;
+
+	builder_write(b, EPF_FINISHED, sample);
+	builder_destroy(b);
+	char *whole = command_file(sample, &bytes);
+	size_t last = bytes - 1;
+	while (!whole[last]) /* room in the last segment */
+		last--;
+	const size_t ends[] = { EPF_PAGE_BYTES, last / 2, last };
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		FILE *file = fopen(cut, "w");
+		ck_assert_uint_eq(fwrite(whole, 1, ends[i], file), ends[i]);
+		ck_assert_int_eq(fclose(file), 0);
+		for (int j = 0; j < 2; j++) {
+			struct command run = command_run(NULL, j ? "info" : "summary", cut, NULL);
+			ck_assert_int_eq(run.code, 0);
+			ck_assert_msg(strstr(run.out, "WARNING: the file is damaged or was cut") != NULL,
+			              "%zu of %zu: %s", ends[i], bytes, run.out);
+			command_free(&run);
+			EXPECT(3, "the file is damaged or was cut", j ? "info" : "summary", "--strict", cut);
+		}
+		EXPECT(3, "the file is damaged or was cut", "convert", "--strict", "-o", "/dev/null", cut);
+	}
+	free(whole);
+}
+END_TEST
+
 static Suite *traces_suite(void)
 {
 	Suite *suite = suite_create("cli_traces");
@@ -50,6 +83,7 @@ static Suite *traces_suite(void)
 
 	tcase_add_loop_test(tests, traces_go_to_files_of_their_own, 0, 5);
 	tcase_add_test(tests, import_asks_for_a_profile);
+	tcase_add_test(tests, a_cut_trace_is_not_taken_for_a_whole_one);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -62,8 +62,9 @@ typedef struct epp_trace_info {
 	uint64_t open_count;              /* events that were open when it was read or cut off */
 	uint64_t recovered_records_count; /* of records_count: found in the window of a file never finished */
 	uint64_t names_count;
-	uint32_t survives; /* 0: the window was anonymous memory, a kill loses what it holds */
-	uint32_t reserved;
+	uint32_t survives;     /* 0: the window was anonymous memory, a kill loses what it holds */
+	uint32_t damage_count; /* errors that were found in the file so far: what they cost is in no account.
+	                          epp_trace_validate tells of each, and looks for more */
 } epp_trace_info;
 
 /* Ownership, here and below: valid until the trace is closed. */

@@ -80,6 +80,7 @@ void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offse
 	va_list args;
 	char *text;
 
+	reader->info.damage_count += severity == EPP_ERROR;
 	if (reader->findings_count >= READER_FINDINGS_MAX ||
 	    !reader_grow(&reader->findings, &impl->findings_capacity, reader->findings_count + 1,
 	                 sizeof(*reader->findings)))
@@ -246,8 +247,9 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 		reader_find(impl, finished ? EPP_ERROR : EPP_WARNING, reader->file_bytes,
 		            "the file ends inside its window, before any segment");
 	else if (finished && !reader->runs_count)
-		reader_find(impl, EPP_WARNING, UINT64_MAX,
-		            "the file is finished, but no run is in it: it was cut, unless nothing was ever started");
+		reader_find(impl, reader->blocks_count ? EPP_ERROR : EPP_WARNING, UINT64_MAX,
+		            "the file is finished, but no run is in it: it was cut%s",
+		            reader->blocks_count ? "" : ", unless nothing was ever started");
 	for (size_t i = 1; i < reader->sources_count; i++)
 		end_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));
