@@ -23,6 +23,8 @@ static const char
 		  "  --rank N           kineto: which process of a distributed job this is\n"
 		  "  --world-size N     kineto: of how many\n"
 		  "  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
+		  "  --part-bytes N     xspace: how large a file may become; what is more goes into FILE_part2 and so\n"
+		  "                     on, which are named on standard error.  1,900,000,000 if not given\n"
 		  "  --force            replaces FILE if it exists\n"
 		  "  --strict           exit with status 3 if anything was lost, or the format cannot hold it\n"
 		  "  --help             this text\n";
@@ -90,12 +92,13 @@ static int run(int argc, char **argv)
 		{ "world-size", required_argument, NULL, 'W' },
 		{ "lossless", no_argument, NULL, 'L' },
 		{ "gpu-planes", no_argument, NULL, 'G' },
+		{ "part-bytes", required_argument, NULL, 'B' },
 		{ 0 },
 	};
 	struct cli_options options = { &cli_convert, argc, argv, "o:t:", longs, CLI_OK };
 	struct conversion conversion;
-	long long rank = 0, world_size = 0;
-	const char *run = NULL, *job = NULL;
+	long long rank = 0, world_size = 0, part_bytes = 0;
+	const char *run = NULL, *job = NULL, *planes = NULL;
 	int option;
 
 	conversion_init(&conversion, &cli_convert);
@@ -112,11 +115,16 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'R' || option == 'W')
 			job = option == 'R' ? "--rank" : "--world-size";
+		if (option == 'B' && !cli_number(&cli_convert, "--part-bytes", 100000, 1900000000, &part_bytes))
+			return CLI_USAGE;
+		if (option == 'G' || option == 'B')
+			planes = option == 'G' ? "--gpu-planes" : "--part-bytes";
 		if (option == 'U')
 			run = optarg;
 		conversion.options.lossless |= option == 'L';
 		conversion.options.gpu_planes |= option == 'G';
 	}
+	conversion.options.part_bytes = (uint32_t)part_bytes;
 	conversion.options.rank = (uint32_t)rank;
 	conversion.options.world_size = (uint32_t)world_size;
 	if (run)
@@ -129,7 +137,7 @@ static int run(int argc, char **argv)
 	if (!conversion.format)
 		conversion.format = format_of(conversion.output);
 	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
-	    (conversion.options.gpu_planes && check_meant(conversion.format, "--gpu-planes", "xspace") != CLI_OK))
+	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK))
 		return CLI_USAGE;
 	return conversion_check(&conversion) == CLI_OK ? conversion_run(&conversion) : CLI_USAGE;
 }

@@ -42,7 +42,8 @@ typedef struct epp_export_options {
 	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */
 	uint32_t events_max;     /* html: how many events its timeline holds; of more it shows a part.  0: 2,000,000 */
 	uint32_t partitioned; /* parquet: 1: the column of the run's number is called `session`, since `run` is a folder's */
-	uint32_t reserved;
+	uint32_t part_bytes;  /* xspace: how large a file may become, nearly; what is more goes into further ones.  0: 1.9 GB,
+	                         which is what its readers take */
 } epp_export_options;
 
 /* What a format could not hold; texts for people, one a line ("12 flows left out").
@@ -59,6 +60,8 @@ EPP_EXPORT epp_status *epp_export(epp_trace *trace, const char *format, const ep
 
 /* The same into a file that appears, complete, by rename.  An existing file is an error (EPP_UNAVAILABLE) unless
  * `overwrite`.  "-" (standard output) and other non-regular targets (a pipe, /dev/full) are written directly.
+ * xspace beyond `part_bytes` goes on in NAME_part2.xplane.pb and so on, which is told; into a sink that is EPP_INVALID_ARGUMENT.
+ * With `overwrite` further parts of an earlier export are removed.
  * Errors: as epp_export. */
 EPP_EXPORT epp_status *epp_export_file(epp_trace *trace, const char *format, const epp_export_options *options,
                                        const char *path, int overwrite, epp_receipt_fn receipt, void *receipt_user)

@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "export/filter.h"
 #include "export/pipeline.h"
-#include "export/sink_file.h"
+#include "export/sink_parts.h"
 #include "export/writer.h"
 #include "wire/json.h"
 
@@ -147,64 +147,86 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 	return status ? status : sink_flush(run->sink);
 }
 
-epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_options *given, epp_sink_fn write,
-                       void *write_user, epp_receipt_fn receipt, void *receipt_user)
+epp_status *export_next_part(struct export_run *run)
 {
-	const struct export_writer *writer = NULL;
+	EPP_TRY(sink_flush(run->sink));
+	return sink_parts_next(run->parts);
+}
+
+/* `run` has trace, sink, parts and receipt; its sink's other end is `write`. */
+static epp_status *export_into(const struct export_writer *writer, const epp_export_options *given, struct export_run *run,
+                               epp_sink_fn write, void *write_user)
+{
 	epp_export_options options;
 	struct filter filter;
 	struct sink sink;
 	bool left_out = false;
-	struct export_run run = { .trace = trace,
-		                  .sink = &sink,
-		                  .options = &options,
-		                  .left_out = &left_out,
-		                  .from_ns = INT64_MIN,
-		                  .to_ns = INT64_MAX,
-		                  .receipt = receipt,
-		                  .receipt_user = receipt_user };
 
-	if (!trace || !format || !write)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_export: trace, format or sink is NULL");
-	EPP_TRY(find_writer(format, &writer));
 	EPP_TRY(options_take(&options, sizeof options, given, "epp_export_options"));
 	EPP_TRY(sink_init(&sink, write, write_user));
-	run.info = epp_trace_get_info(trace);
+	run->info = epp_trace_get_info(run->trace);
+	run->sink = &sink;
+	run->options = &options;
+	run->left_out = &left_out;
+	run->from_ns = INT64_MIN;
+	run->to_ns = INT64_MAX;
 	if (options.timeline && (options.timeline->from_ns || options.timeline->to_ns)) {
-		run.from_ns = options.timeline->from_ns;
-		run.to_ns = options.timeline->to_ns;
+		run->from_ns = options.timeline->from_ns;
+		run->to_ns = options.timeline->to_ns;
 	}
 
 	epp_status *status = NULL;
-	run.state = calloc(1, writer->state_bytes);
-	if (run.state) {
-		status = all_passes(writer, &run, filter_init(&filter, &options, trace) ? &filter : NULL);
-		writer->deinit(&run);
+	run->state = calloc(1, writer->state_bytes);
+	if (run->state) {
+		status = all_passes(writer, run, filter_init(&filter, &options, run->trace) ? &filter : NULL);
+		writer->deinit(run);
 		filter_deinit(&filter);
 	} else {
 		status = epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
 	}
-	free(run.state);
+	free(run->state);
 	sink_deinit(&sink);
 	if (!status && options.lossless && left_out)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s cannot hold all of the trace", writer->format.name);
 	return status;
 }
 
+epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_options *options, epp_sink_fn write,
+                       void *write_user, epp_receipt_fn receipt, void *receipt_user)
+{
+	const struct export_writer *writer = NULL;
+	struct export_run run = { .trace = trace, .receipt = receipt, .receipt_user = receipt_user };
+
+	if (!trace || !format || !write)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_export: trace, format or sink is NULL");
+	EPP_TRY(find_writer(format, &writer));
+	return export_into(writer, options, &run, write, write_user);
+}
+
+epp_status *export_file(epp_trace *trace, const char *format, const epp_export_options *options, const char *path,
+                        int overwrite, epp_receipt_fn receipt, void *receipt_user, uint64_t *filtered)
+{
+	const struct export_writer *writer = NULL;
+	struct sink_parts parts;
+	struct export_run run = { .trace = trace, .parts = &parts, .receipt = receipt, .receipt_user = receipt_user };
+
+	EPP_TRY(find_writer(format, &writer));
+	EPP_TRY(sink_parts_open(&parts, path, writer->divides ? writer->format.extension : NULL, overwrite));
+	epp_status *status = export_into(writer, options, &run, sink_parts_write, &parts);
+	*filtered = run.filtered;
+	if (!status)
+		return sink_parts_commit(&parts);
+	status = epp_status_prefix(status, "%s", parts.files[0].path);
+	sink_parts_discard(&parts);
+	return status;
+}
+
 epp_status *epp_export_file(epp_trace *trace, const char *format, const epp_export_options *options, const char *path,
                             int overwrite, epp_receipt_fn receipt, void *receipt_user)
 {
-	const struct export_writer *writer = NULL;
-	struct sink_file file;
+	uint64_t filtered;
 
 	if (!trace || !format || !path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_export_file: trace, format or path is NULL");
-	EPP_TRY(find_writer(format, &writer));
-	EPP_TRY(sink_file_open(&file, path, overwrite));
-	epp_status *status = epp_export(trace, format, options, sink_file_write, &file, receipt, receipt_user);
-	if (!status)
-		return sink_file_commit(&file);
-	status = epp_status_prefix(status, "%s", file.path);
-	sink_file_discard(&file);
-	return status;
+	return export_file(trace, format, options, path, overwrite, receipt, receipt_user, &filtered);
 }

@@ -7,12 +7,14 @@
 
 #include "epprof/export.h"
 #include "export/sink.h"
+#include "export/sink_parts.h"
 
 struct export_run {
 	epp_trace *trace;
 	const epp_trace_info *info;
 	const epp_timeline *timeline; /* of this pass; for its counts, in `end` */
 	struct sink *sink;
+	struct sink_parts *parts; /* the files behind it; NULL: it is none */
 	void *state;            /* the writer's own, zero at first */
 	unsigned pass;          /* 0, 1, ... */
 	bool again;             /* a writer sets it to see all events once more, after this pass */
@@ -27,6 +29,7 @@ struct export_run {
 struct export_writer {
 	epp_export_format format;
 	size_t state_bytes;
+	bool divides; /* into several files, where it must */
 	/* Before the first event. */
 	epp_status *(*begin)(struct export_run *run);
 	/* Each event, in order of its start. */
@@ -49,6 +52,13 @@ extern const struct export_writer export_xspace;
 extern const struct export_writer export_parquet;
 extern const struct export_writer export_html;
 extern const struct export_writer export_flame;
+
+/* Ends the file that is being written; what comes goes into the next (sink_parts.h).  Errors: those of the sink, too. */
+epp_status *export_next_part(struct export_run *run) EPP_MUST_CHECK;
+
+/* epp_export_file, without a look at its arguments; sets how many events were not asked for. */
+epp_status *export_file(epp_trace *trace, const char *format, const epp_export_options *options, const char *path,
+                        int overwrite, epp_receipt_fn receipt, void *receipt_user, uint64_t *filtered) EPP_MUST_CHECK;
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)

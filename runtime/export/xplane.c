@@ -4,7 +4,10 @@
  * session's start off, and wants them absolute.  A host event and the device events that it caused
  * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Where a plugin was told
  * of no host event, its own ids do that for its calls, which stand on the host's plane, and its device events; those of one
- * plugin are told apart from another's.  Events wait by line until the end (xplane_line.c). */
+ * plugin are told apart from another's.  Events wait by line until the end (xplane_line.c).
+ *
+ * What is too much for one file goes on in another, which viewers show as another host.  Each has a stretch of time, planes
+ * of the same names and numbers, and times from the same beginning; the end alone knows the ledger, so all wait for it. */
 #include <search.h>
 
 #include "base/status.h"
@@ -13,6 +16,8 @@
 /* Of an event without its args; of an arg beside its text. */
 #define EVENT_BYTES 1024u
 #define ARG_BYTES 48u
+/* Of an entry that explains a number, beside its text. */
+#define ENTRY_BYTES 32u
 /* As far as picoseconds go. */
 #define TIME_MOST_NS (INT64_MAX / 1000)
 
@@ -69,6 +74,7 @@ static epp_status *find_key(struct xplanes *xplanes, const epp_trace_arg *arg, u
 		return *number ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
 	}
 	key->number = *number = KNOWN_OWN + xplanes->keys_count++;
+	xplanes->keys_bytes += ENTRY_BYTES + key->bytes;
 	return NULL;
 }
 
@@ -237,20 +243,61 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	return NULL;
 }
 
+/* ---- parts ---- */
+
+static epp_status *add_part(struct xplanes *xplanes)
+{
+	struct xplane_part *larger = reallocarray(xplanes->parts, xplanes->parts_count + 1, sizeof *larger);
+
+	if (!larger)
+		return epp_status_no_memory();
+	xplanes->parts = larger;
+	xplanes->parts[xplanes->parts_count++] = (struct xplane_part){ 0 };
+	return NULL;
+}
+
+static struct xplane_part *last_part(struct xplanes *xplanes)
+{
+	return &xplanes->parts[xplanes->parts_count - 1];
+}
+
+/* Whether another event would be too much for the last part. */
+static bool is_full(const struct export_run *run, size_t bytes)
+{
+	struct xplanes *xplanes = run->state;
+	const struct xplane_part *part = last_part(xplanes);
+	uint64_t most = run->options->part_bytes ? run->options->part_bytes : XPLANE_PART_BYTES;
+
+	return part->lines.total_bytes + part->names_bytes + xplanes->keys_bytes * xplanes->rows.processes_count + bytes > most;
+}
+
+static epp_status *next_part(struct export_run *run)
+{
+	if (!run->parts || !sink_parts_divide(run->parts))
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "xspace: more than readers take in one file; -o FILE makes several, or a part "
+		                         "of the time fits (from, to)");
+	EPP_TRY(xplane_lines_close(&last_part(run->state)->lines));
+	return add_part(run->state);
+}
+
 /* The name must be explained in the plane of the event's process. */
-static epp_status *meet_name(struct xplanes *xplanes, const struct row *row, const epp_event *event)
+static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
 	bool first;
 
-	if (row->process >= xplanes->names_count) {
-		struct seen *larger = reallocarray(xplanes->names, row->process + 1, sizeof *larger);
+	if (row->process >= part->names_count) {
+		struct seen *larger = reallocarray(part->names, row->process + 1, sizeof *larger);
 		if (!larger)
-			return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-		memset(larger + xplanes->names_count, 0, (row->process + 1 - xplanes->names_count) * sizeof *larger);
-		xplanes->names = larger;
-		xplanes->names_count = row->process + 1;
+			return epp_status_no_memory();
+		memset(larger + part->names_count, 0, (row->process + 1 - part->names_count) * sizeof *larger);
+		part->names = larger;
+		part->names_count = row->process + 1;
 	}
-	return seen_meet(&xplanes->names[row->process], event->name_number, &first);
+	EPP_TRY(seen_meet(&part->names[row->process], event->name_number, &first));
+	if (first)
+		part->names_bytes += ENTRY_BYTES + event->name_bytes;
+	return NULL;
 }
 
 static epp_status *xplane_event(struct export_run *run, const epp_event *event)
@@ -265,14 +312,12 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_INSTANT)
 		return NULL;
 	EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
-	EPP_TRY(meet_name(xplanes, row, event));
 	EPP_TRY(put_event(run, event, &end));
 	size_t bytes = (size_t)(end - xplanes->message.bytes);
-	if (xplanes->lines.total_bytes + bytes > XPLANE_BYTES_MAX)
-		return epp_status_create(
-		    EPP_INVALID_ARGUMENT,
-		    "xspace: more than 1.9 GB, which no reader takes; a part of the time fits (from, to)");
-	return xplane_line_add(&xplanes->lines, (size_t)(row - xplanes->rows.rows), xplanes->message.bytes, bytes);
+	if (is_full(run, bytes) && last_part(xplanes)->lines.total_bytes)
+		EPP_TRY(next_part(run));
+	EPP_TRY(meet_name(last_part(xplanes), row, event));
+	return xplane_line_add(&last_part(xplanes)->lines, (size_t)(row - xplanes->rows.rows), xplanes->message.bytes, bytes);
 }
 
 static epp_status *xplane_begin(struct export_run *run)
@@ -285,7 +330,7 @@ static epp_status *xplane_begin(struct export_run *run)
 		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
 		xplanes->base_unix_ns = (int64_t)((uint64_t)run->info->epoch_unix_ns + (uint64_t)xplanes->base_ns);
 	}
-	return NULL;
+	return add_part(xplanes);
 }
 
 /* A trace without events has its host's plane nevertheless: it holds the ledger. */
@@ -307,7 +352,14 @@ static epp_status *xplane_end(struct export_run *run)
 	struct xplanes *xplanes = run->state;
 
 	EPP_TRY(need_host(run));
-	EPP_TRY(xplane_write_document(run));
+	for (size_t i = 0; i < xplanes->parts_count; i++) {
+		if (i)
+			EPP_TRY(export_next_part(run));
+		EPP_TRY(xplane_write_document(run, &xplanes->parts[i]));
+	}
+	export_receipt(run, xplanes->parts_count > 1 ? xplanes->parts_count : 0,
+	               "%s files, the further ones beside the first with _part2 and so on in their names: readers take none "
+	               "so large, and show them together from one folder");
 	export_receipt(run, xplanes->counters, "%s counter values left out: the format's tools show none");
 	export_receipt(run, xplanes->flows, "%s arrows left out: the format has those of launches only");
 	export_receipt(run, xplanes->asyncs, "%s asynchronous events left out: the format has only what nests");
@@ -320,17 +372,22 @@ static void xplane_deinit(struct export_run *run)
 	struct xplanes *xplanes = run->state;
 
 	rows_deinit(&xplanes->rows);
-	xplane_lines_deinit(&xplanes->lines);
 	message_deinit(&xplanes->message);
-	for (size_t i = 0; i < xplanes->names_count; i++)
-		seen_deinit(&xplanes->names[i]);
-	free(xplanes->names);
+	for (size_t i = 0; i < xplanes->parts_count; i++) {
+		struct xplane_part *part = &xplanes->parts[i];
+		xplane_lines_deinit(&part->lines);
+		for (size_t k = 0; k < part->names_count; k++)
+			seen_deinit(&part->names[k]);
+		free(part->names);
+	}
+	free(xplanes->parts);
 	tdestroy(xplanes->keys, free);
 }
 
 const struct export_writer export_xspace = {
 	.format = { "xspace", ".xplane.pb", "XSpace planes: for XProf and TensorBoard" },
 	.state_bytes = sizeof(struct xplanes),
+	.divides = true,
 	.begin = xplane_begin,
 	.event = xplane_event,
 	.end = xplane_end,

@@ -1,5 +1,5 @@
-/* What the parts of the XSpace writer share: planes and lines, whose events wait for the end (xplane_line.c), keys and events
- * (xplane.c), the document (xplane_document.c). */
+/* What the files of the XSpace writer share: planes and lines, whose events wait for the end (xplane_line.c), keys and events
+ * (xplane.c), the documents (xplane_document.c). */
 #ifndef EPPROF_EXPORT_XPLANE_H
 #define EPPROF_EXPORT_XPLANE_H
 
@@ -15,7 +15,7 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 #define XPLANE_HOST_PLANE 1000u
 
 /* Readers keep the whole in memory and refuse 2 GiB. */
-#define XPLANE_BYTES_MAX UINT64_C(1900000000)
+#define XPLANE_PART_BYTES 1900000000u
 
 /* Stats that every plane has; their number is their place, from 1. */
 enum xplane_known {
@@ -64,6 +64,13 @@ static inline uint64_t xplane_line_bytes(const struct xplane_line *line)
 {
 	return line->in_file_bytes + line->count;
 }
+/* Nothing more comes: what is in memory goes to the file.  Errors: as xplane_line_add. */
+epp_status *xplane_lines_close(struct xplane_lines *lines) EPP_MUST_CHECK;
+/* The bytes of a row's events; 0: it has none. */
+static inline uint64_t xplane_row_bytes(const struct xplane_lines *lines, size_t row)
+{
+	return row < lines->lines_room ? xplane_line_bytes(&lines->lines[row]) : 0;
+}
 /* Hands the events of a line over. */
 epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink *sink) EPP_MUST_CHECK;
 void xplane_lines_deinit(struct xplane_lines *lines);
@@ -76,14 +83,22 @@ struct xplane_key {
 	char text[];
 };
 
-struct xplanes {
-	struct rows rows;
+/* What one file holds: the events of a stretch of time. */
+struct xplane_part {
 	struct xplane_lines lines;
-	struct message message;
 	struct seen *names; /* of each process of `rows`: what its plane must explain */
 	size_t names_count;
+	uint64_t names_bytes;
+};
+
+struct xplanes {
+	struct rows rows;
+	struct message message;
+	struct xplane_part *parts; /* the last takes what comes */
+	size_t parts_count;
 	void *keys; /* tsearch tree of struct xplane_key: of args, all planes explain all */
 	uint32_t keys_count;
+	uint64_t keys_bytes;
 	struct {
 		const char *text; /* the trace's own copy */
 		uint32_t number;
@@ -92,6 +107,6 @@ struct xplanes {
 	uint64_t counters, flows, asyncs, outside;
 };
 
-epp_status *xplane_write_document(struct export_run *run) EPP_MUST_CHECK;
+epp_status *xplane_write_document(struct export_run *run, struct xplane_part *part) EPP_MUST_CHECK;
 
 #endif

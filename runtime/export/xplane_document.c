@@ -172,14 +172,15 @@ static void put_line_head(const struct xplanes *xplanes, struct part *part, size
 }
 
 /* Heads of lines follow each other in `heads`, line i's from `starts[i]` to `starts[i + 1]`. */
-static epp_status *send_plane(struct export_run *run, size_t process, struct part *plane, struct part *heads, size_t *starts)
+static epp_status *send_plane(struct export_run *run, struct xplane_part *file, size_t process, struct part *plane,
+                              struct part *heads, size_t *starts)
 {
 	struct xplanes *xplanes = run->state;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {
 		starts[i] = heads->memory.count;
-		if (!belongs(xplanes, &xplanes->rows.rows[i], process) || i >= xplanes->lines.lines_room)
+		if (!belongs(xplanes, &xplanes->rows.rows[i], process) || !xplane_row_bytes(&file->lines, i))
 			continue;
 		put_line_head(xplanes, heads, i);
 		EPP_TRY(sink_flush(&heads->sink));
@@ -191,7 +192,7 @@ static epp_status *send_plane(struct export_run *run, size_t process, struct par
 	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {
 		size_t head = starts[i + 1] - starts[i];
 		if (head)
-			bytes += protobuf_bytes_bytes(XPLANE_LINES, head + xplane_line_bytes(&xplanes->lines.lines[i]));
+			bytes += protobuf_bytes_bytes(XPLANE_LINES, head + xplane_row_bytes(&file->lines, i));
 	}
 	sink_commit(run->sink, protobuf_head(sink_reserve(run->sink, 32), XSPACE_PLANES, bytes));
 	sink_bytes(run->sink, plane->memory.bytes, plane->memory.count);
@@ -199,10 +200,10 @@ static epp_status *send_plane(struct export_run *run, size_t process, struct par
 		size_t head = starts[i + 1] - starts[i];
 		if (!head)
 			continue;
-		uint64_t line = head + xplane_line_bytes(&xplanes->lines.lines[i]);
+		uint64_t line = head + xplane_row_bytes(&file->lines, i);
 		sink_commit(run->sink, protobuf_head(sink_reserve(run->sink, 32), XPLANE_LINES, line));
 		sink_bytes(run->sink, heads->memory.bytes + starts[i], head);
-		EPP_TRY(xplane_line_send(&xplanes->lines, i, run->sink));
+		EPP_TRY(xplane_line_send(&file->lines, i, run->sink));
 	}
 	return NULL;
 }
@@ -223,7 +224,8 @@ static char *plane_name(const struct export_run *run, const struct rows_process 
 	return name;
 }
 
-static epp_status *fill_plane(struct export_run *run, size_t process, unsigned number, struct part *plane)
+static epp_status *fill_plane(struct export_run *run, const struct xplane_part *file, size_t process, unsigned number,
+                              struct part *plane)
 {
 	const struct xplanes *xplanes = run->state;
 	const struct rows_process *of = &xplanes->rows.processes[process];
@@ -235,9 +237,9 @@ static epp_status *fill_plane(struct export_run *run, size_t process, unsigned n
 	sink_commit(&plane->sink, protobuf_u64(part_room(plane, 32), XPLANE_ID, number));
 	part_text(plane, XPLANE_NAME, name, strlen(name));
 	free(name);
-	for (size_t i = 0; i < xplanes->names_count; i++) {
+	for (size_t i = 0; i < file->names_count; i++) {
 		if (i == process || (!of->group && !xplanes->rows.processes[i].group))
-			put_names(run, plane, &xplanes->names[i]);
+			put_names(run, plane, &file->names[i]);
 	}
 	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++)
 		put_entry(plane, XPLANE_STAT_METADATA, stat, xplane_stat(stat), strlen(xplane_stat(stat)));
@@ -245,7 +247,7 @@ static epp_status *fill_plane(struct export_run *run, size_t process, unsigned n
 	return of->group ? NULL : put_facts(run, plane);
 }
 
-static epp_status *write_plane(struct export_run *run, size_t process, unsigned number)
+static epp_status *write_plane(struct export_run *run, struct xplane_part *file, size_t process, unsigned number)
 {
 	const struct xplanes *xplanes = run->state;
 	size_t *starts = calloc(xplanes->rows.rows_count + 1, sizeof *starts);
@@ -258,9 +260,9 @@ static epp_status *write_plane(struct export_run *run, size_t process, unsigned 
 	if (!status)
 		status = part_begin(&heads);
 	if (!status)
-		status = fill_plane(run, process, number, &plane);
+		status = fill_plane(run, file, process, number, &plane);
 	if (!status)
-		status = send_plane(run, process, &plane, &heads, starts);
+		status = send_plane(run, file, process, &plane, &heads, starts);
 	part_end(&plane);
 	part_end(&heads);
 	free(starts);
@@ -282,7 +284,17 @@ static epp_status *write_warning(struct export_run *run)
 	return NULL;
 }
 
-epp_status *xplane_write_document(struct export_run *run)
+/* A device that does nothing in this part keeps its number in the others. */
+static bool is_there(const struct xplanes *xplanes, const struct xplane_part *file, size_t process)
+{
+	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {
+		if (belongs(xplanes, &xplanes->rows.rows[i], process) && xplane_row_bytes(&file->lines, i))
+			return true;
+	}
+	return false;
+}
+
+epp_status *xplane_write_document(struct export_run *run, struct xplane_part *file)
 {
 	const struct xplanes *xplanes = run->state;
 	const char *hostname = run->info->hostname ? run->info->hostname : "";
@@ -292,10 +304,9 @@ epp_status *xplane_write_document(struct export_run *run)
 	EPP_TRY(write_warning(run));
 	for (size_t i = 0; i < xplanes->rows.processes_count; i++) {
 		bool device = xplanes->rows.processes[i].group != NULL;
-		if (device)
-			EPP_TRY(write_plane(run, i, devices++));
-		else if (!host)
-			EPP_TRY(write_plane(run, i, XPLANE_HOST_PLANE));
+		unsigned number = device ? devices++ : XPLANE_HOST_PLANE;
+		if (device ? is_there(xplanes, file, i) : !host)
+			EPP_TRY(write_plane(run, file, i, number));
 		host = host || !device;
 	}
 	char *at = sink_reserve(run->sink, message_text_bytes(strlen(hostname)));

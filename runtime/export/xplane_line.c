@@ -61,6 +61,19 @@ epp_status *xplane_line_add(struct xplane_lines *lines, size_t row, const char *
 	return NULL;
 }
 
+epp_status *xplane_lines_close(struct xplane_lines *lines)
+{
+	for (size_t i = 0; i < lines->lines_room; i++) {
+		struct xplane_line *line = &lines->lines[i];
+		if (line->count)
+			EPP_TRY(put_away(lines, line));
+		free(line->bytes);
+		line->bytes = NULL;
+		line->room = 0;
+	}
+	return NULL;
+}
+
 epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink *sink)
 {
 	const struct xplane_line *line = &lines->lines[row];

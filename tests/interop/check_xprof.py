@@ -11,9 +11,15 @@ import xprof_tool
 viewers.in_environment("xprof")
 
 
+def files(trace, *options):
+    """The trace as XSpace: a file, and further parts of it."""
+    first = viewers.convert(trace, "xspace", *options)
+    return [first, *sorted(first.parent.glob(f"{first.name}_part*"))]
+
+
 def tool(trace, name, *options):
     """The tools that there are, and this one's answer."""
-    names, data = xprof_tool.tool(viewers.convert(trace, "xspace", *options), name)
+    names, data = xprof_tool.tool(files(trace, *options), name)
     return names, json.loads(data)
 
 
@@ -41,6 +47,11 @@ class XProf(unittest.TestCase):
 
     def test_with_gpu_planes_too(self):
         self.check_viewer("--gpu-planes")
+
+    def test_a_run_in_several_files_is_one_timeline(self):
+        parts = ("--part-bytes", "100000")
+        self.assertGreater(len(files(self.epp, *parts)), 2)
+        self.check_viewer(*parts)
 
     def test_kernel_statistics_have_a_row_for_each_kernel(self):
         names, answer = tool(self.epp, "kernel_stats", "--gpu-planes")
