@@ -169,6 +169,58 @@ START_TEST(a_file_for_the_processes_of_a_host)
 }
 END_TEST
 
+static int64_t entry_of(const struct parquet_table *table, const char *producer, const char *entry, const char *reason)
+{
+	int64_t events = -1;
+
+	for (size_t i = 0; i < table->rows_count; i++) {
+		size_t column = parquet_table_column(table, "reason");
+		const char *why = table->values[column][i].is_null ? "" : table->values[column][i].text;
+		if (strcmp(text_of(table, "producer", i), producer) != 0 || strcmp(text_of(table, "entry", i), entry) != 0 ||
+		    strcmp(why, reason) != 0)
+			continue;
+		ck_assert_int_eq(events, -1);
+		events = integer_of(table, "events", i);
+	}
+	return events;
+}
+
+START_TEST(the_ledger_is_whole)
+{
+	epp_export_options options = { .struct_size = sizeof options, .min_duration_ns = 50 };
+	struct epp_builder *b = builder_create();
+	char *folder = check_path("ledger");
+	uint32_t thread = builder_thread(b, "main", 12);
+	epp_name name = builder_name(b, "op");
+
+	for (unsigned i = 0; i < 10; i++)
+		builder_event(b, thread, BUILDER_START + i * 100, i < 7 ? 40 : 60, EPP_NODE, name, NULL, 0);
+	builder_lost(b, thread, EPP_LOSS_TOO_DEEP, 3, 0);
+	builder_lost(b, thread, EPP_LOSS_TOO_LARGE, 2, 0); /* which took ids of events that are not there: unbalanced */
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	check_ok(epp_export_dataset(trace, folder, "r", &options, 0, NULL, NULL));
+	struct parquet_table *table = read_table("%s/run=r/ledger.parquet", folder);
+	const char *main_thread = "thread main (12)", *filters = "filters of this export";
+	ck_assert_int_eq(entry_of(table, main_thread, "emitted", ""), 15);
+	ck_assert_int_eq(entry_of(table, main_thread, "written", ""), 10);
+	ck_assert_int_eq(entry_of(table, main_thread, "open", ""), 0);
+	ck_assert_int_eq(entry_of(table, main_thread, "lost", "too deep"), 3);
+	ck_assert_int_eq(entry_of(table, main_thread, "lost", "too large"), 2);
+	ck_assert_int_eq(entry_of(table, main_thread, "errors", ""), 0);
+	ck_assert_int_eq(entry_of(table, main_thread, "balanced", ""), 0);
+	ck_assert_int_eq(entry_of(table, filters, "emitted", ""), 7);
+	ck_assert_int_eq(entry_of(table, filters, "lost", "filter"), 7);
+	ck_assert_int_eq(entry_of(table, filters, "written", ""), 0);
+	ck_assert_int_eq(entry_of(table, filters, "balanced", ""), 1);
+	size_t source = parquet_table_column(table, "source");
+	ck_assert(table->values[source][table->rows_count - 1].is_null);
+	ck_assert(!table->values[source][0].is_null);
+	parquet_table_free(table);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
 START_TEST(runs_stand_beside_each_other)
 {
 	const char *host = "alpha";
@@ -273,6 +325,7 @@ static Suite *suite(void)
 	TCase *tc = tcase_create("dataset");
 
 	tcase_add_test(tc, a_file_for_the_processes_of_a_host);
+	tcase_add_test(tc, the_ledger_is_whole);
 	tcase_add_test(tc, runs_stand_beside_each_other);
 	tcase_add_test(tc, a_full_disk_leaves_no_run);
 	tcase_add_test(tc, the_command);

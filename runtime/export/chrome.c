@@ -281,7 +281,7 @@ static epp_status *chrome_end(struct export_run *run)
 	sink_text(run->sink, "\n],\"otherData\":{");
 	facts_write_json(run, run->sink);
 	sink_text(run->sink, ",\"ledger\":");
-	EPP_TRY(ledger_write(run));
+	EPP_TRY(ledger_write(run, run->sink));
 	sink_text(run->sink, "}}\n");
 	chrome_write_receipts(run);
 	return NULL;

@@ -14,7 +14,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
-#include "epprof/export.h"
+#include "export/ledger.h"
 #include "export/parquet_small.h"
 
 #define PROCESSES_A_FILE 64u
@@ -28,6 +28,7 @@ struct dataset {
 	char *making;    /* the folder while it is made */
 	char *place;     /* where it will stand */
 	uint8_t *wanted; /* by source: in the part that is being written */
+	uint64_t filtered; /* of all parts */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
@@ -123,6 +124,7 @@ static epp_status *write_part(struct dataset *dataset, const struct of_host *pro
 {
 	char *folder = NULL, *path = NULL;
 	epp_status *status = NULL;
+	uint64_t filtered = 0;
 
 	memset(dataset->wanted, 0, dataset->info->sources_count);
 	for (size_t i = 0; i < count; i++)
@@ -135,8 +137,9 @@ static epp_status *write_part(struct dataset *dataset, const struct of_host *pro
 	}
 	status = make_folder(folder);
 	if (!status)
-		status = epp_export_file(dataset->trace, "parquet", &dataset->options, path, 0, dataset->receipt,
-		                         dataset->receipt_user);
+		status = export_file(dataset->trace, "parquet", &dataset->options, path, 0, dataset->receipt,
+		                     dataset->receipt_user, &filtered);
+	dataset->filtered += filtered;
 	free(folder);
 	free(path);
 	return status;
@@ -238,33 +241,35 @@ static epp_status *fill_names(const struct dataset *dataset, struct parquet_smal
 	return NULL;
 }
 
-static epp_status *put_entry(struct parquet_small *table, const epp_trace_account *account, const char *entry,
-                             const char *reason, uint64_t events)
+static epp_status *put_account(struct parquet_small *table, const epp_trace_account *account)
 {
-	parquet_small_integer(table, 0, account->source);
-	EPP_TRY(put_text(table, 1, account->producer));
-	EPP_TRY(put_text(table, 2, entry));
-	if (reason)
-		EPP_TRY(put_text(table, 3, reason));
-	parquet_small_integer(table, 4, events < INT64_MAX ? (int64_t)events : INT64_MAX);
-	return parquet_small_end_row(table);
+	struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	size_t count = ledger_entries(account, entries);
+
+	for (size_t i = 0; i < count; i++) {
+		if (account->source != LEDGER_NO_SOURCE)
+			parquet_small_integer(table, 0, account->source);
+		EPP_TRY(put_text(table, 1, account->producer));
+		EPP_TRY(put_text(table, 2, entries[i].entry));
+		if (entries[i].reason)
+			EPP_TRY(put_text(table, 3, entries[i].reason));
+		parquet_small_integer(table, 4, entries[i].events < INT64_MAX ? (int64_t)entries[i].events : INT64_MAX);
+		EPP_TRY(parquet_small_end_row(table));
+	}
+	return NULL;
 }
 
 static epp_status *fill_ledger(const struct dataset *dataset, struct parquet_small *table)
 {
 	size_t count = epp_trace_accounts_count(dataset->trace);
+	epp_trace_account account;
 
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
 		EPP_TRY(epp_trace_account_at(dataset->trace, i, &account));
-		EPP_TRY(put_entry(table, &account, "emitted", NULL, account.emitted));
-		EPP_TRY(put_entry(table, &account, "written", NULL, account.written));
-		EPP_TRY(put_entry(table, &account, "open", NULL, account.open));
-		for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++)
-			if (account.lost[reason] && reason != EPP_LOSS_TOO_LARGE)
-				EPP_TRY(put_entry(table, &account, "lost", epp_loss_name(reason), account.lost[reason]));
+		EPP_TRY(put_account(table, &account));
 	}
-	return NULL;
+	account = ledger_of_filters(dataset->filtered);
+	return dataset->filtered ? put_account(table, &account) : NULL;
 }
 
 #define INTEGER(column) \
@@ -294,7 +299,7 @@ static const struct parquet_field track_fields[] = {
 	INTEGER_OR_NONE("device"), INTEGER_OR_NONE("stream"), TEXT("name"), TEXT("group_name"),
 };
 static const struct parquet_field name_fields[] = { INTEGER("number"), TEXT("name") };
-static const struct parquet_field ledger_fields[] = { INTEGER("source"), TEXT("producer"), TEXT("entry"),
+static const struct parquet_field ledger_fields[] = { INTEGER_OR_NONE("source"), TEXT("producer"), TEXT("entry"),
 	                                              TEXT_OR_NONE("reason"), INTEGER("events") };
 
 #define TABLE(fields) fields, sizeof(fields) / sizeof(*(fields))

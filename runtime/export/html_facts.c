@@ -153,15 +153,8 @@ static epp_status *put_losses(struct export_run *run, struct sink *sink)
 		            account.track, account.lost_total, account.lost[EPP_LOSS_POLICY]);
 		any = true;
 	}
-	sink_text(sink, "],\"ledger\":[");
-	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
-		EPP_TRY(ledger_at(run, i, &account));
-		sink_text(sink, i ? "," : "");
-		ledger_write_account(sink, &account);
-	}
-	sink_text(sink, "]");
-	return NULL;
+	sink_text(sink, "],\"ledger\":");
+	return ledger_write(run, sink);
 }
 
 static void put_runs(const struct export_run *run, struct sink *sink)

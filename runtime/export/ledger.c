@@ -14,13 +14,18 @@ epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_acco
 {
 	if (index < epp_trace_accounts_count(run->trace))
 		return epp_trace_account_at(run->trace, index, account);
-	*account = (epp_trace_account){ .producer = "filters of this export",
-		                        .emitted = run->filtered,
-		                        .lost_total = run->filtered,
-		                        .lost[EPP_LOSS_FILTER] = run->filtered,
-		                        .balanced = 1,
-		                        .source = LEDGER_NO_SOURCE };
+	*account = ledger_of_filters(run->filtered);
 	return NULL;
+}
+
+epp_trace_account ledger_of_filters(uint64_t filtered)
+{
+	return (epp_trace_account){ .producer = "filters of this export",
+		                    .emitted = filtered,
+		                    .lost_total = filtered,
+		                    .lost[EPP_LOSS_FILTER] = filtered,
+		                    .balanced = 1,
+		                    .source = LEDGER_NO_SOURCE };
 }
 
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
@@ -61,18 +66,34 @@ void ledger_write_account(struct sink *sink, const epp_trace_account *account)
 	sink_text(sink, "}");
 }
 
-epp_status *ledger_write(struct export_run *run)
+epp_status *ledger_write(const struct export_run *run, struct sink *sink)
 {
 	size_t count = ledger_count(run);
 
-	sink_text(run->sink, "[");
+	sink_text(sink, "[");
 	for (size_t i = 0; i < count; i++) {
 		epp_trace_account account;
 		EPP_TRY(ledger_at(run, i, &account));
 		if (i)
-			sink_text(run->sink, ",");
-		ledger_write_account(run->sink, &account);
+			sink_text(sink, ",");
+		ledger_write_account(sink, &account);
 	}
-	sink_text(run->sink, "]");
+	sink_text(sink, "]");
 	return NULL;
+}
+
+size_t ledger_entries(const epp_trace_account *account, struct ledger_entry entries[LEDGER_ENTRIES_MAX])
+{
+	size_t count = 0;
+
+	entries[count++] = (struct ledger_entry){ "emitted", NULL, account->emitted };
+	entries[count++] = (struct ledger_entry){ "written", NULL, account->written };
+	entries[count++] = (struct ledger_entry){ "open", NULL, account->open };
+	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++) {
+		if (account->lost[reason])
+			entries[count++] = (struct ledger_entry){ "lost", epp_loss_name(reason), account->lost[reason] };
+	}
+	entries[count++] = (struct ledger_entry){ "errors", NULL, account->errors };
+	entries[count++] = (struct ledger_entry){ "balanced", NULL, account->balanced };
+	return count;
 }

@@ -336,7 +336,7 @@ static epp_status *write_ledger(struct export_run *run)
 	arg_i64(&ort->members, "uncorrelated", (int64_t)counts->uncorrelated);
 	arg_i64(&ort->members, "largest_error_ns", counts->largest_error_ns);
 	begin_arg(&ort->members, "ledger", strlen("ledger"));
-	EPP_TRY(ledger_write(run));
+	EPP_TRY(ledger_write(run, run->sink));
 	sink_text(run->sink, "}}");
 	return NULL;
 }

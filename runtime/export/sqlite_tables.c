@@ -175,28 +175,20 @@ epp_status *sqlite_insert_pairs(struct export_run *run, struct sqlite_file *file
 	return status;
 }
 
-static epp_status *insert_entry(struct sqlite_file *file, sqlite3_stmt *statement, const char *entry,
-                                const char *reason, uint64_t events)
-{
-	sqlite3_bind_text(statement, 3, entry, -1, SQLITE_STATIC);
-	sqlite3_bind_text(statement, 4, reason, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(statement, 5, (int64_t)events);
-	return sqlite_step(file, statement);
-}
-
 static epp_status *insert_account(struct sqlite_file *file, sqlite3_stmt *statement, const epp_trace_account *account)
 {
+	struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+	size_t count = ledger_entries(account, entries);
+
 	bind_known(statement, 1, account->source != LEDGER_NO_SOURCE, account->source);
 	EPP_TRY(sqlite_bind_text(file, statement, 2, account->producer, strlen(account->producer)));
-	EPP_TRY(insert_entry(file, statement, "emitted", NULL, account->emitted));
-	EPP_TRY(insert_entry(file, statement, "written", NULL, account->written));
-	EPP_TRY(insert_entry(file, statement, "open", NULL, account->open));
-	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++) {
-		if (account->lost[reason])
-			EPP_TRY(insert_entry(file, statement, "lost", epp_loss_name(reason), account->lost[reason]));
+	for (size_t i = 0; i < count; i++) {
+		sqlite3_bind_text(statement, 3, entries[i].entry, -1, SQLITE_STATIC);
+		sqlite3_bind_text(statement, 4, entries[i].reason, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(statement, 5, (int64_t)entries[i].events);
+		EPP_TRY(sqlite_step(file, statement));
 	}
-	EPP_TRY(insert_entry(file, statement, "errors", NULL, account->errors));
-	return insert_entry(file, statement, "balanced", NULL, account->balanced);
+	return NULL;
 }
 
 epp_status *sqlite_insert_ledger(struct export_run *run, struct sqlite_file *file)
