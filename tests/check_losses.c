@@ -250,7 +250,7 @@ static void perfetto_pattern(char *to, const char *reason, uint64_t lost)
 }
 
 static const char *const formats[] = { "chrome",   "ort",    "svg",    "csv",     "ndjson", "sqlite",
-	                               "perfetto", "kineto", "xspace", "parquet", "html" };
+	                               "perfetto", "kineto", "xspace", "parquet", "html",   "flame" };
 
 static void check_export(const char *trace, const char *format, const char *reason, uint64_t lost)
 {
@@ -264,13 +264,15 @@ static void check_export(const char *trace, const char *format, const char *reas
 		snprintf(pattern, sizeof(pattern), "\"\"%s\"\":%" PRIu64, reason, lost);
 	else if (!strcmp(format, "ort"))
 		snprintf(pattern, sizeof(pattern), "%s", reason);
-	else if (!strcmp(format, "svg") || !strcmp(format, "html"))
+	else if (!strcmp(format, "svg") || !strcmp(format, "flame"))
+		snprintf(pattern, sizeof(pattern), "&quot;%s&quot;:%" PRIu64, reason, lost);
+	else if (!strcmp(format, "html"))
 		snprintf(pattern, sizeof(pattern), "%" PRIu64 " lost", lost_total);
 	else
 		snprintf(pattern, sizeof(pattern), "\"%s\":%" PRIu64, reason, lost);
 	if (!strcmp(format, "sqlite"))
 		check_sqlite(path, reason, lost);
-	/* A picture tells how many events are missing; one whose args were cut is none of them. */
+	/* A page tells how many events are missing; one whose args were cut is none of them. */
 	else if (!strstr(pattern, " lost") || lost_total)
 		ck_assert_msg(memmem(text, bytes, pattern, strlen(pattern)), "%s: no '%s'", format, pattern);
 	free(text);
@@ -339,7 +341,7 @@ END_TEST
 /* What an export leaves out on request is lost there, and only there. */
 START_TEST(filtered)
 {
-	static const char *const of[] = { "chrome", "ndjson", "kineto", "xspace", "parquet" };
+	static const char *const of[] = { "chrome", "ndjson", "kineto", "xspace", "parquet", "svg", "flame" };
 	char *path = strdup(check_path("filtered.epp")), *out = strdup(check_path("filtered"));
 	epp_session *session = recording_start(path);
 	name = epp_name_intern("event");
@@ -353,7 +355,9 @@ START_TEST(filtered)
 		expect(0, command_run(NULL, "convert", "--force", "--name", "event", "-t", of[i], "-o", out, path, NULL),
 		       NULL);
 		char *text = command_file(out, &bytes);
-		ck_assert_msg(memmem(text, bytes, "\"filter\":423", 12), "%s", of[i]);
+		bool is_xml = !strcmp(of[i], "svg") || !strcmp(of[i], "flame");
+		const char *pattern = is_xml ? "&quot;filter&quot;:423" : "\"filter\":423";
+		ck_assert_msg(memmem(text, bytes, pattern, strlen(pattern)), "%s", of[i]);
 		free(text);
 	}
 	expect(0, command_run(NULL, "convert", "--force", "--name", "event", "-t", "sqlite", "-o", out, path, NULL), NULL);

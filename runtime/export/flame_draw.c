@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "export/flame.h"
-#include "export/ledger.h"
+#include "export/svg_account.h"
 #include "export/svg_text.h"
 
 #define WIDTH 1200.0
@@ -215,10 +215,8 @@ epp_status *flame_draw(struct export_run *run, struct flame *flame)
 	const char *label = run->info->label && run->info->label[0] ? run->info->label : run->info->program;
 	struct sink *sink = run->sink;
 	double height = 56;
-	struct ledger_total total;
 
 	EPP_TRY(prepare(flame));
-	EPP_TRY(ledger_add_up(run, &total));
 	for (unsigned i = 0; i < 2; i++) {
 		parts[i].whole_ns = (double)flame->nodes[parts[i].root].below_ns;
 		struct drawing measure = { .flame = flame, .whole_ns = parts[i].whole_ns };
@@ -238,11 +236,9 @@ epp_status *flame_draw(struct export_run *run, struct flame *flame)
 	sink_format(sink, "<text class=\"t h\" x=\"%.0f\" y=\"30\" style=\"font-size:15px\">", MARGIN);
 	svg_write_cut(sink, label ? label : "", 90);
 	sink_format(sink, "</text>\n<text class=\"m\" x=\"%.0f\" y=\"30\" text-anchor=\"end\">", WIDTH - MARGIN);
-	if (total.lost)
-		sink_format(sink, "%" PRIu64 " lost in the whole trace", total.lost);
-	else
-		sink_text(sink, "none lost");
+	EPP_TRY(svg_write_lost(run));
 	sink_text(sink, "</text>\n");
+	EPP_TRY(svg_write_account(run));
 	height = 62;
 	for (unsigned i = 0; i < 2; i++) {
 		if (!parts[i].levels)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "export/ledger.h"
 #include "export/svg.h"
+#include "export/svg_account.h"
 #include "export/svg_text.h"
 
 #define FOOT 36.0
@@ -210,18 +210,15 @@ static epp_status *draw_foot(const struct picture *picture)
 {
 	const epp_timeline_counts *counts = epp_timeline_get_counts(picture->run->timeline);
 	struct sink *sink = picture->sink;
-	struct ledger_total total;
 	char error[32];
 
-	EPP_TRY(ledger_add_up(picture->run, &total));
 	sink_format(sink, "<text class=\"m s\" x=\"20\" y=\"%.1f\">%zu events", picture->layout->bottom + FOOT - 16,
 	            picture->svg->bars_count);
 	if (picture->svg->left_out)
 		sink_format(sink, " of %" PRIu64 " (the longest)", picture->svg->bars_count + picture->svg->left_out);
-	if (total.lost)
-		sink_format(sink, " \xC2\xB7 %" PRIu64 " lost in the whole trace", total.lost);
-	else
-		sink_text(sink, " \xC2\xB7 none lost");
+	sink_text(sink, " \xC2\xB7 <tspan>");
+	EPP_TRY(svg_write_lost(picture->run));
+	sink_text(sink, "</tspan>");
 	if (counts->largest_error_ns)
 		sink_format(sink, " \xC2\xB7 device times within \xC2\xB1 %s",
 		            svg_duration((double)counts->largest_error_ns, error));
@@ -257,6 +254,7 @@ epp_status *svg_draw(struct export_run *run, const struct svg_layout *layout)
 	for (size_t i = 0; i < picture.svg->bars_count; i++)
 		draw_bar(&picture, &picture.svg->bars[i]);
 	EPP_TRY(draw_foot(&picture));
+	EPP_TRY(svg_write_account(run));
 	sink_text(sink, "</svg>\n");
 	return NULL;
 }
