@@ -1,5 +1,5 @@
-/* How fast a trace becomes each format: a trace of threads and streams with flows between them, written to /dev/null in the
- * pieces in which the exporter hands it out.  Text is measured in bytes, binary formats in events.  Wall time, because
+/* How fast a trace becomes each format: a trace of threads and streams with flows between them, written to /dev/null in
+ * the pieces in which the exporter hands it out.  Text is measured in bytes, binary formats in events.  Wall time, because
  * reading has a thread of its own; the CPU time of both stands beside it. */
 #include <errno.h>
 #include <fcntl.h>

@@ -70,10 +70,20 @@ static int check_meant(const char *format, const char *option, const char *meant
 	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
 }
 
+/* No format has that ending: it is this command that does not write traces. */
+static bool is_trace_name(const char *path)
+{
+	size_t bytes = strlen(path);
+
+	return bytes > 4 && strcmp(path + bytes - 4, ".epp") == 0;
+}
+
 static int convert_run(struct conversion *conversion, const char *name, char *const *traces, size_t count)
 {
 	if (conversion->format && check_meant(conversion->format, "--run", "parquet") != CLI_OK)
 		return CLI_USAGE;
+	if (!*name || *name == '.' || name[strspn(name, EPP_RUN_LETTERS)])
+		return cli_misuse(&cli_convert, "--run '%s': letters, digits, '.', '_' and '-' make a folder's name", name);
 	if (!count)
 		return cli_misuse(&cli_convert, "which traces?");
 	if (!conversion->output || strcmp(conversion->output, "-") == 0)
@@ -134,6 +144,11 @@ static int run(int argc, char **argv)
 		return options.exit;
 	if (!conversion.output)
 		return cli_misuse(&cli_convert, "where to?  -o FILE, or -o - for standard output");
+	if (!conversion.format && is_trace_name(conversion.output) && !cli_is_same_file(conversion.input, conversion.output))
+		return cli_misuse(&cli_convert,
+		                  "'%s' would be a trace: 'epprof pack' writes a smaller one, 'epprof recover' a finished "
+		                  "one; -t says which other format is meant",
+		                  conversion.output);
 	if (!conversion.format)
 		conversion.format = format_of(conversion.output);
 	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||

@@ -66,7 +66,8 @@ static unsigned distance(const char *a, const char *b)
 
 const char *cli_nearest(const char *word, const char *const *candidates)
 {
-	unsigned best = 1 + (unsigned)strlen(word) / 3;
+	/* A short word is soon as near to one as to any other. */
+	unsigned best = 1 + (unsigned)strlen(word) / 4;
 	const char *nearest = NULL;
 
 	for (; *candidates; candidates++) {

@@ -101,8 +101,6 @@ static epp_status *load_model(struct job *job)
 {
 	const struct ort *ort = &job->ort;
 
-	if (access(job->options->model, R_OK) != 0)
-		return epp_status_errno(errno, "%s", job->options->model);
 	epp_status *status = ort_check(
 	    ort, ort->api->CreateSession(ort->env, job->options->model, job->session_options, &job->session));
 	if (!status)
@@ -211,6 +209,9 @@ static int run_job(const struct run_options *options)
 	char old[PATH_MAX];
 	int code = CLI_OK;
 
+	/* Before anything is looked for that the model needs. */
+	if (access(options->model, R_OK) != 0)
+		return cli_failure(epp_status_errno(errno, "%s", options->model));
 	if (!options->force && access(options->output, F_OK) == 0) {
 		fprintf(stderr, "epprof: %s: %s; --force replaces it\n", options->output, strerror(EEXIST));
 		return CLI_FAILURE;

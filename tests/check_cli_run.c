@@ -193,6 +193,8 @@ START_TEST(mistakes_are_explained)
 	EXPECT(2, "--runs '0': the number is too small", "--runs", "0", MODEL);
 	EXPECT(2, "--threads 'two'", "--threads", "two", MODEL);
 	EXPECT(2, "did you mean '--warmup'?", "--warm-up", "1", MODEL);
+	/* Before a library is looked for. */
+	EXPECT(1, "epprof: missing.onnx: No such file or directory\n", "--ort", "./nothere.so", "missing.onnx");
 	EXPECT(1, "--ep nothere.so: No such file or directory", "--ep", "nothere.so", MODEL);
 	EXPECT(1, "it has no provider 'Other'; it has 'SampleEP'", "--ep", SAMPLE_EP ":Other", MODEL);
 	EXPECT(1, "no symbol CreateEpFactories", "--ep", FAKE, MODEL);

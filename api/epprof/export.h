@@ -67,11 +67,14 @@ EPP_EXPORT epp_status *epp_export_file(epp_trace *trace, const char *format, con
                                        const char *path, int overwrite, epp_receipt_fn receipt, void *receipt_user)
     EPP_MUST_CHECK;
 
+/* What a run's name is made of; the first is no '.'. */
+#define EPP_RUN_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
 /* Writes `trace` into DIRECTORY/run=RUN/host=HOST/part-N.parquet, a file for up to 64 processes of a host, with the small
  * tables processes, tracks, names and ledger beside them (docs/scale.md).  `run=RUN` appears when it is whole; one that
  * exists is an error (EPP_UNAVAILABLE) unless `overwrite`, which removes it first.  Of `options`, which may be NULL, the
  * timeline's `sources` and what is not of parquet are not looked at.  Filters are the events' alone.
- * Errors: as epp_export_file; EPP_INVALID_ARGUMENT (`run` is more than letters, digits, '.', '_' and '-'). */
+ * Errors: as epp_export_file; EPP_INVALID_ARGUMENT (`run` is none of EPP_RUN_LETTERS). */
 EPP_EXPORT epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const char *run,
                                           const epp_export_options *options, int overwrite, epp_receipt_fn receipt,
                                           void *receipt_user) EPP_MUST_CHECK;

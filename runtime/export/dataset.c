@@ -35,19 +35,13 @@ struct dataset {
 
 /* ---- folders ---- */
 
-static bool is_plain(char letter)
-{
-	return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-	       (letter >= '0' && letter <= '9') || letter == '.' || letter == '_' || letter == '-';
-}
-
 /* A host's name as a folder's: what engines would take for something else is replaced. */
 static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 {
 	size_t used = 0;
 
 	for (const char *at = *host ? host : "unknown"; *at && used < NAME_MAX_BYTES - 1; at++)
-		text[used++] = is_plain(*at) ? *at : '_';
+		text[used++] = strchr(EPP_RUN_LETTERS, *at) ? *at : '_';
 	text[used] = '\0';
 }
 
@@ -71,12 +65,9 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 {
 	struct stat st;
 
-	for (const char *at = run; *at; at++)
-		if (!is_plain(*at))
-			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "run '%s': letters, digits, '.', '_' and '-' make a folder's name", run);
-	if (!*run || *run == '.')
-		return epp_status_create(EPP_INVALID_ARGUMENT, "run '%s': no name", run);
+	if (!*run || *run == '.' || run[strspn(run, EPP_RUN_LETTERS)])
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "run '%s': letters, digits, '.', '_' and '-' make a folder's name", run);
 	EPP_TRY(make_folder(directory));
 	if (asprintf(&dataset->place, "%s/run=%s", directory, run) < 0) {
 		dataset->place = NULL;
