@@ -21,22 +21,35 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 	return nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns, parent->end_ns);
 }
 
+/* An event that is referred to, wherever it must be looked for; NULL: it is nowhere. */
+static epp_status *known_event(struct epp_timeline *timeline, uint32_t number, const struct referred_event **event)
+{
+	*event = referred_at(&timeline->referred, number);
+	if (!*event || (*event)->start_ns == INT64_MIN) {
+		EPP_TRY(resolve_parents(timeline));
+		*event = referred_at(&timeline->referred, number);
+	}
+	if (*event && (*event)->start_ns == INT64_MIN)
+		*event = NULL;
+	return NULL;
+}
+
 /* When what is known to have waited for an event, or for what `parent` caused, had its end; INT64_MAX: nothing did. */
 static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, const epp_event *event,
                             const struct referred_event *parent, int64_t *end_ns)
 {
 	const struct referred *referred = &timeline->referred;
 	uint32_t own = referred_find(referred, &line->own_lookup, line->source, event->id);
-	const uint32_t waits[] = { own == REFERRED_NONE ? 0 : referred->events[own].wait, parent->wait };
+	const struct referred_event *itself = own == REFERRED_NONE ? NULL : referred_at(referred, own);
+	const uint32_t waits[] = { itself ? itself->wait : 0, parent->wait };
 
 	*end_ns = INT64_MAX;
 	for (unsigned i = 0; i < 2; i++) {
 		if (!waits[i])
 			continue;
-		const struct referred_event *wait = &referred->events[waits[i] - 1];
-		if (wait->start_ns == INT64_MIN)
-			EPP_TRY(resolve_parents(timeline));
-		if (wait->start_ns != INT64_MIN && wait->is_call && wait->end_ns < *end_ns)
+		const struct referred_event *wait;
+		EPP_TRY(known_event(timeline, waits[i] - 1, &wait));
+		if (wait && wait->is_call && wait->end_ns < *end_ns)
 			*end_ns = wait->end_ns;
 	}
 	return NULL;
@@ -75,30 +88,38 @@ static void check_outside(struct epp_timeline *timeline, epp_event *event, int64
 	timeline->counts.outside_parent++;
 }
 
-static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, epp_event *event, bool *joined)
+static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp_event *event, uint32_t number, bool *joined)
 {
-	const struct referred *referred = &timeline->referred;
-	uint32_t number = REFERRED_NONE;
+	const struct referred_event *parent;
+	int64_t wait_end_ns;
 
-	*joined = false;
-	if (event->parent && referred->events)
-		number = referred_find(referred, &line->parent_lookup, line->source, event->parent);
-	if (number == REFERRED_NONE)
-		return NULL;
-	const struct referred_event *parent = &referred->events[number];
-	if (parent->start_ns == INT64_MIN)
-		EPP_TRY(resolve_parents(timeline));
-	if (parent->start_ns == INT64_MIN)
+	EPP_TRY(known_event(timeline, number, &parent));
+	if (!parent)
 		return NULL;
 	*joined = true;
 	event->parent_track = lines_of_key(&timeline->lines, parent->line)->track;
 	event->parent_start_ns = parent->start_ns;
 	event->parent_end_ns = parent->end_ns;
-	int64_t wait_end_ns;
 	EPP_TRY(wait_end(timeline, line, event, parent, &wait_end_ns));
 	check_outside(timeline, event, wait_end_ns != INT64_MAX ? wait_end_ns : outer_end(timeline, parent));
 	narrow(event, wait_end_ns);
 	return NULL;
+}
+
+static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, epp_event *event, bool *joined)
+{
+	struct referred *referred = &timeline->referred;
+	uint32_t number = REFERRED_NONE;
+
+	*joined = false;
+	if (event->parent && referred->has_table)
+		number = referred_find(referred, &line->parent_lookup, line->source, event->parent);
+	if (number == REFERRED_NONE)
+		return NULL;
+	epp_status *status = join_to(timeline, line, event, number, joined);
+	/* The survey counted this one. */
+	referred_done(referred, number);
+	return status;
 }
 
 static bool join_by_thread(struct epp_timeline *timeline, const struct line *line, epp_event *event)

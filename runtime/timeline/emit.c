@@ -116,23 +116,27 @@ static inline uint64_t position_of(const struct line *line, uint64_t ticks, int6
 }
 
 /* Somebody may have named the event as its parent. */
-static void mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
+static epp_status *mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
-	const struct referred *referred = &timeline->referred;
+	struct referred *referred = &timeline->referred;
 	uint32_t number = referred_find(referred, &line->own_lookup, line->source, event->id);
+	struct referred_event *noted;
 
 	if (number == REFERRED_NONE)
-		return;
+		return NULL;
 	event->flags |= EPP_FLAG_REFERRED;
-	if (!referred->events)
-		return;
-	struct referred_event *noted = &referred->events[number];
+	if (!referred->has_table)
+		return NULL;
+	EPP_TRY(referred_note(referred, number, &noted));
+	if (!noted)
+		return NULL;
 	noted->start_ns = event->start_ns;
 	noted->end_ns = event->start_ns + event->duration_ns;
 	noted->line = line->key;
 	noted->is_call = event->category == EPP_API;
 	if (event->kind == EPP_EVENT_SLICE)
 		noted->outer_end_ns = nest_outer_end(&line->nest, noted->start_ns, noted->end_ns);
+	return NULL;
 }
 
 static inline epp_status *nest_thread_slice(struct line *line, const struct item *item, epp_event *event)
@@ -218,8 +222,9 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 		                                                   : nest_other_slice(timeline, line, item, event);
 	else if (event->kind == EPP_EVENT_INSTANT || event->kind == EPP_EVENT_COUNTER)
 		nest_moment_in(line, item, event);
-	if (unlikely(timeline->referred.pages_count) && (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC))
-		mark_referred(timeline, line, event);
+	if (unlikely(timeline->referred.pages_count) && likely(!status) &&
+	    (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC))
+		status = mark_referred(timeline, line, event);
 	if (unlikely(line->error_ns))
 		add_source_error(timeline, line->error_ns);
 	return status;

@@ -16,12 +16,11 @@ static struct referred_event *find_parent(struct epp_timeline *timeline, struct 
                                           uint32_t *number)
 {
 	*number = REFERRED_NONE;
-	if (!parent || !timeline->referred.events)
+	if (!parent || !timeline->referred.has_table)
 		return NULL;
 	*number = referred_find(&timeline->referred, &line->parent_lookup, line->source, parent);
-	if (*number == REFERRED_NONE || timeline->referred.events[*number].start_ns == INT64_MIN)
-		return NULL;
-	return &timeline->referred.events[*number];
+	struct referred_event *event = *number == REFERRED_NONE ? NULL : referred_at(&timeline->referred, *number);
+	return event && event->start_ns != INT64_MIN ? event : NULL;
 }
 
 static void by_host(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,

@@ -138,7 +138,7 @@ static epp_status *spill_blocks(struct epp_timeline *timeline)
 {
 	if (timeline->placing_needs_parents) {
 		EPP_TRY(resolve_parents(timeline));
-		timeline->used_ns = calloc(timeline->referred.events_count + 1ul, sizeof(*timeline->used_ns));
+		timeline->used_ns = calloc(timeline->referred_numbers + 1ul, sizeof(*timeline->used_ns));
 		if (!timeline->used_ns)
 			return epp_status_no_memory();
 	}

@@ -1,5 +1,5 @@
 /* See referred.h.  Pages stand in an array, in the order in which they were first needed; the buckets lead to them.  An id's
- * number is its page's first one plus the set bits before its own. */
+ * place in its page is how many set bits are before its own. */
 #include "timeline/referred.h"
 
 #include <stdlib.h>
@@ -9,9 +9,10 @@
 
 void referred_deinit(struct referred *referred)
 {
+	for (size_t i = 0; i < referred->pages_count; i++)
+		free(referred->pages[i].events);
 	free(referred->pages);
 	free(referred->buckets);
-	free(referred->events);
 	*referred = (struct referred){ 0 };
 }
 
@@ -56,7 +57,7 @@ static struct referred_page *add_page(struct referred *referred, uint32_t source
 	if (referred->pages_count == referred->pages_room) {
 		size_t room = referred->pages_room ? referred->pages_room * 2 : 32;
 		struct referred_page *pages = NULL;
-		if (room < UINT32_MAX / 2)
+		if (referred->pages_count < REFERRED_PAGES_MAX)
 			pages = reallocarray(referred->pages, room, sizeof(*pages));
 		if (!pages)
 			return NULL;
@@ -74,7 +75,7 @@ static struct referred_page *add_page(struct referred *referred, uint32_t source
 	return page;
 }
 
-epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id)
+epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, bool stays)
 {
 	uint64_t key = id / REFERRED_PAGE_IDS;
 	struct referred_page *page;
@@ -90,31 +91,59 @@ epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id
 		referred->recent = (uint32_t)(page - referred->pages);
 	}
 	page->bits[id / 64 % 8] |= 1ull << id % 64;
+	if (stays)
+		page->references = REFERRED_FOREVER;
+	else if (page->references != REFERRED_FOREVER)
+		page->references++;
 	return NULL;
 }
 
-epp_status *referred_seal(struct referred *referred, bool table)
+static unsigned ids_in(const struct referred_page *page)
 {
-	uint64_t count = 0;
+	return page->before[7] + (unsigned)__builtin_popcountll(page->bits[7]);
+}
+
+uint32_t referred_seal(struct referred *referred, bool table)
+{
 	for (size_t i = 0; i < referred->pages_count; i++) {
 		struct referred_page *page = &referred->pages[i];
-		page->first = (uint32_t)count;
+		unsigned count = 0;
 		for (unsigned word = 0; word < 8; word++) {
-			page->before[word] = (uint16_t)(count - page->first);
+			page->before[word] = (uint16_t)count;
 			count += (unsigned)__builtin_popcountll(page->bits[word]);
 		}
-		if (count >= REFERRED_NONE)
-			return epp_status_no_memory();
 	}
-	referred->events_count = (uint32_t)count;
-	if (!table || !count)
+	referred->has_table = table && referred->pages_count;
+	return referred_number((uint32_t)referred->pages_count, 0);
+}
+
+epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event)
+{
+	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+
+	*event = NULL;
+	if (!page->references)
 		return NULL;
-	referred->events = reallocarray(NULL, count, sizeof(*referred->events));
-	if (!referred->events)
-		return epp_status_no_memory();
-	for (uint64_t i = 0; i < count; i++)
-		referred->events[i] = (struct referred_event){ .start_ns = INT64_MIN, .outer_end_ns = INT64_MIN };
+	if (!page->events) {
+		unsigned count = ids_in(page);
+		page->events = reallocarray(NULL, count, sizeof *page->events);
+		if (!page->events)
+			return epp_status_no_memory();
+		for (unsigned i = 0; i < count; i++)
+			page->events[i] = (struct referred_event){ .start_ns = INT64_MIN, .outer_end_ns = INT64_MIN };
+	}
+	*event = &page->events[number % REFERRED_PAGE_IDS];
 	return NULL;
+}
+
+void referred_done(struct referred *referred, uint32_t number)
+{
+	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+
+	if (page->references == REFERRED_FOREVER || (page->references && --page->references))
+		return;
+	free(page->events);
+	page->events = NULL;
 }
 
 uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id)
@@ -129,6 +158,6 @@ uint32_t referred_find_far(const struct referred *referred, struct referred_look
 	unsigned word = id / 64 % 8;
 	if (!(page->bits[word] >> id % 64 & 1))
 		return REFERRED_NONE;
-	return page->first + page->before[word] +
-	       (uint32_t)__builtin_popcountll(page->bits[word] & ((1ull << id % 64) - 1));
+	return referred_number(last->page - 1, page->before[word] + (uint32_t)__builtin_popcountll(
+	                                                                   page->bits[word] & ((1ull << id % 64) - 1)));
 }

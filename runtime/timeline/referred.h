@@ -1,7 +1,8 @@
 /* The ids that events of devices and flows name, and what is known of the host events that carry them.
  *
- * A set of ids in pages of 512, so that it takes about 1.6 bits an id where they are dense and stays bounded where they
- * are not.  Filled at first, then sealed: from then on each id has a number, and the table has 32 bytes for each.
+ * A set of ids in pages of 512, so that it takes about 2 bits an id where they are dense and stays bounded where they
+ * are not.  Filled at first, then sealed: from then on each id has a number, and what is known of its event takes 32 bytes,
+ * from when the first event of its page is noted until the last one that names one there was seen.
  * A key is an id and the source that it is unique in.
  */
 #ifndef EPPROF_TIMELINE_REFERRED_H
@@ -16,12 +17,16 @@
 #define REFERRED_PAGE_IDS 512u
 #define REFERRED_NONE UINT32_MAX
 
+/* Of a page with these the events stay. */
+#define REFERRED_FOREVER UINT32_MAX
+
 struct referred_page {
 	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
+	struct referred_event *events; /* NULL: none was noted, or none is asked for any more */
 	uint32_t source;
-	uint32_t first;     /* number of its first id, once sealed */
-	uint16_t before[8]; /* ids in the words before each */
+	uint32_t references; /* how many records still name one of its ids */
+	uint16_t before[8];  /* ids in the words before each, once sealed */
 };
 
 /* An event that is referred to. */
@@ -42,16 +47,35 @@ struct referred {
 	uint32_t *buckets; /* open addressing: page index + 1, 0 is free */
 	size_t buckets_count;
 	uint32_t recent; /* the page of the last call of add */
-	struct referred_event *events;
-	uint32_t events_count;
+	bool has_table;  /* what is noted is kept */
 };
+
+/* A number: the page's index, and the id's place in it. */
+#define REFERRED_PAGES_MAX (UINT32_MAX / REFERRED_PAGE_IDS)
+static inline uint32_t referred_number(uint32_t page, uint32_t place)
+{
+	return page * REFERRED_PAGE_IDS + place;
+}
 
 void referred_deinit(struct referred *referred);
 
-epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id) EPP_MUST_CHECK;
+/* A record that names an id.  `stays`: for as long as there is the set. */
+epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, bool stays) EPP_MUST_CHECK;
 
-/* Numbers the ids; `table`: with an event for each, all unknown. */
-epp_status *referred_seal(struct referred *referred, bool table) EPP_MUST_CHECK;
+/* Numbers the ids, below the number that is returned; `table`: what is noted is kept. */
+uint32_t referred_seal(struct referred *referred, bool table);
+
+/* What is known of an event by its number; NULL: nothing. */
+static inline struct referred_event *referred_at(const struct referred *referred, uint32_t number)
+{
+	struct referred_event *events = referred->pages[number / REFERRED_PAGE_IDS].events;
+	return events ? &events[number % REFERRED_PAGE_IDS] : NULL;
+}
+
+/* The same to write there; *event is NULL if nobody asks for it any more.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event) EPP_MUST_CHECK;
+/* One record that names it was seen. */
+void referred_done(struct referred *referred, uint32_t number);
 
 /* The caller's memory of the last answer. */
 struct referred_lookup {

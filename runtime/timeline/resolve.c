@@ -9,11 +9,13 @@
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* The entry of an event that is referred to, or NULL. */
-static struct referred_event *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id)
+/* The entry of an event that is still referred to, or NULL. */
+static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id, struct referred_event **entry)
 {
 	uint32_t number = referred_find(&timeline->referred, &line->own_lookup, line->source, id);
-	return number == REFERRED_NONE ? NULL : &timeline->referred.events[number];
+
+	*entry = NULL;
+	return number == REFERRED_NONE ? NULL : referred_note(&timeline->referred, number, entry);
 }
 
 static void note(struct referred_event *entry, const struct line *line, unsigned category, int64_t start_ns, int64_t end_ns)
@@ -60,7 +62,8 @@ static epp_status *resolve_block(struct epp_timeline *timeline, uint32_t index)
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		struct line *line = &timeline->lines.lines[line_index];
 		if (kind == EPF_EVENT || kind == EPF_COMPLETE || kind == EPF_ASYNC_BEGIN) {
-			struct referred_event *entry = entry_of(timeline, line, record->id);
+			struct referred_event *entry;
+			EPP_TRY(entry_of(timeline, line, record->id, &entry));
 			if (entry)
 				note_record(timeline, line, &decoded, record, entry);
 		} else if (kind == EPF_TRACK_SWITCH) {
@@ -81,7 +84,8 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 		uint32_t line_index;
 		EPP_TRY(lines_find(&timeline->lines, reader->open[i].track, &line_index));
 		struct line *line = &timeline->lines.lines[line_index];
-		struct referred_event *entry = entry_of(timeline, line, open->id);
+		struct referred_event *entry;
+		EPP_TRY(entry_of(timeline, line, open->id, &entry));
 		if (!entry)
 			continue;
 		const struct end *end = ends_find(&timeline->ends, line->source, open->id);
@@ -98,13 +102,15 @@ static epp_status *find_missing(const struct epp_timeline *timeline, struct stre
 	const struct referred *referred = &timeline->referred;
 
 	for (size_t p = 0; p < referred->pages_count; p++) {
+		const struct referred_page *page = &referred->pages[p];
 		uint64_t id, seen = 0;
-		uint32_t source = referred_page_ids(&referred->pages[p], &id);
-		for (uint32_t i = 0; i < REFERRED_PAGE_IDS; i++, id++) {
-			if (!(referred->pages[p].bits[i / 64] >> i % 64 & 1))
+		uint32_t source = referred_page_ids(page, &id);
+		for (uint32_t i = 0; i < REFERRED_PAGE_IDS && page->references; i++, id++) {
+			if (!(page->bits[i / 64] >> i % 64 & 1))
 				continue;
-			if (referred->events[referred->pages[p].first + seen++].start_ns == INT64_MIN)
+			if (!page->events || page->events[seen].start_ns == INT64_MIN)
 				EPP_TRY(stretch_add(missing, source, id, id));
+			seen++;
 		}
 	}
 	stretch_sort(missing);
@@ -116,7 +122,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 	const struct reader *reader = timeline->reader;
 	struct stretch missing = { 0 };
 
-	if (timeline->resolved || !timeline->referred.events)
+	if (timeline->resolved || !timeline->referred.has_table)
 		return NULL;
 	timeline->resolved = true;
 	epp_status *status = reader->summaries ? find_missing(timeline, &missing) : NULL;

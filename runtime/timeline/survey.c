@@ -109,7 +109,7 @@ static epp_status *survey_complete(struct epp_timeline *timeline, const struct d
 	if (!parent)
 		return NULL;
 	timeline->parents = true;
-	return referred_add(&timeline->referred, decoded->block->source, parent);
+	return referred_add(&timeline->referred, decoded->block->source, parent, false);
 }
 
 static epp_status *survey_end(struct epp_timeline *timeline, const struct decoded *decoded, uint32_t index,
@@ -132,25 +132,30 @@ static epp_status *survey_flow(struct epp_timeline *timeline, const struct surve
 {
 	EPP_TRY(merge_grow(&timeline->flows, timeline->flows_count, &timeline->flows_room, sizeof(*timeline->flows)));
 	timeline->flows[timeline->flows_count++] = *flow;
-	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to));
-	return referred_add(&timeline->referred, flow->source, flow->from);
+	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to, true));
+	return referred_add(&timeline->referred, flow->source, flow->from, true);
 }
 
 /* The table of events tells where flows lead; of several from one event the first counts. */
-static void link_flows(struct epp_timeline *timeline)
+static epp_status *link_flows(struct epp_timeline *timeline)
 {
-	const struct referred *referred = &timeline->referred;
+	struct referred *referred = &timeline->referred;
 	struct referred_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
 
-	for (size_t i = 0; i < timeline->flows_count && referred->events; i++) {
+	for (size_t i = 0; i < timeline->flows_count && referred->has_table; i++) {
 		const struct survey_flow *flow = &timeline->flows[i];
+		struct referred_event *event;
 		uint32_t from = referred_find(referred, &from_lookup, flow->source, flow->from);
 		uint32_t to = referred_find(referred, &to_lookup, flow->source, flow->to);
-		if (from != REFERRED_NONE && to < INT32_MAX && !referred->events[from].wait)
-			referred->events[from].wait = to + 1;
+		if (from == REFERRED_NONE || to >= INT32_MAX)
+			continue;
+		EPP_TRY(referred_note(referred, from, &event));
+		if (!event->wait)
+			event->wait = to + 1;
 	}
 	free(timeline->flows);
 	timeline->flows = NULL;
+	return NULL;
 }
 
 static epp_status *survey_block(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool pairs_only)
@@ -398,9 +403,8 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	for (size_t i = 0; i < surveying->spans_count; i++)
 		EPP_TRY(place_span(timeline, &surveying->spans[i]));
 	EPP_TRY(survey_put_off(timeline, surveying));
-	EPP_TRY(referred_seal(&timeline->referred, timeline->parents));
-	link_flows(timeline);
-	return NULL;
+	timeline->referred_numbers = referred_seal(&timeline->referred, timeline->parents);
+	return link_flows(timeline);
 }
 
 epp_status *survey_blocks(struct epp_timeline *timeline)

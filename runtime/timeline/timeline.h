@@ -49,6 +49,7 @@ struct epp_timeline {
 	struct device_clocks clocks;
 	struct lines lines;
 	struct referred referred;
+	uint32_t referred_numbers; /* all numbers there are below it */
 	struct survey_flow *flows; /* until the table of events has them */
 	size_t flows_count, flows_room;
 	struct ends ends;
@@ -56,7 +57,7 @@ struct epp_timeline {
 	bool parents;                   /* some record names a parent: referred has a table */
 	bool resolved;                  /* and all of it was looked for */
 	bool placing_needs_parents;
-	int64_t *used_ns; /* beside referred.events: how much of a parent its duration-only events have taken; or NULL */
+	int64_t *used_ns; /* by number: how much of a parent its duration-only events have taken; or NULL */
 	uint64_t last_ticks; /* the latest host time seen */
 	int64_t last_ns;     /* the latest time of all */
 
