@@ -144,7 +144,8 @@ static int run(int argc, char **argv)
 		return options.exit;
 	if (!conversion.output)
 		return cli_misuse(&cli_convert, "where to?  -o FILE, or -o - for standard output");
-	if (!conversion.format && is_trace_name(conversion.output) && !cli_is_same_file(conversion.input, conversion.output))
+	if (!conversion.format && is_trace_name(conversion.output) &&
+	    !cli_is_same_file(conversion.input, conversion.output))
 		return cli_misuse(&cli_convert,
 		                  "'%s' would be a trace: 'epprof pack' writes a smaller one, 'epprof recover' a finished "
 		                  "one; -t says which other format is meant",

@@ -150,10 +150,8 @@ START_TEST(mistakes_name_what_was_meant)
 	EXPECT(2, "--to must lie behind --from", "convert", "--from", "5ms", "--to", "4ms", "-o", "-", sample);
 	EXPECT(2, "--type 'crome': did you mean 'chrome'?", "convert", "-t", "crome", "-o", "-", sample);
 	EXPECT(2, "--by 'foo': it is one of op, kernel,", "summary", "--by", "foo", sample);
-	EXPECT(2, "--by 'tread': did you mean 'thread'?", "summary", "--by", "tread", sample);
 	EXPECT(2, "'x.epp' would be a trace: 'epprof pack' writes a smaller one", "convert", "-o", "x.epp", sample);
 	EXPECT(2, "--run '../R': letters, digits,", "convert", "--run", "../R", "-o", check_path("set"), sample);
-	EXPECT(2, "--part-bytes is for -t xspace", "convert", "--part-bytes", "1000000", "-o", check_path("x.json"), sample);
 	EXPECT(2, "where to?", "convert", sample);
 	EXPECT(2, "which profile?", "import", "-o", "x");
 	EXPECT(2, "one profile at a time", "import", "-o", "x", "one.json", "another.json");

@@ -176,8 +176,8 @@ static int64_t entry_of(const struct parquet_table *table, const char *producer,
 	for (size_t i = 0; i < table->rows_count; i++) {
 		size_t column = parquet_table_column(table, "reason");
 		const char *why = table->values[column][i].is_null ? "" : table->values[column][i].text;
-		if (strcmp(text_of(table, "producer", i), producer) != 0 || strcmp(text_of(table, "entry", i), entry) != 0 ||
-		    strcmp(why, reason) != 0)
+		if (strcmp(text_of(table, "producer", i), producer) != 0 ||
+		    strcmp(text_of(table, "entry", i), entry) != 0 || strcmp(why, reason) != 0)
 			continue;
 		ck_assert_int_eq(events, -1);
 		events = integer_of(table, "events", i);

@@ -17,7 +17,7 @@
 /* Those are the sizes of traces: what is kept in a row group, say, is full in the second. */
 enum { SMALL, LARGE, HUGE_ONE, TRACES };
 static char paths[TRACES][512];
-static const unsigned counts[TRACES] = { EVENTS, EVENTS * TIMES, EVENTS * TIMES * TIMES };
+static const unsigned counts[TRACES] = { EVENTS, EVENTS *TIMES, EVENTS *TIMES *TIMES };
 
 static void add(epp_trace_writer *writer, const epp_trace_record *record)
 {
@@ -108,8 +108,8 @@ static long peak_kib(int trace, const char *const *args)
 		count++;
 	}
 	argv[count] = paths[trace];
-	pid_t pid = command_start("/dev/null", check_path("err %d", getpid()), argv[0], argv[1], argv[2], argv[3], argv[4],
-	                          argv[5], argv[6], argv[7], NULL);
+	pid_t pid = command_start("/dev/null", check_path("err %d", getpid()), argv[0], argv[1], argv[2], argv[3],
+	                          argv[4], argv[5], argv[6], argv[7], NULL);
 	ck_assert_int_eq(wait4(pid, &status, 0, &usage), pid);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s",
 	              command_file(check_path("err %d", getpid()), &(size_t){ 0 }));

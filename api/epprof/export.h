@@ -42,7 +42,7 @@ typedef struct epp_export_options {
 	                        `timeline->from_ns`, and what began before it is cut there.  0: times are relative */
 	uint32_t events_max;     /* html: how many events its timeline holds; of more it shows a part.  0: 2,000,000 */
 	uint32_t partitioned; /* parquet: 1: the column of the run's number is called `session`, since `run` is a folder's */
-	uint32_t part_bytes;  /* xspace: how large a file may become, nearly; what is more goes into further ones.  0: 1.9 GB,
+	uint32_t part_bytes; /* xspace: how large a file may become, nearly; what is more goes into further ones.  0: 1.9 GB,
 	                         which is what its readers take */
 } epp_export_options;
 

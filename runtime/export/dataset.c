@@ -25,9 +25,9 @@ struct dataset {
 	const epp_trace_info *info;
 	epp_export_options options; /* of the parts */
 	epp_timeline_options window;
-	char *making;    /* the folder while it is made */
-	char *place;     /* where it will stand */
-	uint8_t *wanted; /* by source: in the part that is being written */
+	char *making;      /* the folder while it is made */
+	char *place;       /* where it will stand */
+	uint8_t *wanted;   /* by source: in the part that is being written */
 	uint64_t filtered; /* of all parts */
 	epp_receipt_fn receipt;
 	void *receipt_user;

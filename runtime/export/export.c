@@ -154,8 +154,8 @@ epp_status *export_next_part(struct export_run *run)
 }
 
 /* `run` has trace, sink, parts and receipt; its sink's other end is `write`. */
-static epp_status *export_into(const struct export_writer *writer, const epp_export_options *given, struct export_run *run,
-                               epp_sink_fn write, void *write_user)
+static epp_status *export_into(const struct export_writer *writer, const epp_export_options *given,
+                               struct export_run *run, epp_sink_fn write, void *write_user)
 {
 	epp_export_options options;
 	struct filter filter;

@@ -17,7 +17,8 @@ struct sink_parts {
 /* Opens the first, `path`.  `extension`, with its dot, is what the number stands before, if the path has it; NULL: there is
  * one part only.  Both must stay.
  * Errors: as sink_file_open; EPP_OUT_OF_MEMORY.  On failure there is nothing to close. */
-epp_status *sink_parts_open(struct sink_parts *parts, const char *path, const char *extension, bool overwrite) EPP_MUST_CHECK;
+epp_status *sink_parts_open(struct sink_parts *parts, const char *path, const char *extension, bool overwrite)
+    EPP_MUST_CHECK;
 /* An epp_sink_fn, into the last; `parts` is a struct sink_parts. */
 size_t sink_parts_write(const void *bytes, size_t count, void *parts);
 /* Whether there can be more than one: not of a pipe, a device or standard output either. */

@@ -15,10 +15,10 @@ struct export_run {
 	const epp_timeline *timeline; /* of this pass; for its counts, in `end` */
 	struct sink *sink;
 	struct sink_parts *parts; /* the files behind it; NULL: it is none */
-	void *state;            /* the writer's own, zero at first */
-	unsigned pass;          /* 0, 1, ... */
-	bool again;             /* a writer sets it to see all events once more, after this pass */
-	int64_t from_ns, to_ns; /* the window; INT64_MIN and INT64_MAX: everything */
+	void *state;              /* the writer's own, zero at first */
+	unsigned pass;            /* 0, 1, ... */
+	bool again;               /* a writer sets it to see all events once more, after this pass */
+	int64_t from_ns, to_ns;   /* the window; INT64_MIN and INT64_MAX: everything */
 	const epp_export_options *options;
 	uint64_t filtered; /* events that were not asked for */
 	bool *left_out;    /* set by export_receipt */

@@ -268,7 +268,8 @@ static bool is_full(const struct export_run *run, size_t bytes)
 	const struct xplane_part *part = last_part(xplanes);
 	uint64_t most = run->options->part_bytes ? run->options->part_bytes : XPLANE_PART_BYTES;
 
-	return part->lines.total_bytes + part->names_bytes + xplanes->keys_bytes * xplanes->rows.processes_count + bytes > most;
+	return part->lines.total_bytes + part->names_bytes + xplanes->keys_bytes * xplanes->rows.processes_count + bytes >
+	       most;
 }
 
 static epp_status *next_part(struct export_run *run)
@@ -317,7 +318,8 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 	if (is_full(run, bytes) && last_part(xplanes)->lines.total_bytes)
 		EPP_TRY(next_part(run));
 	EPP_TRY(meet_name(last_part(xplanes), row, event));
-	return xplane_line_add(&last_part(xplanes)->lines, (size_t)(row - xplanes->rows.rows), xplanes->message.bytes, bytes);
+	return xplane_line_add(&last_part(xplanes)->lines, (size_t)(row - xplanes->rows.rows), xplanes->message.bytes,
+	                       bytes);
 }
 
 static epp_status *xplane_begin(struct export_run *run)

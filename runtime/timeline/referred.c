@@ -159,5 +159,5 @@ uint32_t referred_find_far(const struct referred *referred, struct referred_look
 	if (!(page->bits[word] >> id % 64 & 1))
 		return REFERRED_NONE;
 	return referred_number(last->page - 1, page->before[word] + (uint32_t)__builtin_popcountll(
-	                                                                   page->bits[word] & ((1ull << id % 64) - 1)));
+									page->bits[word] & ((1ull << id % 64) - 1)));
 }

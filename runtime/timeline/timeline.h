@@ -57,7 +57,7 @@ struct epp_timeline {
 	bool parents;                   /* some record names a parent: referred has a table */
 	bool resolved;                  /* and all of it was looked for */
 	bool placing_needs_parents;
-	int64_t *used_ns; /* by number: how much of a parent its duration-only events have taken; or NULL */
+	int64_t *used_ns;    /* by number: how much of a parent its duration-only events have taken; or NULL */
 	uint64_t last_ticks; /* the latest host time seen */
 	int64_t last_ns;     /* the latest time of all */
 
