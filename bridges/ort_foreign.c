@@ -156,8 +156,10 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 static bool is_wanted(const struct filling *filling, const epp_event *event)
 {
 	int32_t producer = event->track->producer;
+	int64_t start_ns = event->start_ns + filling->epoch_ns;
 	return event->kind == EPP_EVENT_SLICE && producer >= 0 && producer < 64 &&
-	       filling->of->producers >> producer & 1 && event->start_ns + filling->epoch_ns >= 0;
+	       filling->of->producers >> producer & 1 && start_ns >= 0 &&
+	       start_ns - event->start_error_ns <= filling->of->duration_ns;
 }
 
 static epp_status *read_events(struct filling *filling, epp_trace *trace)

@@ -7,13 +7,14 @@
 struct ort_foreign {
 	const struct ort_host *host;
 	epp_session *session;
-	uint64_t producers;      /* 1 << epp_member_producer of each */
-	int64_t profile_unix_ns; /* when ONNX Runtime's profile began: no earlier event is given */
+	uint64_t producers;      /* as of epp_member_producers */
+	int64_t profile_unix_ns; /* when ONNX Runtime's profile began */
+	int64_t duration_ns;     /* how long it is: what may have started in this time is given */
 	uint64_t (*ort_id_of)(const void *user, uint64_t id); /* as in struct ort_container */
 	const void *user;
 };
 
-/* Adds what these recorded since the profile began to ONNX Runtime's container. */
+/* Adds what these recorded in the profile's time to ONNX Runtime's container. */
 OrtStatus *ort_foreign_fill(const struct ort_foreign *foreign, OrtProfilingEventsContainer *container);
 
 #endif

@@ -23,8 +23,8 @@ struct ort_profilers {
 	const struct ort_host *host;
 	const OrtLogger *logger;
 	epp_session *session;
-	int64_t profile_unix_ns; /* when ONNX Runtime's profile began */
-	pthread_mutex_t lock;    /* of the notes */
+	struct ort_told told;
+	pthread_mutex_t lock; /* of the notes */
 	struct note {
 		uint64_t id, ort_id;
 	} * notes;
@@ -111,7 +111,7 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, 
 	made->host = host;
 	made->logger = ort_eps_logger(eps);
 	made->session = session;
-	made->profile_unix_ns = told->unix_ns - told->offset_ns;
+	made->told = *told;
 	pthread_mutex_init(&made->lock, NULL);
 	OrtStatus *status = NULL;
 	for (size_t i = 0; i < ort_eps_count(eps); i++)
@@ -183,20 +183,20 @@ static uint64_t ort_id_of(const void *user, uint64_t id)
 	return found ? found->ort_id : 0;
 }
 
-/* The events of those of plugins, from the trace. */
-static OrtStatus *fill_foreign(const struct ort_profilers *profilers, OrtProfilingEventsContainer *real)
+/* The events of those of plugins, from the trace.  A plugin that is profiled for the whole process has given them to one of all
+ * that carry it into this trace. */
+static OrtStatus *fill_foreign(const struct ort_profilers *profilers, int64_t duration_ns, OrtProfilingEventsContainer *real)
 {
+	const struct ort_told *told = &profilers->told;
 	struct ort_foreign foreign = { .host = profilers->host,
 		                       .session = profilers->session,
-		                       .profile_unix_ns = profilers->profile_unix_ns,
+		                       .profile_unix_ns = told->unix_ns - told->offset_ns,
+		                       .duration_ns = duration_ns,
 		                       .ort_id_of = ort_id_of,
 		                       .user = profilers };
-	for (size_t i = 0; i < profilers->count; i++) {
-		const struct carried *of = &profilers->all[i];
-		int32_t producer = of->made.is_foreign ? epp_member_producer(of->member) : -1;
-		if (producer >= 0)
-			foreign.producers |= UINT64_C(1) << producer;
-	}
+	for (size_t i = 0; i < profilers->count; i++)
+		if (profilers->all[i].made.is_foreign)
+			foreign.producers |= epp_member_producers(profilers->all[i].member);
 	return foreign.producers ? ort_foreign_fill(&foreign, real) : NULL;
 }
 
@@ -223,10 +223,11 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 {
 	if (!profilers)
 		return;
+	int64_t duration_ns = profilers->told.offset_ns + ort_ns_since(profilers->told.ticks);
 	sort_notes(profilers);
 	for (size_t i = 0; i < profilers->count; i++)
 		end_one(profilers, &profilers->all[i], real);
-	log_status(profilers, fill_foreign(profilers, real));
+	log_status(profilers, fill_foreign(profilers, duration_ns, real));
 }
 
 void ort_profilers_release(struct ort_profilers *profilers)

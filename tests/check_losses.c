@@ -2,7 +2,7 @@
  * ledger, in what `info` says, in what `recover` makes of it and in every export; and the accounts add up: `validate` finds
  * nothing.
  *
- * A restart gap is an interval and has no count: check_tf_run has it. */
+ * A restart gap is an interval and has no count: check_shared_run has it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

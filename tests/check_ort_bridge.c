@@ -1,5 +1,5 @@
 /* The collector for ONNX Runtime, bridges/ort*.c, driven by a host of the test's own: how events are paired, what is kept of
- * them, what a table of an older version lacks, and the profilers that it carries.  In ONNX Runtime itself:
+ * them, and what a table of an older version lacks.  What it carries: check_ort_carried.c.  In ONNX Runtime itself:
  * tests/interop/check_collector*.py.
  *
  * Each test records in a process of its own, whose environment names the trace, and looks at that afterwards. */
@@ -8,6 +8,15 @@
 #include "ort_bridge_host.h"
 
 /* ---- pairing ---- */
+
+static size_t unended_count(const struct trace_scan *scan)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < scan->records_count; i++)
+		count += EPF_BITS_KIND(scan->records[i].bits) == EPF_EVENT &&
+		         (EPF_BITS_FLAGS(scan->records[i].bits) & EPF_FLAG_UNENDED);
+	return count;
+}
 
 static void record_equal_ids(void)
 {
@@ -342,131 +351,6 @@ START_TEST(without_an_output)
 }
 END_TEST
 
-/* ---- carried profilers ---- */
-
-static void record_carried(void)
-{
-	struct host host = host_open();
-	OrtEpProfilerImpl *profiler = started(&host);
-	begin(profiler, 5000);
-	begin(profiler, 5000);
-	end(profiler, 5000, "in \"ner\xff");
-	end(profiler, 5000, "outer");
-	ended(profiler);
-	host_close(&host);
-	/* ONNX Runtime's ids in its own profile. */
-	if (strcmp(added_names, "kernel of in \"ner\xff@5000;kernel of outer@5000;") != 0)
-		_exit(5);
-}
-
-START_TEST(carried_events_go_into_both)
-{
-	struct trace_scan *scan = recorded(record_carried, ":" CHECK_BUILD "/tests/plugins/plain_ep.so:");
-	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
-	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 2);
-	/* The trace's ids in the trace, which tell them apart. */
-	ck_assert_uint_eq(scan_arg(named(scan, "kernel of outer"), EPF_NAME_PARENT)->value, named(scan, "outer")->id);
-	ck_assert_uint_eq(scan_arg(named(scan, "kernel of in \"ner\xff"), EPF_NAME_PARENT)->value,
-	                  named(scan, "in \"ner\xff")->id);
-	ck_assert_uint_eq(scan->producers[1].emitted, 2);
-	trace_scan_free(scan);
-}
-END_TEST
-
-/* What a plugin is given to do inside an event. */
-static int (*work_of(const char *path))(int)
-{
-	int (*work)(int);
-	*(void **)&work = dlsym(dlopen(path, RTLD_NOW), "epp_sample_work");
-	return work;
-}
-
-static void record_a_plugin_s(void)
-{
-	struct host host = host_open();
-	int (*work)(int) = work_of(CHECK_BUILD "/tests/plugins/names_pu1.so");
-	OrtEpProfilerImpl *profiler = started(&host);
-	begin(profiler, 5000);
-	work(1);
-	end(profiler, 5000, "outer");
-	ended(profiler);
-	host_close(&host);
-	if (added_count != 8 || !strstr(added_names, "plain@5000;") || !strstr(added_names, "quote\\\"@5000;"))
-		_exit(5);
-}
-
-START_TEST(a_plugin_of_another_framework_s_too)
-{
-	struct trace_scan *scan = recorded(record_a_plugin_s, CHECK_BUILD "/tests/plugins/names_pu1.so");
-	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 8);
-	ck_assert_uint_eq(scan_arg(named(scan, "plain"), EPF_NAME_PARENT)->value, named(scan, "outer")->id);
-	ck_assert_str_eq(scan->producers[1].label, "names_pu1");
-	trace_scan_free(scan);
-}
-END_TEST
-
-/* One that fails at its end, beside one that does not. */
-static void record_beside_a_failure(void)
-{
-	setenv("TF_FAULT", "huge", 1);
-	struct host host = host_open();
-	OrtEpProfilerImpl *profiler = started(&host);
-	begin(profiler, 5000);
-	end(profiler, 5000, "op");
-	ended(profiler);
-	host_close(&host);
-	if (strcmp(added_names, "kernel of op@5000;") != 0)
-		_exit(5);
-	if (!strstr(logged_text, "epprof: XPU: EndProfiling: "))
-		_exit(6);
-}
-
-START_TEST(one_that_fails_loses_its_own_events_alone)
-{
-	struct trace_scan *scan = recorded(record_beside_a_failure, CHECK_BUILD
-	                                   "/tests/plugins/tf_fault.so:" CHECK_BUILD "/tests/plugins/plain_ep.so");
-	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 1);
-	ck_assert_uint_eq(scan->producers[1].errors, 1);
-	trace_scan_free(scan);
-}
-END_TEST
-
-static atomic_bool is_over;
-
-static void *begin_again_and_again(void *argument)
-{
-	OrtEpProfilerImpl *profiler = argument;
-	for (uint64_t id = 1; !atomic_load(&is_over); id++) {
-		begin(profiler, id);
-		end(profiler, id, "op");
-	}
-	return NULL;
-}
-
-static void record_beside_the_end(void)
-{
-	for (int i = 0; i < 20; i++) {
-		struct OrtProfilingEventsContainer container = { container_add, NULL };
-		struct host host = host_open();
-		OrtEpProfilerImpl *profiler = started(&host);
-		pthread_t thread;
-		atomic_store(&is_over, false);
-		pthread_create(&thread, NULL, begin_again_and_again, profiler);
-		usleep(1000);
-		ck_assert_ptr_null(profiler->EndProfiling(profiler, &container));
-		atomic_store(&is_over, true);
-		pthread_join(thread, NULL);
-		profiler->Release(profiler);
-		host_close(&host);
-	}
-}
-
-START_TEST(events_begin_beside_the_end)
-{
-	trace_scan_free(recorded(record_beside_the_end, CHECK_BUILD "/libsample_pu1_ep.so"));
-}
-END_TEST
-
 static Suite *ort_bridge_suite(void)
 {
 	Suite *suite = suite_create("ort_bridge");
@@ -483,10 +367,6 @@ static Suite *ort_bridge_suite(void)
 	tcase_add_test(tcase, a_newer_host);
 	tcase_add_test(tcase, what_is_refused);
 	tcase_add_test(tcase, without_an_output);
-	tcase_add_test(tcase, carried_events_go_into_both);
-	tcase_add_test(tcase, a_plugin_of_another_framework_s_too);
-	tcase_add_test(tcase, one_that_fails_loses_its_own_events_alone);
-	tcase_add_test(tcase, events_begin_beside_the_end);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

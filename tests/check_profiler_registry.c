@@ -45,8 +45,8 @@ START_TEST(pushes_go_to_the_session_that_has_the_profiler)
 	atomic_int first = 0;
 	atomic_int second = 0;
 	profiler_registry_push(&profilers[0], &batch);
-	ck_assert(profiler_registry_attach(&profilers[0], count, &first));
-	ck_assert(profiler_registry_attach(&profilers[1], count, &second));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, count, &first));
+	ck_assert(profiler_registry_attach(&profilers[1], &profilers, count, &second));
 	profiler_registry_push(&profilers[0], &batch);
 	profiler_registry_push(&profilers[0], &batch);
 	profiler_registry_push(&profilers[1], &batch);
@@ -64,11 +64,29 @@ END_TEST
 START_TEST(a_profiler_belongs_to_one_session)
 {
 	atomic_int calls = 0;
-	ck_assert(profiler_registry_attach(&profilers[0], count, &calls));
-	ck_assert(!profiler_registry_attach(&profilers[0], count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, count, &calls));
+	ck_assert(!profiler_registry_attach(&profilers[0], &profilers, count, &calls));
 	profiler_registry_detach(&profilers[0]);
-	ck_assert(profiler_registry_attach(&profilers[0], count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, count, &calls));
 	profiler_registry_detach(&profilers[0]);
+}
+END_TEST
+
+START_TEST(profilers_of_one_session_are_known_as_such)
+{
+	static const char session, other;
+	atomic_int calls = 0;
+	ck_assert_ptr_null(profiler_registry_session(&profilers[0]));
+	ck_assert(profiler_registry_attach(&profilers[0], &session, count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[1], &session, count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[2], &other, count, &calls));
+	ck_assert_ptr_eq(profiler_registry_session(&profilers[0]), &session);
+	ck_assert_ptr_eq(profiler_registry_session(&profilers[1]), &session);
+	ck_assert_ptr_eq(profiler_registry_session(&profilers[2]), &other);
+	for (size_t i = 0; i < 3; i++) {
+		profiler_registry_detach(&profilers[i]);
+		ck_assert_ptr_null(profiler_registry_session(&profilers[i]));
+	}
 }
 END_TEST
 
@@ -76,7 +94,7 @@ START_TEST(a_thousand_profilers_are_told_apart)
 {
 	static atomic_int calls[1000];
 	for (size_t i = 0; i < 1000; i++)
-		ck_assert(profiler_registry_attach(&profilers[i], count, &calls[i]));
+		ck_assert(profiler_registry_attach(&profilers[i], &profilers, count, &calls[i]));
 	for (size_t i = 0; i < 1000; i += 3)
 		profiler_registry_detach(&profilers[i]);
 	for (size_t i = 0; i < 1000; i++)
@@ -133,7 +151,7 @@ static void wait_for_pushes(void *(*first)(void *), void *(*second)(void *))
 	sem_init(&may_leave, 0, 0);
 	atomic_store(&left, 0);
 	atomic_store(&gone, 0);
-	ck_assert(profiler_registry_attach(&profilers[0], linger, NULL));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, linger, NULL));
 	pthread_create(&pusher, NULL, push_once, &profilers[0]);
 	sem_wait(&entered);
 	pthread_create(&one, NULL, first, &profilers[0]);
@@ -142,7 +160,7 @@ static void wait_for_pushes(void *(*first)(void *), void *(*second)(void *))
 	ck_assert_int_eq(atomic_load(&gone), 0);
 	/* While they wait nobody gets in: this push returns at once, and no session may take the profiler. */
 	profiler_registry_push(&profilers[0], &batch);
-	ck_assert(!profiler_registry_attach(&profilers[0], linger, NULL));
+	ck_assert(!profiler_registry_attach(&profilers[0], &profilers, linger, NULL));
 	sem_post(&may_leave);
 	pthread_join(pusher, NULL);
 	pthread_join(one, NULL);
@@ -173,8 +191,8 @@ START_TEST(a_push_to_one_does_not_hold_up_another)
 	atomic_int calls = 0;
 	sem_init(&entered, 0, 0);
 	sem_init(&may_leave, 0, 0);
-	ck_assert(profiler_registry_attach(&profilers[0], linger, NULL));
-	ck_assert(profiler_registry_attach(&profilers[1], count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, linger, NULL));
+	ck_assert(profiler_registry_attach(&profilers[1], &profilers, count, &calls));
 	pthread_create(&pusher, NULL, push_once, &profilers[0]);
 	sem_wait(&entered);
 	profiler_registry_push(&profilers[1], &batch);
@@ -215,7 +233,7 @@ END_TEST
 START_TEST(release_takes_the_profiler_from_its_session)
 {
 	atomic_int calls = 0;
-	ck_assert(profiler_registry_attach(&profilers[0], count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, count, &calls));
 	profiler_release(&profilers[0]);
 	profiler_registry_push(&profilers[0], &batch);
 	ck_assert_int_eq(calls, 0);
@@ -254,7 +272,7 @@ START_TEST(no_push_arrives_after_detach)
 	for (int round = 0; round < 3000; round++) {
 		size_t i = (size_t)round % 4;
 		atomic_store(&attached[i], 1);
-		ck_assert(profiler_registry_attach(&profilers[i], only_while_attached, &attached[i]));
+		ck_assert(profiler_registry_attach(&profilers[i], &profilers, only_while_attached, &attached[i]));
 		profiler_registry_detach(&profilers[i]);
 		atomic_store(&attached[i], 0);
 	}
@@ -269,7 +287,7 @@ START_TEST(a_forked_child_starts_without_sessions)
 	pthread_t pusher;
 	atomic_int calls = 0;
 	atomic_store(&stop, 0);
-	ck_assert(profiler_registry_attach(&profilers[0], count, &calls));
+	ck_assert(profiler_registry_attach(&profilers[0], &profilers, count, &calls));
 	pthread_create(&pusher, NULL, push_on, NULL);
 	for (int round = 0; round < 20; round++) {
 		pid_t child = fork();
@@ -279,7 +297,7 @@ START_TEST(a_forked_child_starts_without_sessions)
 			/* The lock is usable, nobody is inside, and nothing reaches the parent's session. */
 			profiler_registry_push(&profilers[0], &batch);
 			bool fine = atomic_load(&calls) == before;
-			fine = fine && profiler_registry_attach(&profilers[0], count, &calls);
+			fine = fine && profiler_registry_attach(&profilers[0], &profilers, count, &calls);
 			profiler_registry_push(&profilers[0], &batch);
 			fine = fine && atomic_load(&calls) == before + 1;
 			profiler_registry_detach(&profilers[0]);
@@ -303,6 +321,7 @@ static Suite *profiler_registry_suite(void)
 	tcase_add_checked_fixture(tests, set_up, NULL);
 	tcase_add_test(tests, pushes_go_to_the_session_that_has_the_profiler);
 	tcase_add_test(tests, a_profiler_belongs_to_one_session);
+	tcase_add_test(tests, profilers_of_one_session_are_known_as_such);
 	tcase_add_test(tests, a_thousand_profilers_are_told_apart);
 	tcase_add_test(tests, detach_waits_for_a_push_inside);
 	tcase_add_test(tests, release_waits_for_a_push_inside);

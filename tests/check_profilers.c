@@ -42,14 +42,23 @@ static const struct epf_producer *producer_of(const struct trace_scan *scan, con
 START_TEST(it_knows_its_account)
 {
 	epp_session *session = recording_start(NULL);
-	struct profiler_double one = double_make('1'), two = double_make('2');
+	struct profiler_double one = double_make('1'), two = double_make('2'), three = double_make('3');
 	epp_member *first = join(session, &one, "one"), *second = join(session, &two, "two");
+	ck_assert_uint_eq(epp_member_producers(first) & epp_member_producers(second), 0);
+	uint64_t alone = epp_member_producers(first);
+	epp_member *third = join(session, &three, "one");
+	ck_assert_uint_eq(epp_member_producers(first), epp_member_producers(third));
+	ck_assert_uint_eq(epp_member_producers(first) & alone, alone);
+	ck_assert_int_eq(__builtin_popcountll(epp_member_producers(third)), 2);
+	/* Also when it has left. */
+	epp_member_leave(third);
+	ck_assert_int_eq(__builtin_popcountll(epp_member_producers(first)), 2);
 	struct trace_scan *scan = recording_look(session);
-	ck_assert_str_eq(scan->producers[epp_member_producer(first)].label, "one");
-	ck_assert_str_eq(scan->producers[epp_member_producer(second)].label, "two");
+	ck_assert_str_eq(scan->producers[ffsll((long long)epp_member_producers(first)) - 1].label, "one");
+	ck_assert_str_eq(scan->producers[ffsll((long long)epp_member_producers(second)) - 1].label, "two");
 	trace_scan_free(scan);
 	trace_scan_free(recording_finish(session));
-	ck_assert_int_eq(epp_member_producer(first), -1);
+	ck_assert_uint_eq(epp_member_producers(first), 0);
 	epp_member_leave(first);
 	epp_member_leave(second);
 }

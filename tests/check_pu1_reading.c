@@ -1,5 +1,6 @@
-/* Records of PU1 libraries: all five kinds as events, and those that break a rule as losses with a reason.  What is wrong
- * with a buffer ends there: records before it and other buffers are kept. */
+/* Records of PU1 libraries: all five kinds as events, each to each session once, and those that break a rule as losses with a
+ * reason.  What is wrong with a buffer ends there: records before it and other buffers are kept.  Covers pu1_sessions.c. */
+#include "joined.h"
 #include "pu1_recording.h"
 
 #include <sys/mman.h>
@@ -347,6 +348,51 @@ START_TEST(noise)
 }
 END_TEST
 
+/* ---- sessions ---- */
+
+static void kernel_of_top(const char *name)
+{
+	pu1ActivityRecord record = pu1_kernel(name);
+	record.external_id = test.script->top();
+	record.flags = PU1_FLAG_EXTERNAL_ID;
+	pu1_emit(test.script, &record);
+}
+
+/* Profilers that one session has, as a bridge makes them: an event stands in its trace once, under the event of the session's
+ * that launched it, whichever of them was told of that. */
+START_TEST(of_several_in_one_session_one_has_an_event)
+{
+	epp_session *session = joined_session(), *other = pu1_start(&test);
+	struct joined older = joined_start(session, test.plugin), newer = joined_start(session, test.plugin);
+	const struct joined *told = _i ? &older : &newer, *first = _i ? &newer : &older, *last = _i ? &older : &newer;
+	uint64_t id = epp_event_begin_text(session, EPP_NODE, "op");
+	ck_assert_ptr_null(told->profiler->StartEvent(told->profiler, id));
+	kernel_of_top("both's");
+	ck_assert_ptr_null(told->profiler->StopEvent(told->profiler, id, NULL));
+	epp_event_end(session, id, NULL, 0);
+	test.script->dropped_count = 5;
+	joined_end(first);
+	joined_leave(first);
+	kernel_of_top("the last one's");
+	joined_end(last);
+	joined_leave(last);
+	recording_end(session);
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, epp_name_intern("both's")), 1);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, epp_name_intern("the last one's")), 1);
+	const struct scan_record *event = scan_first(scan, EPF_COMPLETE, epp_name_intern("both's"));
+	ck_assert_uint_eq(scan_arg(event, EPF_NAME_PARENT)->value, id);
+	ck_assert_uint_eq(scan->producers[0].emitted + scan->producers[1].emitted, 2 + 5);
+	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN] + scan->producers[1].lost[EPP_LOSS_PLUGIN], 5);
+	trace_scan_free(scan);
+	epp_session_release(session);
+	struct pu1_outcome outcome = pu1_finish(other);
+	ck_assert_uint_eq(outcome.written, 2);
+	ck_assert_uint_eq(outcome.lost_plugin, 5);
+	trace_scan_free(outcome.scan);
+}
+END_TEST
+
 static Suite *pu1_reading_suite(void)
 {
 	Suite *suite = suite_create("pu1_reading");
@@ -360,6 +406,7 @@ static Suite *pu1_reading_suite(void)
 	tcase_add_test(tests, a_full_buffer_of_large_records);
 	tcase_add_test(tests, texts_may_lead_nowhere);
 	tcase_add_test(tests, noise);
+	tcase_add_loop_test(tests, of_several_in_one_session_one_has_an_event, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

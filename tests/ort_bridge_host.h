@@ -207,13 +207,4 @@ static const struct scan_record *named(const struct trace_scan *scan, const char
 	return NULL;
 }
 
-static size_t unended_count(const struct trace_scan *scan)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < scan->records_count; i++)
-		count += EPF_BITS_KIND(scan->records[i].bits) == EPF_EVENT &&
-		         (EPF_BITS_FLAGS(scan->records[i].bits) & EPF_FLAG_UNENDED);
-	return count;
-}
-
 #endif

@@ -148,9 +148,11 @@ EPP_EXPORT OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns);
  * Thread: one at a time for one member.  Ownership: valid until epp_member_leave. */
 EPP_EXPORT OrtProfilingEventsContainer *epp_member_container(epp_member *member);
 
-/* The number of its account in the session's trace: what epp_trace_track.producer is of its tracks; -1 once the session is gone.
+/* The accounts in the session's trace of all that have joined under its label, its own among them: bit n is
+ * epp_trace_track.producer n.  Of profilers of one plugin that is profiled for the whole process (docs/vendor-guide.md) only
+ * one gets an event, so what happened in a member's time may stand in another one's account.  0 once the session is gone.
  * Thread: one at a time for one member. */
-EPP_EXPORT int32_t epp_member_producer(const epp_member *member);
+EPP_EXPORT uint64_t epp_member_producers(const epp_member *member);
 
 /* A callback of the profiler gave an error: the ledger counts it.
  * Thread: [any-thread], not beside epp_member_leave. */

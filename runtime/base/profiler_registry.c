@@ -16,6 +16,7 @@ struct entry {
 	LIST_ENTRY(entry) link;
 	OrtEpProfilerImpl *profiler;
 	profiler_push_fn push; /* NULL: no session has it */
+	const void *session;
 	void *user;
 	unsigned inside;  /* pushes that run now */
 	unsigned waiting; /* threads that wait for them to return */
@@ -102,7 +103,7 @@ static void close_and_wait(struct entry *entry)
 	entry->waiting--;
 }
 
-bool profiler_registry_attach(OrtEpProfilerImpl *profiler, profiler_push_fn push, void *user)
+bool profiler_registry_attach(OrtEpProfilerImpl *profiler, const void *session, profiler_push_fn push, void *user)
 {
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&lock);
@@ -111,6 +112,7 @@ bool profiler_registry_attach(OrtEpProfilerImpl *profiler, profiler_push_fn push
 	bool free_to_take = entry && !entry->push && !entry->waiting;
 	if (free_to_take) {
 		entry->push = push;
+		entry->session = session;
 		entry->user = user;
 	}
 	pthread_mutex_unlock(&lock);
@@ -126,6 +128,15 @@ void profiler_registry_detach(OrtEpProfilerImpl *profiler)
 		drop_if_unused(entry);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+const void *profiler_registry_session(const OrtEpProfilerImpl *profiler)
+{
+	pthread_mutex_lock(&lock);
+	const struct entry *entry = find(profiler);
+	const void *session = entry && entry->push ? entry->session : NULL;
+	pthread_mutex_unlock(&lock);
+	return session;
 }
 
 /* The entry of a profiler that a session has, counted in; NULL: it has none.  `*push` may be NULL later. */

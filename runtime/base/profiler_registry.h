@@ -16,9 +16,12 @@ typedef void (*profiler_push_fn)(void *user, const EpprofBatch *batch);
 /* In a forked child no session has any profiler: the pushing threads and the sessions are the parent's. */
 
 /* A session takes the profiler: pushes go to `push`.  False: some session has it already, or no memory. */
-bool profiler_registry_attach(OrtEpProfilerImpl *profiler, profiler_push_fn push, void *user);
+bool profiler_registry_attach(OrtEpProfilerImpl *profiler, const void *session, profiler_push_fn push, void *user);
 /* It gives it back: returns when no push is inside `push` any more. */
 void profiler_registry_detach(OrtEpProfilerImpl *profiler);
+/* Which session has it: equal for those of one session, NULL if none has it.  For telling them apart alone: by the time that it
+ * is looked at, the session may be gone. */
+const void *profiler_registry_session(const OrtEpProfilerImpl *profiler);
 /* For whoever does something else with it for a while: gives the `user` of who has it, NULL if nobody has; a detach waits
  * for the leave, which goes with a success only. */
 void *profiler_registry_enter(OrtEpProfilerImpl *profiler);

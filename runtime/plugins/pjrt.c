@@ -1,37 +1,30 @@
 /* PJRT plugins, those of JAX: GetPjrtApi -> the profiler extension -> OrtEpProfilerImpl.
  *
- * The table is copied as far as the plugin says that it goes, and only the copy is called.  Each run of a session has a
- * PLUGIN_Profiler of its own: created with options at its start; stopped, asked and destroyed at its end; so any number
- * may be there at once, as far as the plugin can.  Data that the plugin owns is read in place; a plugin that wants a
- * buffer gets one with room to spare; one that can be consumed is, if it collects nothing.
+ * The table is copied as far as the plugin says that it goes, and only the copy is called.  A run has a PLUGIN_Profiler:
+ * created with options at its start; stopped, asked and destroyed at its end.  JAX has one session in a process, so
+ * plugins may have one profiler that works; sessions share it (shared_run.h).  Data that the plugin owns is read in place; a
+ * plugin that wants a buffer gets one with room to spare; one that can be consumed is, if it collects nothing.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/ort_status.h"
 #include "epprof/pjrt.h"
-#include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
-#include "plugins/profile_delivery.h"
+#include "plugins/shared_run.h"
 
 #define EXTENSIONS_MAX 64
 #define OPTIONS_BYTES 64
 #define SPARE_BYTES 65536
 
 struct pjrt_plugin {
+	struct shared_run run; /* first */
 	PLUGIN_Profiler_Api api;
 	size_t said_bytes; /* of its table */
 	char *name;
-};
-
-struct pjrt_profiler {
-	OrtEpProfilerImpl impl; /* first: this is what sessions see */
-	const struct pjrt_plugin *plugin;
-	struct profile_target target;
-	PLUGIN_Profiler *running; /* NULL: no run */
-	struct epf_host_pair start;
+	PLUGIN_Profiler *profiler;               /* NULL: no run */
+	PLUGIN_Profiler_ConsumeResult *consumed; /* NULL: none */
 };
 
 /* Takes a plugin's error: NULL stays NULL. */
@@ -66,33 +59,38 @@ static size_t options_write(char *options, int64_t start_ns)
 	return (size_t)(at - options);
 }
 
-static epp_status *destroy(const struct pjrt_plugin *pjrt, PLUGIN_Profiler *profiler)
+static epp_status *profiler_destroy(struct pjrt_plugin *pjrt)
 {
-	PLUGIN_Profiler_Destroy_Args args = { .struct_size = sizeof(args), .profiler = profiler };
+	PLUGIN_Profiler_Destroy_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	pjrt->profiler = NULL;
 	return take(pjrt, "destroy", pjrt->api.destroy(&args));
 }
 
-static epp_status *start_run(struct pjrt_profiler *self)
+static epp_status *start(struct shared_run *run)
 {
-	const struct pjrt_plugin *pjrt = self->plugin;
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
 	char options[OPTIONS_BYTES];
-	clock_pair_read(&self->start);
+	struct epf_host_pair now;
+	clock_pair_read(&now);
 	PLUGIN_Profiler_Create_Args create = { .struct_size = sizeof(create),
 		                               .options = options,
-		                               .options_size = options_write(options, self->start.realtime_ns) };
+		                               .options_size = options_write(options, now.realtime_ns) };
 	EPP_TRY(take(pjrt, "create", pjrt->api.create(&create)));
 	if (!create.profiler)
 		return epp_status_create(EPP_PLUGIN, "create: it made no profiler");
-	PLUGIN_Profiler_Start_Args start = { .struct_size = sizeof(start), .profiler = create.profiler };
-	epp_status *status = take(pjrt, "start", pjrt->api.start(&start));
-	if (status) {
-		epp_status_release(destroy(pjrt, create.profiler));
-		return status;
-	}
-	self->running = create.profiler;
-	self->target.ledger = (EpprofLedger){ 0 };
-	profile_deliver_clock_start(&self->target, &self->start);
-	return NULL;
+	pjrt->profiler = create.profiler;
+	PLUGIN_Profiler_Start_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	epp_status *status = take(pjrt, "start", pjrt->api.start(&args));
+	if (status)
+		epp_status_release(profiler_destroy(pjrt));
+	return status;
+}
+
+static epp_status *stop(struct shared_run *run)
+{
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	PLUGIN_Profiler_Stop_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	return take(pjrt, "stop", pjrt->api.stop(&args));
 }
 
 static epp_status *size_check(const char *step, size_t bytes)
@@ -104,7 +102,7 @@ static epp_status *size_check(const char *step, size_t bytes)
 	                         step, bytes);
 }
 
-static epp_status *collect_into(struct pjrt_profiler *self, size_t asked, struct profile_data *data)
+static epp_status *collect_into(struct pjrt_plugin *pjrt, size_t asked, struct profile_data *data)
 {
 	data->mapped_bytes = asked + SPARE_BYTES;
 	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
@@ -114,10 +112,10 @@ static epp_status *collect_into(struct pjrt_profiler *self, size_t asked, struct
 		return epp_status_no_memory();
 	}
 	PLUGIN_Profiler_CollectData_Args args = { .struct_size = sizeof(args),
-		                                  .profiler = self->running,
+		                                  .profiler = pjrt->profiler,
 		                                  .buffer = data->bytes,
 		                                  .buffer_size_in_bytes = asked };
-	epp_status *status = take(self->plugin, "collect_data", self->plugin->api.collect_data(&args));
+	epp_status *status = take(pjrt, "collect_data", pjrt->api.collect_data(&args));
 	data->count = args.buffer_size_in_bytes < asked ? args.buffer_size_in_bytes : asked;
 	if (!status && args.buffer_size_in_bytes > asked)
 		status = epp_status_create(EPP_PLUGIN,
@@ -126,103 +124,64 @@ static epp_status *collect_into(struct pjrt_profiler *self, size_t asked, struct
 	return status;
 }
 
-static epp_status *collect(struct pjrt_profiler *self, struct profile_data *data)
+static epp_status *collect_data(struct pjrt_plugin *pjrt, struct profile_data *data)
 {
-	PLUGIN_Profiler_CollectData_Args args = { .struct_size = sizeof(args), .profiler = self->running };
-	EPP_TRY(take(self->plugin, "collect_data", self->plugin->api.collect_data(&args)));
+	PLUGIN_Profiler_CollectData_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	EPP_TRY(take(pjrt, "collect_data", pjrt->api.collect_data(&args)));
 	EPP_TRY(size_check("collect_data", args.buffer_size_in_bytes));
 	if (!args.buffer_size_in_bytes)
 		return NULL;
 	if (!args.buffer)
-		return collect_into(self, args.buffer_size_in_bytes, data);
+		return collect_into(pjrt, args.buffer_size_in_bytes, data);
 	data->bytes = args.buffer;
 	data->count = args.buffer_size_in_bytes;
 	return NULL;
 }
 
-static epp_status *deliver(struct pjrt_profiler *self, const struct profile_data *data, const struct epf_host_pair *end)
+static epp_status *consume(struct pjrt_plugin *pjrt, struct profile_data *data)
 {
-	const struct profile_window window = { .from_ns = self->start.realtime_ns - PROFILE_SLACK_NS,
-		                               .until_ns = end->realtime_ns + PROFILE_SLACK_NS,
-		                               .now_ns = end->realtime_ns,
-		                               .answers = true };
-	uint64_t events_count;
-	epp_status *status = profile_deliver_xspace(&self->target, data, &window, &events_count);
-	profile_deliver_ledger(&self->target);
-	return status;
-}
-
-static epp_status *consume(struct pjrt_profiler *self, const struct epf_host_pair *end)
-{
-	const struct pjrt_plugin *pjrt = self->plugin;
-	PLUGIN_Profiler_Consume_Args consumed = { .struct_size = sizeof(consumed), .profiler = self->running };
+	PLUGIN_Profiler_Consume_Args consumed = { .struct_size = sizeof(consumed), .profiler = pjrt->profiler };
 	EPP_TRY(take(pjrt, "consume", pjrt->api.consume(&consumed)));
+	pjrt->consumed = consumed.result;
 	if (!consumed.result)
 		return NULL;
 	PLUGIN_Profiler_Serialize_Args serialized = { .struct_size = sizeof(serialized),
-		                                      .profiler = self->running,
+		                                      .profiler = pjrt->profiler,
 		                                      .consume_result = consumed.result };
-	epp_status *status = take(pjrt, "serialize", pjrt->api.serialize(&serialized));
-	if (!status)
-		status = size_check("serialize", serialized.serialized_size);
-	if (!status && serialized.serialized_bytes) {
-		const struct profile_data data = { .bytes = (uint8_t *)(uintptr_t)serialized.serialized_bytes,
-			                           .count = serialized.serialized_size };
-		status = deliver(self, &data, end);
-	}
-	pjrt->api.consume_result_destroy(&(PLUGIN_Profiler_ConsumeResult_Destroy_Args){
-	    .struct_size = sizeof(PLUGIN_Profiler_ConsumeResult_Destroy_Args), .consume_result = consumed.result });
-	return status;
+	EPP_TRY(take(pjrt, "serialize", pjrt->api.serialize(&serialized)));
+	EPP_TRY(size_check("serialize", serialized.serialized_size));
+	if (serialized.serialized_bytes)
+		*data = (struct profile_data){ .bytes = (uint8_t *)(uintptr_t)serialized.serialized_bytes,
+			                       .count = serialized.serialized_size };
+	return NULL;
 }
 
-static epp_status *end_run(struct pjrt_profiler *self)
+static epp_status *collect(struct shared_run *run, struct shared_data *data)
 {
-	const struct pjrt_plugin *pjrt = self->plugin;
-	struct profile_data data = { 0 };
-	struct epf_host_pair end;
-	PLUGIN_Profiler_Stop_Args stop = { .struct_size = sizeof(stop), .profiler = self->running };
-	epp_status *status = take(pjrt, "stop", pjrt->api.stop(&stop));
-	clock_pair_read(&end);
-	profile_deliver_clock_end(&self->target, &self->start, &end);
-	if (!status) {
-		status = collect(self, &data);
-		if (data.count)
-			status_keep(&status, deliver(self, &data, &end));
-		else if (!status && pjrt->api.consume)
-			status = consume(self, &end);
-	}
-	if (data.mapped_bytes)
-		munmap(data.bytes, data.mapped_bytes);
-	status_keep(&status, destroy(pjrt, self->running));
-	self->running = NULL;
-	return status;
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	EPP_TRY(collect_data(pjrt, &data->xspace));
+	return data->xspace.count || !pjrt->api.consume ? NULL : consume(pjrt, &data->xspace);
 }
 
-/* ---- OrtEpProfilerImpl ---- */
-
-static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
+static epp_status *discard(struct shared_run *run, struct shared_data *data)
 {
-	struct pjrt_profiler *self = (struct pjrt_profiler *)impl;
-	(void)offset_ns;
-	if (self->running)
-		return ort_status_create(1, "StartProfiling without EndProfiling in between");
-	return ort_status_take(start_run(self));
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	if (pjrt->consumed)
+		pjrt->api.consume_result_destroy(&(PLUGIN_Profiler_ConsumeResult_Destroy_Args){
+		    .struct_size = sizeof(PLUGIN_Profiler_ConsumeResult_Destroy_Args), .consume_result = pjrt->consumed });
+	pjrt->consumed = NULL;
+	if (data->xspace.mapped_bytes)
+		munmap(data->xspace.bytes, data->xspace.mapped_bytes);
+	return profiler_destroy(pjrt);
 }
 
-static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+static void destroy(struct shared_run *run)
 {
-	struct pjrt_profiler *self = (struct pjrt_profiler *)impl;
-	(void)container;
-	return self->running ? ort_status_take(end_run(self)) : NULL;
+	free(((struct pjrt_plugin *)run)->name);
+	free(run);
 }
 
-static void release(OrtEpProfilerImpl *impl)
-{
-	struct pjrt_profiler *self = (struct pjrt_profiler *)impl;
-	if (self->running)
-		epp_status_release(end_run(self));
-	free(self);
-}
+static const struct shared_run_calls calls = { start, stop, collect, discard, destroy };
 
 /* ---- the adapter ---- */
 
@@ -281,44 +240,27 @@ static epp_status *table_take(struct pjrt_plugin *pjrt, void *library)
 	return table_check(&pjrt->api);
 }
 
-static void close_plugin(epp_plugin *plugin)
-{
-	free(plugin->state);
-	plugin->state = NULL;
-}
-
-static epp_status *open_plugin(epp_plugin *plugin)
+static epp_status *make(const epp_plugin *plugin, struct shared_run **run)
 {
 	struct pjrt_plugin *pjrt = calloc(1, sizeof(*pjrt));
 	if (!pjrt)
 		return epp_status_no_memory();
-	plugin->state = pjrt;
 	epp_status *status = table_take(pjrt, plugin->library);
 	/* The ABI has no name for a plugin. */
-	if (!status && !(plugin->name = strdup(plugin->file)))
+	if (!status && !(pjrt->name = strdup(plugin->file)))
 		status = epp_status_no_memory();
-	if (status)
-		close_plugin(plugin);
-	else
-		pjrt->name = plugin->name;
-	return status;
+	if (status) {
+		free(pjrt);
+		return status;
+	}
+	pjrt->run.name = pjrt->name;
+	*run = &pjrt->run;
+	return NULL;
 }
 
-static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
+static epp_status *open_plugin(epp_plugin *plugin)
 {
-	struct pjrt_profiler *made = calloc(1, sizeof(*made));
-	if (!made)
-		return epp_status_no_memory();
-	/* StartEvent and StopEvent stay NULL: the ABI has no such calls, so the host's events cost nothing more. */
-	made->impl.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
-	made->impl.Release = release;
-	made->impl.StartProfiling = start_profiling;
-	made->impl.EndProfiling = end_profiling;
-	made->plugin = plugin->state;
-	made->target.profiler = &made->impl;
-	made->target.name = made->plugin->name;
-	*profiler = &made->impl;
-	return NULL;
+	return shared_run_open(plugin, &calls, make);
 }
 
 static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
@@ -331,7 +273,7 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 const struct plugin_adapter plugin_adapter_pjrt = {
 	.open = open_plugin,
 	.profiler_step = "registering a session",
-	.profiler_create = create_profiler,
-	.close = close_plugin,
+	.profiler_create = shared_run_profiler_create,
+	.close = shared_run_close,
 	.describe = describe,
 };

@@ -1,9 +1,7 @@
-/* Records become events in a batch that all profilers share; each gets a copy of those that its run holds, with parents of
- * its own.  Texts of a batch lie in one place and go with it. */
+/* Records become events in a batch that all profilers share; each session gets a copy of those that its run holds, with parents
+ * of its own.  Texts of a batch lie in one place and go with it. */
 #include "plugins/pu1_reading.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +18,6 @@
 #define NAMES_BITS 10
 #define LINKS_BITS 16 /* of rows */
 #define LINKS_ROW 4u
-#define DROPPED_MAX (UINT64_C(1) << 40) /* more cannot have been */
 #define CLOCK_TRIES 3
 
 struct link {
@@ -50,66 +47,6 @@ struct pu1_reading *pu1_reading_create(void)
 	return calloc(1, sizeof(struct pu1_reading));
 }
 
-static bool is_on(struct pu1_profiler *profiler)
-{
-	return atomic_load_explicit(&profiler->is_on, memory_order_relaxed);
-}
-
-void pu1_fault(struct pu1_library *library, const char *format, ...)
-{
-	struct pu1_profiler *profiler;
-	LIST_FOREACH(profiler, &library->profilers, link) {
-		if (!is_on(profiler) || profiler->faults_count++)
-			continue;
-		va_list args;
-		va_start(args, format);
-		vsnprintf(profiler->fault, sizeof(profiler->fault), format, args);
-		va_end(args);
-	}
-}
-
-/* ---- accounts ---- */
-
-void pu1_push_ledger(struct pu1_profiler *profiler)
-{
-	profiler_registry_push(&profiler->impl,
-	                       &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &profiler->ledger });
-}
-
-static void lose(struct pu1_library *library, size_t lost, uint64_t count)
-{
-	struct pu1_profiler *profiler;
-	LIST_FOREACH(profiler, &library->profilers, link) {
-		if (!is_on(profiler))
-			continue;
-		*(uint64_t *)(void *)((char *)&profiler->ledger + lost) += count;
-		profiler->ledger.emitted += count;
-	}
-}
-#define LOSE(library, reason, count) lose(library, offsetof(EpprofLedger, lost_##reason), count)
-
-static void count_dropped(struct pu1_library *library)
-{
-	uint64_t declined = atomic_exchange_explicit(&library->declined_count, 0, memory_order_relaxed);
-	const char *misuse = atomic_exchange_explicit(&library->misuse, NULL, memory_order_relaxed);
-	char text[PU1_FAULT_BYTES];
-	size_t dropped = 0;
-	if (misuse)
-		pu1_fault(library, "%s", misuse);
-	if (!library->calls.dropped_count) {
-		/* Each time it had at least one record that it could not keep. */
-		LOSE(library, no_buffer, declined);
-		return;
-	}
-	pu1Result result = library->calls.dropped_count(&dropped);
-	if (result != PU1_SUCCESS)
-		pu1_fault(library, "pu1GetNumDroppedRecords: %s", pu1_result_text(library, result, text, sizeof(text)));
-	else if (dropped > DROPPED_MAX)
-		pu1_fault(library, "pu1GetNumDroppedRecords: it claims %zu, which cannot be", dropped);
-	else
-		LOSE(library, other, dropped);
-}
-
 void pu1_read_clock(struct pu1_library *library, struct pu1_profiler *only)
 {
 	EpprofClockPair pair = { .clock = PU1_CLOCK, .half_width_ticks = UINT64_MAX };
@@ -130,7 +67,7 @@ void pu1_read_clock(struct pu1_library *library, struct pu1_profiler *only)
 		return;
 	struct pu1_profiler *profiler;
 	LIST_FOREACH(profiler, &library->profilers, link) {
-		if (only ? profiler == only : is_on(profiler))
+		if (only ? profiler == only : pu1_is_on(profiler))
 			profiler_registry_push(
 			    &profiler->impl,
 			    &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .pairs = &pair, .pairs_count = 1 });
@@ -144,17 +81,48 @@ static bool holds(const struct pu1_profiler *profiler, uint64_t start_ns)
 	return start_ns >= profiler->start_ns && start_ns <= profiler->end_ns;
 }
 
+static bool is_for(const struct pu1_profiler *profiler, uint64_t start_ns)
+{
+	if (!holds(profiler, start_ns))
+		return false;
+	for (const struct pu1_profiler *older = profiler; (older = pu1_next_of_session(older));)
+		if (holds(older, start_ns))
+			return false;
+	return true;
+}
+
+/* The event that a token leads to, whichever of the session's profilers pushed it. */
+static uint64_t parent_of(const struct pu1_profiler *profiler, uint64_t external_id, bool *inferred)
+{
+	const struct pu1_library *library = profiler->library;
+	uint64_t parent = pu1_tokens_find(library->tokens, external_id, profiler->owner, inferred);
+	const struct pu1_profiler *other;
+	LIST_FOREACH(other, &library->profilers, link) {
+		if (parent && !*inferred)
+			break;
+		if (other == profiler || !other->session || other->session != profiler->session)
+			continue;
+		bool is_inferred;
+		uint64_t found = pu1_tokens_find(library->tokens, external_id, other->owner, &is_inferred);
+		if (found && (!parent || !is_inferred)) {
+			parent = found;
+			*inferred = is_inferred;
+		}
+	}
+	return parent;
+}
+
 static void push_to(struct pu1_library *library, struct pu1_profiler *profiler)
 {
 	struct pu1_reading *reading = library->reading;
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < reading->count; i++) {
-		if (!holds(profiler, reading->events[i].start_ticks))
+		if (!is_for(profiler, reading->events[i].start_ticks))
 			continue;
 		bool inferred;
 		EpprofEvent *event = &reading->own[count++];
 		*event = reading->events[i];
-		event->parent = pu1_tokens_find(library->tokens, reading->external_ids[i], profiler->owner, &inferred);
+		event->parent = parent_of(profiler, reading->external_ids[i], &inferred);
 		if (event->parent && inferred)
 			event->category |= EPPROF_PARENT_INFERRED;
 	}
@@ -353,7 +321,7 @@ static void read_record(struct pu1_library *library, const pu1ActivityRecord *re
 		wrong = "a record that ends before it starts";
 	if (wrong) {
 		pu1_fault(library, "%s", wrong);
-		LOSE(library, refused, 1);
+		PU1_LOSE(library, refused, 1);
 		return;
 	}
 	LIST_FOREACH(profiler, &library->profilers, link)
@@ -361,7 +329,7 @@ static void read_record(struct pu1_library *library, const pu1ActivityRecord *re
 	if (held)
 		add_event(library, record);
 	else
-		LOSE(library, outside_run, 1);
+		PU1_LOSE(library, outside_run, 1);
 }
 
 /* ---- buffers ---- */
@@ -393,7 +361,7 @@ static void read_buffer(struct pu1_library *library, const struct full *full)
 	/* How many records there were behind it nobody knows. */
 	pu1_fault(library, "%s, at byte %zu of %zu; the rest is lost", wrong, (size_t)(at - full->bytes),
 	          full->valid_bytes);
-	LOSE(library, refused, 1);
+	PU1_LOSE(library, refused, 1);
 }
 
 void pu1_read(struct pu1_library *library)
@@ -403,7 +371,8 @@ void pu1_read(struct pu1_library *library)
 	struct pu1_profiler *profiler;
 	if (!library->reading)
 		return;
-	count_dropped(library);
+	pu1_look_up_sessions(library);
+	pu1_count_dropped(library);
 	while (count < PU1_BUFFERS_COUNT && (full[count].bytes = pu1_pool_next(library->number, &full[count].valid_bytes)))
 		read_links(library, &full[count++]);
 	for (size_t i = 0; i < count; i++) {
@@ -412,6 +381,6 @@ void pu1_read(struct pu1_library *library)
 	}
 	push_batch(library);
 	LIST_FOREACH(profiler, &library->profilers, link)
-		if (is_on(profiler))
+		if (pu1_is_on(profiler))
 			pu1_push_ledger(profiler);
 }

@@ -5,18 +5,14 @@
  * what it wrote: one of the first revision has 48 bytes and an entry more.  What a plugin writes behind the accepted
  * struct falls into spare room.  Copies are kept, as TensorFlow keeps them, and destroy_* run once, at the end.
  *
- * The library has one registration and one run however often it is loaded: the second load shares the first one's.
+ * A plugin is not started after a stop that failed, before one has worked.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
 #include "plugins/tf_plugin.h"
-
-static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, tf_plugin) plugins = LIST_HEAD_INITIALIZER(plugins);
 
 /* ---- checks ---- */
 
@@ -86,32 +82,32 @@ static epp_status *fns_check(struct tf_plugin *tf)
 
 /* ---- registration ---- */
 
-static void tf_destroy(struct tf_plugin *tf)
+static void destroy(struct shared_run *run)
 {
+	struct tf_plugin *tf = (struct tf_plugin *)run;
 	if (tf->params.destroy_profiler)
 		tf->params.destroy_profiler(&tf->profiler);
 	if (tf->params.destroy_profiler_fns)
 		tf->params.destroy_profiler_fns(&tf->fns.accepted);
 	if (tf->statuses.destroy && tf->status)
 		tf->statuses.destroy(tf->status);
-	pthread_mutex_destroy(&tf->lock);
 	free(tf);
 }
 
-static epp_status *status_make(struct tf_plugin *tf)
+static epp_status *status_make(struct tf_plugin *tf, void *library)
 {
 	/* Nobody can look into it then, nor at it. */
 	static uint64_t nothing[8];
-	tf->statuses = tf_status_functions_find(tf->library);
+	tf->statuses = tf_status_functions_find(library);
 	tf->status = tf->statuses.create ? tf->statuses.create() : (TF_Status *)(void *)nothing;
 	return tf->status ? NULL : epp_status_no_memory();
 }
 
-static epp_status *register_steps(struct tf_plugin *tf)
+static epp_status *register_steps(struct tf_plugin *tf, void *library)
 {
 	void (*init)(TF_ProfilerRegistrationParams *, TF_Status *);
-	*(void **)&init = dlsym(tf->library, "TF_InitProfiler");
-	EPP_TRY(status_make(tf));
+	*(void **)&init = dlsym(library, "TF_InitProfiler");
+	EPP_TRY(status_make(tf, library));
 	tf->profiler.struct_size = TP_PROFILER_STRUCT_SIZE;
 	tf->fns.accepted.struct_size = TP_PROFILER_FNS_STRUCT_SIZE;
 	tf->params = (TF_ProfilerRegistrationParams){
@@ -136,15 +132,12 @@ static epp_status *register_steps(struct tf_plugin *tf)
 	return status;
 }
 
-static epp_status *tf_create(epp_plugin *plugin, struct tf_plugin **made)
+static epp_status *make(const epp_plugin *plugin, struct shared_run **run)
 {
 	struct tf_plugin *tf = calloc(1, sizeof(*tf));
 	if (!tf)
 		return epp_status_no_memory();
-	pthread_mutex_init(&tf->lock, NULL);
-	LIST_INIT(&tf->active);
-	tf->library = plugin->library;
-	epp_status *status = register_steps(tf);
+	epp_status *status = register_steps(tf, plugin->library);
 	if (!status)
 		status = params_check(tf);
 	if (!status)
@@ -152,64 +145,67 @@ static epp_status *tf_create(epp_plugin *plugin, struct tf_plugin **made)
 	if (!status)
 		status = fns_check(tf);
 	if (status) {
-		tf_destroy(tf);
+		destroy(&tf->run);
 		return status;
 	}
-	*made = tf;
+	tf->run.name = tf->device_type;
+	*run = &tf->run;
 	return NULL;
 }
+
+/* ---- a run ---- */
+
+static epp_status *stop(struct shared_run *run)
+{
+	struct tf_plugin *tf = (struct tf_plugin *)run;
+	epp_status *status = tf_call(tf, "stop", tf->fns.accepted.stop);
+	tf->is_unstopped = status != NULL;
+	return status;
+}
+
+/* One whose stop failed may be going on yet. */
+static epp_status *start(struct shared_run *run)
+{
+	struct tf_plugin *tf = (struct tf_plugin *)run;
+	if (tf->is_unstopped)
+		EPP_TRY(stop(run));
+	return tf_call(tf, "start", tf->fns.accepted.start);
+}
+
+static epp_status *collect(struct shared_run *run, struct shared_data *data)
+{
+	struct tf_plugin *tf = (struct tf_plugin *)run;
+	epp_status *status = NULL;
+	tf_collect_fn *xspace = tf->is_first ? tf->fns.first.collect_data_xspace : tf->fns.accepted.collect_data_xspace;
+	if (xspace)
+		status = tf_collect(tf, "collect_data_xspace", xspace, &data->xspace);
+	if (tf->is_first && tf->fns.first.collect_data_run_metadata)
+		status_keep(&status, tf_collect(tf, "collect_data_run_metadata",
+		                                tf->fns.first.collect_data_run_metadata, &data->run_metadata));
+	return status;
+}
+
+static epp_status *discard(struct shared_run *run, struct shared_data *data)
+{
+	(void)run;
+	tf_data_release(&data->xspace);
+	tf_data_release(&data->run_metadata);
+	return NULL;
+}
+
+static const struct shared_run_calls calls = { start, stop, collect, discard, destroy };
 
 /* ---- the adapter ---- */
 
 static epp_status *open_plugin(epp_plugin *plugin)
 {
-	struct tf_plugin *tf;
-	epp_status *status = NULL;
-	pthread_mutex_lock(&plugins_lock);
-	LIST_FOREACH(tf, &plugins, others) {
-		if (tf->library == plugin->library)
-			break;
-	}
-	if (!tf) {
-		status = tf_create(plugin, &tf);
-		if (!status)
-			LIST_INSERT_HEAD(&plugins, tf, others);
-	}
-	if (!status) {
-		plugin->name = strdup(tf->device_type);
-		plugin->state = tf;
-		tf->users_count++;
-	}
-	pthread_mutex_unlock(&plugins_lock);
-	if (!status && !plugin->name) {
-		plugin_adapter_tf.close(plugin);
-		status = epp_status_no_memory();
-	}
-	return status;
-}
-
-static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
-{
-	return tf_profiler_create(plugin->state, profiler);
+	return shared_run_open(plugin, &calls, make);
 }
 
 static bool selected(const epp_profile_options *options)
 {
 	return options->device_tracer_level &&
 	       (options->device_type == EPP_DEVICE_UNSPECIFIED || options->device_type == EPP_DEVICE_PLUGGABLE);
-}
-
-static void close_plugin(epp_plugin *plugin)
-{
-	struct tf_plugin *tf = plugin->state;
-	pthread_mutex_lock(&plugins_lock);
-	bool last = --tf->users_count == 0;
-	if (last)
-		LIST_REMOVE(tf, others);
-	pthread_mutex_unlock(&plugins_lock);
-	if (last)
-		tf_destroy(tf);
-	plugin->state = NULL;
 }
 
 static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
@@ -235,8 +231,8 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 const struct plugin_adapter plugin_adapter_tf = {
 	.open = open_plugin,
 	.profiler_step = "registering a session",
-	.profiler_create = create_profiler,
-	.close = close_plugin,
+	.profiler_create = shared_run_profiler_create,
+	.close = shared_run_close,
 	.selected = selected,
 	.describe = describe,
 };

@@ -1,23 +1,17 @@
 /* TensorFlow's pluggable profilers in this host: what the files tf*.c share.
  *
- *   tf.c          the adapter: registration, checked; one tf_plugin for each library, however often it is loaded
+ *   tf.c          the adapter: registration, checked; start, stop and collect of the run that sessions share (shared_run.h)
  *   tf_status.c   TF_Status, by the functions that the process has
- *   tf_run.c      sessions share the one run that such a plugin can have
  *   tf_collect.c  the bytes, in two calls
  *   profile_delivery.c  from bytes to events
  */
 #ifndef EPPROF_PLUGINS_TF_PLUGIN_H
 #define EPPROF_PLUGINS_TF_PLUGIN_H
 
-#include <pthread.h>
 #include <stdbool.h>
-#include <sys/queue.h>
 
-#include "base/clock.h"
-#include "base/status.h"
-#include "epprof/ep_push.h"
 #include "epprof/tf.h"
-#include "plugins/profile_delivery.h"
+#include "plugins/shared_run.h"
 
 /* ---- statuses ---- */
 
@@ -41,9 +35,7 @@ typedef void tf_collect_fn(const TP_Profiler *profiler, uint8_t *buffer, size_t 
 #define TF_FNS_ROOM_BYTES 256
 
 struct tf_plugin {
-	LIST_ENTRY(tf_plugin) others;
-	void *library;
-	unsigned users_count; /* times that it is loaded */
+	struct shared_run run; /* first */
 	struct tf_status_functions statuses;
 	TF_Status *status;
 	TF_ProfilerRegistrationParams params;
@@ -53,35 +45,15 @@ struct tf_plugin {
 		EpprofTfFirstFns first;
 		uint8_t room[TF_FNS_ROOM_BYTES];
 	} fns;
-	bool is_first; /* of the first revision */
+	bool is_first;     /* of the first revision */
+	bool is_unstopped; /* its last stop failed */
 	char device_type[64];
-
-	pthread_mutex_t lock; /* one call into the plugin at a time, and all below */
-	LIST_HEAD(, tf_profiler) active;
-	bool running;
-	bool unstopped; /* its last stop failed */
 };
 
-/* One session's view of the plugin. */
-struct tf_profiler {
-	OrtEpProfilerImpl impl; /* first: this is what sessions see */
-	struct tf_plugin *plugin;
-	LIST_ENTRY(tf_profiler) others; /* of the plugin's active ones */
-	bool active;
-	struct epf_host_pair start;   /* of its session's run */
-	struct profile_target target; /* its counts are those since then */
-	epp_status *failed;           /* what went wrong for it while another session ended */
-};
-
-/* Calls into the plugin, with a fresh status each; the lock is held.
+/* Calls into the plugin, with a fresh status each; one at a time.
  * Errors: EPP_PLUGIN with the plugin's message. */
 epp_status *tf_call(struct tf_plugin *plugin, const char *step, void (*fn)(const TP_Profiler *, TF_Status *));
 epp_status *tf_call_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, uint8_t *buffer, size_t *bytes);
-
-/* ---- its profilers ---- */
-
-/* Makes a profiler.  Errors: EPP_OUT_OF_MEMORY. */
-epp_status *tf_profiler_create(struct tf_plugin *plugin, OrtEpProfilerImpl **profiler);
 
 /* ---- its data ---- */
 

@@ -68,7 +68,7 @@ static epp_status *place(struct session *session, const char *label, bool joined
 static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
 {
 	bool is_new = of == &session->profilers[session->profilers_count];
-	if (!profiler_registry_attach(profiler, handover_push, of)) {
+	if (!profiler_registry_attach(profiler, session, handover_push, of)) {
 		epp_status *status = epp_status_create(EPP_BUSY, "%s: the profiler is attached already", of->label);
 		if (is_new) {
 			free(of->handover);
@@ -210,14 +210,20 @@ OrtProfilingEventsContainer *epp_member_container(epp_member *member)
 	return &member->container;
 }
 
-int32_t epp_member_producer(const epp_member *member)
+uint64_t epp_member_producers(const epp_member *member)
 {
 	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	uint64_t producers = 0;
 	if (!of)
-		return -1;
-	int32_t producer = (int32_t)of->producer;
+		return 0;
+	const struct session *session = of->session;
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
+		const struct session_profiler *other = &session->profilers[i];
+		if (other->joined && !strcmp(other->label, of->label))
+			producers |= UINT64_C(1) << other->producer;
+	}
 	profiler_registry_leave(member->profiler);
-	return producer;
+	return producers;
 }
 
 void epp_member_note(epp_member *member, const char *text)

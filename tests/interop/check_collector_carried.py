@@ -89,6 +89,25 @@ class Carried(unittest.TestCase):
         self.assertEqual(sorted((event["name"], event["dur"]) for event in again),
                          sorted((event["name"], event["dur"]) for event in in_trace))
 
+    def test_plugins_that_two_sessions_share(self):
+        """Their events stand in the trace once, and in the profile of each session in whose time they start."""
+        kinds, units = ("pu1", "tf", "pjrt"), 20
+        recorded = Recorded("sharing:work,collector", WORK_DIRECTORY=str(interop.BUILD), WORK_COUNT=str(units),
+                            EPPROF_PROFILERS=":".join(interop.library(f"libsample_{kind}_ep") for kind in kinds))
+        def kernels(events):
+            return [event for event in events if event["name"] == "relu"]
+
+        first, second = (kernels(own) for own in recorded.own())
+        in_trace = kernels(converted(recorded.trace, "ort"))
+        runs = {"trace": in_trace, "first": first, "second": second}
+        self.assertEqual({where: len(found) for where, found in runs.items()},
+                         {"trace": 3 * 3 * units, "first": 2 * 3 * units, "second": 3 * 3 * units})
+        # PU1 is told of the events; a profile joins a kernel to an event of its own session alone.
+        joined = {where: sum("ort_correlation_id" in event["args"] for event in found) for where, found in runs.items()}
+        self.assertEqual(joined, {"trace": 3 * units, "first": units, "second": 2 * units})
+        ledger = ledger_of(recorded.trace)
+        self.assertEqual((ledger["balanced"], ledger["lost"]), ("true", "0"))
+
     def test_libraries_that_are_none(self):
         for path, reason in (("/no/such/libfoo.so", "libfoo.so"), (interop.library("libepprof"), "not a plugin")):
             with self.assertRaisesRegex(AssertionError, f"EPPROF_PROFILERS: .*{reason}"):

@@ -105,6 +105,16 @@ class Host:
         run_in_threads(sessions, 50)
         return sessions
 
+    def sharing(self):
+        """Two sessions at once whose nodes give work to one set of plugins, one Run at a time."""
+        nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"], name=kind) for i, kind in enumerate(("pu1", "tf", "pjrt"))]
+        sessions = [self.session(ort.model_of(nodes, {"v0": (1,)}, {"v3": (1,)})) for _ in range(2)]
+        for session in sessions:
+            session.run(None, {"v0": numpy.ones((1,), "f4")})
+        print(sessions[0].end_profiling(), flush=True)
+        sessions[1].run(None, {"v0": numpy.ones((1,), "f4")})
+        return sessions[1:]
+
     def many(self):
         sessions = [self.session(chain(2100), intra_op_num_threads=1)]
         run_in_threads(sessions, 500, threads=1)
@@ -118,7 +128,8 @@ class Host:
 
 
 def main(scenario, prefix):
-    libraries = {"collector": ort.Library("libepprof_ort", "epprof"), "sample": ort.Library("libsample_ort_ep", "SampleEP")}
+    libraries = {"collector": ort.Library("libepprof_ort", "epprof"), "sample": ort.Library("libsample_ort_ep", "SampleEP"),
+                 "work": ort.Library("tests/plugins/work_ep", "WorkEP")}
     name, _, order = scenario.partition(":")
     names = order.split(",") if order else ["collector"]
     for each in names:

@@ -1,5 +1,6 @@
-/* Sessions share the one run of a plugin for TensorFlow: it is never started twice, each session gets the events of its
+/* Sessions share the one run of a plugin, here for TensorFlow: it is never started twice, each session gets the events of its
  * time, and what is missed while it is started again is told.  With the sample plugins, whole runs with real work. */
+#include "joined.h"
 #include "tf_plugins.h"
 #include "twice.h"
 
@@ -100,6 +101,44 @@ START_TEST(a_session_within_another_s)
 }
 END_TEST
 
+/* Two profilers of one session: what each would get alone stands in its trace once. */
+static void check_joined(bool older_ends_first)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *session = joined_session(), *other = tf_session(tf_plugin);
+	struct joined older = joined_start(session, tf_plugin), newer = joined_start(session, tf_plugin);
+	check_ok(epp_session_start(other));
+	joined_end(older_ends_first ? &older : &newer);
+	ck_assert_str_eq(tf_calls(), "isencs");
+	joined_end(older_ends_first ? &newer : &older);
+	ck_assert_str_eq(tf_calls(), "isencsencs");
+	ck_assert_str_eq(tf_end(other), "");
+	joined_leave(&older);
+	joined_leave(&newer);
+	recording_end(session);
+	/* The first event started before the other session did. */
+	ck_assert_uint_eq(events_of(session, "work 1"), 1);
+	ck_assert_uint_eq(events_of(session, "work 2"), 1);
+	ck_assert_uint_eq(events_of(session, "epprof.restart_gap"), 1);
+	ck_assert_uint_eq(events_of(other, "work 2"), 1);
+	ck_assert_uint_eq(events_of(other, "work 3"), 1);
+	ck_assert_uint_eq(events_of(other, "epprof.restart_gap"), 2);
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_uint_eq(scan->producers[0].emitted + scan->producers[1].emitted, 3);
+	/* What the newer one does not hold is the older one's, and lost to nobody. */
+	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN] + scan->producers[1].lost[EPP_LOSS_PLUGIN], 0);
+	trace_scan_free(scan);
+	epp_session_release(session);
+	epp_session_release(other);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+
+START_TEST(of_several_in_one_session_one_has_an_event)
+{
+	check_joined(_i == 0);
+}
+END_TEST
+
 START_TEST(a_run_that_cannot_be_started_again_is_the_others_error)
 {
 	both_start();
@@ -181,14 +220,15 @@ START_TEST(the_sample_of_the_first_revision_too)
 }
 END_TEST
 
-static Suite *tf_run_suite(void)
+static Suite *shared_run_suite(void)
 {
-	Suite *suite = suite_create("tf_run");
-	TCase *tests = tcase_create("tf_run");
+	Suite *suite = suite_create("shared_run");
+	TCase *tests = tcase_create("shared_run");
 	tcase_add_test(tests, a_session_runs_again_and_again);
 	tcase_add_test(tests, a_second_start_changes_nothing);
 	tcase_add_test(tests, sessions_share_one_run);
 	tcase_add_test(tests, a_session_within_another_s);
+	tcase_add_loop_test(tests, of_several_in_one_session_one_has_an_event, 0, 2);
 	tcase_add_test(tests, a_run_that_cannot_be_started_again_is_the_others_error);
 	tcase_add_test(tests, a_run_that_cannot_be_stopped_is_not_started_again);
 	tcase_add_test(tests, the_sample_gives_the_work_that_was_done);
@@ -197,4 +237,4 @@ static Suite *tf_run_suite(void)
 	return suite;
 }
 
-CHECK_MAIN(tf_run_suite)
+CHECK_MAIN(shared_run_suite)

@@ -1,0 +1,198 @@
+/* What libepprof_ort.so carries: execution providers and plugins of other frameworks', in a host that calls in ONNX Runtime's
+ * order.  Covers ort_profilers.c and ort_foreign.c. */
+#include <stdatomic.h>
+
+#include "ort_bridge_host.h"
+
+static void record_carried(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	begin(profiler, 5000);
+	begin(profiler, 5000);
+	end(profiler, 5000, "in \"ner\xff");
+	end(profiler, 5000, "outer");
+	ended(profiler);
+	host_close(&host);
+	/* ONNX Runtime's ids in its own profile. */
+	if (strcmp(added_names, "kernel of in \"ner\xff@5000;kernel of outer@5000;") != 0)
+		_exit(5);
+}
+
+START_TEST(carried_events_go_into_both)
+{
+	struct trace_scan *scan = recorded(record_carried, ":" CHECK_BUILD "/tests/plugins/plain_ep.so:");
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 2);
+	/* The trace's ids in the trace, which tell them apart. */
+	ck_assert_uint_eq(scan_arg(named(scan, "kernel of outer"), EPF_NAME_PARENT)->value, named(scan, "outer")->id);
+	ck_assert_uint_eq(scan_arg(named(scan, "kernel of in \"ner\xff"), EPF_NAME_PARENT)->value,
+	                  named(scan, "in \"ner\xff")->id);
+	ck_assert_uint_eq(scan->producers[1].emitted, 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* What a plugin is given to do inside an event. */
+static int (*work_of(const char *path))(int)
+{
+	int (*work)(int);
+	*(void **)&work = dlsym(dlopen(path, RTLD_NOW), "epp_sample_work");
+	return work;
+}
+
+static void record_a_plugin_s(void)
+{
+	struct host host = host_open();
+	int (*work)(int) = work_of(CHECK_BUILD "/tests/plugins/names_pu1.so");
+	OrtEpProfilerImpl *profiler = started(&host);
+	begin(profiler, 5000);
+	work(1);
+	end(profiler, 5000, "outer");
+	ended(profiler);
+	host_close(&host);
+	if (added_count != 8 || !strstr(added_names, "plain@5000;") || !strstr(added_names, "quote\\\"@5000;"))
+		_exit(5);
+}
+
+START_TEST(a_plugin_of_another_framework_s_too)
+{
+	struct trace_scan *scan = recorded(record_a_plugin_s, CHECK_BUILD "/tests/plugins/names_pu1.so");
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 8);
+	ck_assert_uint_eq(scan_arg(named(scan, "plain"), EPF_NAME_PARENT)->value, named(scan, "outer")->id);
+	ck_assert_str_eq(scan->producers[1].label, "names_pu1");
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* Plugins that are profiled for the whole process, carried by two sessions of ONNX Runtime's at once. */
+#define SHARED_PLUGINS \
+	CHECK_BUILD "/tests/plugins/names_pu1.so:" CHECK_BUILD "/libsample_tf_ep.so:" CHECK_BUILD "/libsample_pjrt_ep.so"
+
+static void work_inside(OrtEpProfilerImpl *profiler, uint64_t id)
+{
+	begin(profiler, id);
+	work_of(CHECK_BUILD "/tests/plugins/names_pu1.so")(1);
+	work_of(CHECK_BUILD "/libsample_tf_ep.so")(3);
+	work_of(CHECK_BUILD "/libsample_pjrt_ep.so")(3);
+	end(profiler, id, "op");
+}
+
+static size_t count_added(const char *what)
+{
+	size_t count = 0;
+	for (const char *at = added_names; (at = strstr(at, what)); at++)
+		count++;
+	return count;
+}
+
+static void record_in_two_sessions(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *first = started(&host), *second = started(&host);
+	work_inside(first, 5000);
+	ended(first);
+	if (added_count != 14 || count_added("relu@none;") != 6 || !strstr(added_names, "plain@5000;"))
+		_exit(5);
+	added_count = 0;
+	added_names[0] = 0;
+	work_inside(second, 6000);
+	ended(second);
+	/* It was there all the time, and of events that another session's launched it has no id; and told of two gaps. */
+	if (count_added("relu@none;") != 12 || count_added("plain@none;") != 1 || count_added("plain@6000;") != 1)
+		_exit(6);
+	if (added_count != 28 + 2 || count_added("epprof.restart_gap") != 2)
+		_exit(7);
+	added_count = 0;
+	OrtEpProfilerImpl *third = started(&host);
+	ended(third);
+	if (added_count)
+		_exit(8);
+	host_close(&host);
+}
+
+START_TEST(a_plugin_that_sessions_share_records_once)
+{
+	struct trace_scan *scan = recorded(record_in_two_sessions, SHARED_PLUGINS);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 28 + 2);
+	ck_assert_uint_eq(scan_arg(named(scan, "plain"), EPF_NAME_PARENT)->value, named(scan, "op")->id);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* One that fails at its end, beside one that does not. */
+static void record_beside_a_failure(void)
+{
+	setenv("TF_FAULT", "huge", 1);
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	begin(profiler, 5000);
+	end(profiler, 5000, "op");
+	ended(profiler);
+	host_close(&host);
+	if (strcmp(added_names, "kernel of op@5000;") != 0)
+		_exit(5);
+	if (!strstr(logged_text, "epprof: XPU: EndProfiling: "))
+		_exit(6);
+}
+
+START_TEST(one_that_fails_loses_its_own_events_alone)
+{
+	struct trace_scan *scan = recorded(record_beside_a_failure, CHECK_BUILD
+	                                   "/tests/plugins/tf_fault.so:" CHECK_BUILD "/tests/plugins/plain_ep.so");
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 1);
+	ck_assert_uint_eq(scan->producers[1].errors, 1);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static atomic_bool is_over;
+
+static void *begin_again_and_again(void *argument)
+{
+	OrtEpProfilerImpl *profiler = argument;
+	for (uint64_t id = 1; !atomic_load(&is_over); id++) {
+		begin(profiler, id);
+		end(profiler, id, "op");
+	}
+	return NULL;
+}
+
+static void record_beside_the_end(void)
+{
+	for (int i = 0; i < 20; i++) {
+		struct OrtProfilingEventsContainer container = { container_add, NULL };
+		struct host host = host_open();
+		OrtEpProfilerImpl *profiler = started(&host);
+		pthread_t thread;
+		atomic_store(&is_over, false);
+		pthread_create(&thread, NULL, begin_again_and_again, profiler);
+		usleep(1000);
+		ck_assert_ptr_null(profiler->EndProfiling(profiler, &container));
+		atomic_store(&is_over, true);
+		pthread_join(thread, NULL);
+		profiler->Release(profiler);
+		host_close(&host);
+	}
+}
+
+START_TEST(events_begin_beside_the_end)
+{
+	trace_scan_free(recorded(record_beside_the_end, CHECK_BUILD "/libsample_pu1_ep.so"));
+}
+END_TEST
+
+static Suite *ort_carried_suite(void)
+{
+	Suite *suite = suite_create("ort_carried");
+	TCase *tcase = tcase_create("ort_carried");
+	tcase_add_test(tcase, carried_events_go_into_both);
+	tcase_add_test(tcase, a_plugin_of_another_framework_s_too);
+	tcase_add_test(tcase, a_plugin_that_sessions_share_records_once);
+	tcase_add_test(tcase, one_that_fails_loses_its_own_events_alone);
+	tcase_add_test(tcase, events_begin_beside_the_end);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(ort_carried_suite)
