@@ -49,7 +49,7 @@ CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
-ORT_BRIDGE := $(sort $(wildcard bridges/ort*.c))
+ORT_BRIDGE := bridges/carried.c $(sort $(wildcard bridges/ort*.c))
 BENCHES := $(call sources,bench)
 # A simulation that bench and tests share.
 TRUTH := $(filter bench/clock_%,$(BENCHES))
@@ -180,7 +180,8 @@ $(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBTRACE) $(LIBEPPROF
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
 		-lepprof-trace -lepprof
 
-$(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o $(call objects,$(sort $(wildcard bridges/xspace_*.c))) \
+$(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o \
+		$(call objects,bridges/carried.c $(sort $(wildcard bridges/xspace_*.c))) \
 		$(LIBTRACE) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
@@ -192,11 +193,11 @@ $(JAX_PACKAGE): $(BUILD)/python/%: bridges/%
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
 # torch's libraries already.
-$(BUILD)/libepprof_kineto.so: bridges/kineto.cc bridges/kineto_text.h $(LIBTRACE) $(LIBEPPROF)
+$(BUILD)/libepprof_kineto.so: bridges/kineto.cc bridges/kineto_text.h $(O)/bridges/carried.o $(LIBTRACE) $(LIBEPPROF)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -MF $(O)/kineto.d -DUSE_KINETO -DFMT_HEADER_ONLY -Iapi -isystem $(TORCH)/include \
 		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) $(SHARED) -Wl,-z,nodelete -Wl,--allow-shlib-undefined \
-		$(LDFLAGS) -o $@ $< -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof-trace -lepprof -L$(TORCH)/lib -ltorch_cpu -lc10
+		$(LDFLAGS) -o $@ $< $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof-trace -lepprof -L$(TORCH)/lib -ltorch_cpu -lc10
 
 kineto: $(if $(TORCH),$(BUILD)/libepprof_kineto.so,kineto-needs-torch)
 

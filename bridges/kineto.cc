@@ -2,7 +2,7 @@
  * which no released PyTorch loads by itself.
  *
  *   torch.utils.rename_privateuse1_backend("name"); torch.ops.load_library("libepprof_kineto.so")
- *   KINETO_PLUGIN_PATH=libvendor.so python ...; then profile(activities=[CPU, PrivateUse1]) as for any device
+ *   KINETO_PLUGIN_PATH=libvendor.so python ..., or EPPROF_PROFILERS; then profile(activities=[CPU, PrivateUse1]) as for any device
  *
  * It is a profiler of Kineto's, registered as that of the PrivateUse1 device.  Each session of Kineto's is a session of
  * epprof's, in memory or (EPPROF_OUTPUT) in a file, to which each plugin's profiler is attached.  An op of PyTorch becomes
@@ -21,8 +21,8 @@
 #include <output_base.h>
 #include <unistd.h>
 
+#include "carried.h"
 #include "epprof/epprof.h"
-#include "epprof/plugin.h"
 #include "epprof/timeline.h"
 #include "kineto_text.h"
 
@@ -49,16 +49,17 @@ struct Plugins {
 
 	Plugins()
 	{
-		epp_plugin_load_kineto_path(found, this);
+		carried_load(found, this);
 	}
 
 	static void found(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
 	{
 		auto *plugins = static_cast<Plugins *>(user);
+		(void)path;
 		if (plugin)
 			plugins->loaded.push_back(plugin);
 		else
-			plugins->failures.push_back(std::string(path) + ": " + epp_status_message(failure));
+			plugins->failures.push_back(epp_status_message(failure));
 	}
 };
 
@@ -71,8 +72,7 @@ const Plugins &plugins()
 		for (const std::string &failure : made->failures)
 			reasons += "; " + failure;
 		if (made->loaded.empty())
-			LOG(WARNING) << "epprof: KINETO_PLUGIN_PATH names no plugin to carry, nothing is profiled"
-				     << reasons;
+			LOG(WARNING) << "epprof: " CARRIED_NOTHING << reasons;
 		return made;
 	}();
 	return *all;

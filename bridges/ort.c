@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 
-#include "carries.h"
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_carried.h"
@@ -17,8 +16,6 @@ EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtAp
                                         const OrtLogger *default_logger, OrtEpFactory **factories, size_t max_factories,
                                         size_t *num_factories);
 EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
-
-const char epprof_carries[] = "EPPROF_PROFILERS";
 
 struct bridge_factory {
 	OrtEpFactory factory;
@@ -49,6 +46,19 @@ OrtStatus *ort_status_from_epprof(const struct ort_host *host, OrtStatus *status
 	OrtStatus *given = host->api->CreateStatus(ORT_FAIL, own->GetErrorMessage(status));
 	own->ReleaseStatus(status);
 	return given;
+}
+
+void ort_log(const struct ort_host *host, const OrtLogger *logger, OrtLoggingLevel level, OrtStatus *status)
+{
+	OrtStatus *failed = NULL;
+	if (!status)
+		return;
+	if (logger)
+		failed = host->api->Logger_LogMessage(logger, level, host->api->GetErrorMessage(status), __FILE__,
+		                                      __LINE__, __func__);
+	if (failed)
+		host->api->ReleaseStatus(failed);
+	host->api->ReleaseStatus(status);
 }
 
 int64_t ort_ns_since(uint64_t ticks)
@@ -151,11 +161,8 @@ static void say_that_nothing_is_recorded(const struct ort_host *host, const OrtL
 	static bool said;
 	if (ort_output_wanted() || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !logger)
 		return;
-	OrtStatus *status = host->api->Logger_LogMessage(logger, ORT_LOGGING_LEVEL_WARNING,
-	                                                 "epprof: EPPROF_OUTPUT is not set, nothing is recorded",
-	                                                 __FILE__, __LINE__, __func__);
-	if (status)
-		host->api->ReleaseStatus(status);
+	ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING,
+	        host->api->CreateStatus(ORT_FAIL, "epprof: EPPROF_OUTPUT is not set, nothing is recorded"));
 }
 
 static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
@@ -234,8 +241,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	OrtStatus *status = NULL;
 	/* They are of no use where nothing is recorded. */
 	if (ort_output_wanted())
-		status = ort_libraries_load(&made->host, secure_getenv("EPPROF_PROFILERS"), default_logger,
-		                            &made->libraries);
+		status = ort_libraries_load(&made->host, default_logger, &made->libraries);
 	if (status) {
 		free(made);
 		return status;

@@ -19,6 +19,9 @@ OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status);
 /* Takes a status of libepprof's tables, which are not ONNX Runtime's, likewise. */
 OrtStatus *ort_status_from_epprof(const struct ort_host *host, OrtStatus *status);
 
+/* Logs a status, and releases it; NULL is nothing.  Without a logger nobody is told. */
+void ort_log(const struct ort_host *host, const OrtLogger *logger, OrtLoggingLevel level, OrtStatus *status);
+
 /* Since a reading of the host's clock. */
 int64_t ort_ns_since(uint64_t ticks);
 

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "carries.h"
-#include "epprof/plugin.h"
+#include "carried.h"
 #include "ort_copies.h"
 
 #define FACTORIES_MAX 4u
@@ -17,6 +16,7 @@
 
 struct library {
 	STAILQ_ENTRY(library) link;
+	char *place;      /* where it was named */
 	const char *file; /* the last part of its path */
 	char *path;
 	epp_plugin *plugin; /* of another framework's; then it has none of the following */
@@ -49,7 +49,7 @@ struct ort_eps {
 
 static OrtStatus *fail(const struct ort_host *host, const struct library *library, const char *reason)
 {
-	return ort_status_of(host, epp_status_create(EPP_PLUGIN, "EPPROF_PROFILERS: %s: %s", library->file, reason));
+	return ort_status_of(host, epp_status_create(EPP_PLUGIN, "%s: %s: %s", library->place, library->file, reason));
 }
 
 /* ---- libraries ---- */
@@ -69,7 +69,7 @@ static OrtStatus *plugin_open(const struct ort_host *host, struct library *libra
 	library->handle = NULL;
 	epp_status *status = epp_plugin_load(library->path, &library->plugin);
 	if (status)
-		return ort_status_of(host, epp_status_prefix(status, "EPPROF_PROFILERS"));
+		return ort_status_of(host, epp_status_prefix(status, "%s", library->place));
 	return epp_plugin_symbol(library->plugin, CARRIES_SYMBOL) ? fail(host, library, "is a bridge itself") : NULL;
 }
 
@@ -112,54 +112,73 @@ static void library_close(const struct ort_host *host, struct library *library)
 	if (library->handle)
 		dlclose(library->handle);
 	epp_status_release(epp_plugin_unload(library->plugin));
+	free(library->place);
 	free(library->path);
 	free(library);
 }
 
 static OrtStatus *library_add(struct ort_libraries *libraries, const OrtApiBase *base, const OrtLogger *logger,
-                              const char *path, size_t bytes)
+                              const char *place, const char *path)
 {
 	struct library *library = calloc(1, sizeof(*library));
-	if (library)
-		library->path = strndup(path, bytes);
-	if (!library || !library->path) {
-		free(library);
+	if (!library)
 		return ort_status_of(libraries->host, epp_status_no_memory());
+	library->place = strdup(place);
+	library->path = strdup(path);
+	OrtStatus *status = NULL;
+	if (!library->place || !library->path) {
+		status = ort_status_of(libraries->host, epp_status_no_memory());
+	} else {
+		const char *slash = strrchr(library->path, '/');
+		library->file = slash ? slash + 1 : library->path;
+		status = library_open(libraries->host, base, logger, library);
 	}
-	const char *slash = strrchr(library->path, '/');
-	library->file = slash ? slash + 1 : library->path;
+	if (status) {
+		library_close(libraries->host, library);
+		return status;
+	}
 	STAILQ_INSERT_TAIL(&libraries->all, library, link);
 	libraries->count++;
-	return library_open(libraries->host, base, logger, library);
+	return NULL;
 }
 
-OrtStatus *ort_libraries_load(const struct ort_host *host, const char *list, const OrtLogger *logger,
-                              struct ort_libraries **libraries)
+struct loading {
+	struct ort_libraries *libraries;
+	const OrtLogger *logger;
+	OrtStatus *status;
+};
+
+static void load(void *user, const char *place, const char *path)
+{
+	struct loading *loading = user;
+	const struct ort_host *host = loading->libraries->host;
+	const OrtApiBase *base = ort_copies_base(host);
+	if (loading->status)
+		return;
+	OrtStatus *status = base ? library_add(loading->libraries, base, loading->logger, place, path)
+	                         : host->api->CreateStatus(ORT_FAIL,
+	                                                   "epprof: there is a second ONNX Runtime in this process");
+	if (strcmp(place, "EPPROF_PROFILERS") != 0)
+		ort_log(host, loading->logger, ORT_LOGGING_LEVEL_WARNING, status);
+	else
+		loading->status = status;
+}
+
+OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries)
 {
 	*libraries = NULL;
-	if (!list || !list[strspn(list, ":")])
-		return NULL;
-	const OrtApiBase *base = ort_copies_base(host);
 	struct ort_libraries *made = calloc(1, sizeof(*made));
 	if (!made)
 		return ort_status_of(host, epp_status_no_memory());
 	made->host = host;
 	STAILQ_INIT(&made->all);
-	OrtStatus *status = NULL;
-	if (!base)
-		status = host->api->CreateStatus(ORT_FAIL,
-		                                 "EPPROF_PROFILERS: there is a second ONNX Runtime in this process");
-	for (size_t bytes; *list && !status; list += bytes) {
-		list += strspn(list, ":");
-		bytes = strcspn(list, ":");
-		if (bytes)
-			status = library_add(made, base, logger, list, bytes);
-	}
-	if (status)
+	struct loading loading = { made, logger, NULL };
+	epp_plugin_find_carried(load, &loading);
+	if (loading.status || !made->count)
 		ort_libraries_unload(made);
 	else
 		*libraries = made;
-	return status;
+	return loading.status;
 }
 
 static OrtStatus *find_devices(const struct ort_host *host, struct library *library,

@@ -1,4 +1,4 @@
-/* Libraries whose profilers are carried beside the collector: EPPROF_PROFILERS names them. */
+/* Libraries whose profilers are carried beside the collector: those of epp_plugin_find_carried. */
 #ifndef EPPROF_BRIDGES_ORT_CARRIED_H
 #define EPPROF_BRIDGES_ORT_CARRIED_H
 
@@ -8,11 +8,10 @@
 struct ort_libraries;
 struct ort_eps;
 
-/* Opens the libraries of a colon-separated list, in its order, of EPs or plugins of another framework's; an empty list gives
- * NULL.
- * Errors: the status names the library and the step; nothing stays loaded. */
-OrtStatus *ort_libraries_load(const struct ort_host *host, const char *list, const OrtLogger *logger,
-                              struct ort_libraries **libraries);
+/* Opens the libraries, of EPs or plugins of another framework's; without any it gives NULL.  One that is not for ONNX Runtime
+ * alone, named elsewhere than in EPPROF_PROFILERS, is left out with a warning.
+ * Errors: of what EPPROF_PROFILERS names; the status names the library and the step, and nothing stays loaded. */
+OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries);
 /* Asks each which of the devices it serves.  Errors: one that serves none. */
 OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices,
                                       size_t count);

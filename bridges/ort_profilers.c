@@ -64,16 +64,7 @@ static OrtStatus *status_from(const struct ort_profilers *profilers, const struc
 
 static void log_status(const struct ort_profilers *profilers, OrtStatus *status)
 {
-	const OrtApi *api = profilers->host->api;
-	OrtStatus *failed = NULL;
-	if (!status)
-		return;
-	if (profilers->logger)
-		failed = api->Logger_LogMessage(profilers->logger, ORT_LOGGING_LEVEL_ERROR,
-		                                api->GetErrorMessage(status), __FILE__, __LINE__, __func__);
-	if (failed)
-		api->ReleaseStatus(failed);
-	api->ReleaseStatus(status);
+	ort_log(profilers->host, profilers->logger, ORT_LOGGING_LEVEL_ERROR, status);
 }
 
 /* ---- start ---- */

@@ -13,9 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "carries.h"
+#include "carried.h"
 #include "epprof/epprof.h"
-#include "epprof/plugin.h"
 
 #define PLUGINS_MAX 32u /* a session has no more profilers */
 #define WAIT_NS 20000000000u
@@ -53,38 +52,27 @@ void carried_problems_add(struct carried_problems *problems, epp_status *status)
 
 /* ---- plugins ---- */
 
-const char epprof_carries[] = "EPPROF_PROFILERS";
-
-static epp_status *load(const char *path)
+static void take(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
 {
-	epp_plugin *plugin;
-	if (plugins.count == PLUGINS_MAX)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: more than %u plugins", path, PLUGINS_MAX);
-	EPP_TRY(epp_plugin_load(path, &plugin));
-	if (epp_plugin_symbol(plugin, CARRIES_SYMBOL)) {
+	struct carried_problems *problems = user;
+	if (failure) {
+		carried_problems_add(problems,
+		                     epp_status_create(epp_status_code(failure), "%s", epp_status_message(failure)));
+	} else if (plugins.count == PLUGINS_MAX) {
 		epp_status_release(epp_plugin_unload(plugin));
-		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: is a bridge itself", path);
+		carried_problems_add(
+		    problems, epp_status_create(EPP_INVALID_ARGUMENT, "%s: more than %u plugins", path, PLUGINS_MAX));
+	} else {
+		plugins.all[plugins.count++] = plugin;
 	}
-	plugins.all[plugins.count++] = plugin;
-	return NULL;
 }
 
 static void load_all(struct carried_problems *problems)
 {
-	const char *list = secure_getenv("EPPROF_PROFILERS");
 	plugins.is_loaded = true;
-	for (size_t bytes; list && *list; list += bytes) {
-		list += strspn(list, ":");
-		bytes = strcspn(list, ":");
-		char *path = strndup(list, bytes);
-		if (bytes)
-			carried_problems_add(problems, epp_status_prefix(path ? load(path) : epp_status_no_memory(),
-			                                                 "EPPROF_PROFILERS"));
-		free(path);
-	}
+	carried_load(take, problems);
 	if (!plugins.count)
-		carried_problems_add(problems, epp_status_create(EPP_NOT_FOUND, "EPPROF_PROFILERS names no plugin to carry, "
-		                                                                "nothing is profiled"));
+		carried_problems_add(problems, epp_status_create(EPP_NOT_FOUND, CARRIED_NOTHING));
 }
 
 /* ---- a run ---- */

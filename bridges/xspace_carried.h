@@ -1,5 +1,5 @@
-/* What the bridges carry into frameworks that take an XSpace (TensorFlow, JAX): the plugins that EPPROF_PROFILERS names, one run
- * of them after the other. */
+/* What the bridges carry into frameworks that take an XSpace (TensorFlow, JAX): the plugins (carried.h), one run of them after the
+ * other. */
 #ifndef EPPROF_BRIDGES_XSPACE_CARRIED_H
 #define EPPROF_BRIDGES_XSPACE_CARRIED_H
 

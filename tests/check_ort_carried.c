@@ -65,6 +65,23 @@ START_TEST(a_plugin_of_another_framework_s_too)
 }
 END_TEST
 
+/* What is not for ONNX Runtime alone need not be right for it. */
+static void record_what_pytorch_s_variable_names(void)
+{
+	setenv("KINETO_PLUGIN_PATH", CHECK_BUILD "/tests/plugins/names_pu1.so:/nowhere.so", 1);
+	record_a_plugin_s();
+	if (!strstr(logged_text, "KINETO_PLUGIN_PATH: nowhere.so: "))
+		_exit(6);
+}
+
+START_TEST(a_plugin_may_be_named_as_for_pytorch)
+{
+	struct trace_scan *scan = recorded(record_what_pytorch_s_variable_names, "");
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 8);
+	trace_scan_free(scan);
+}
+END_TEST
+
 /* Plugins that are profiled for the whole process, carried by two sessions of ONNX Runtime's at once. */
 #define SHARED_PLUGINS \
 	CHECK_BUILD "/tests/plugins/names_pu1.so:" CHECK_BUILD "/libsample_tf_ep.so:" CHECK_BUILD "/libsample_pjrt_ep.so"
@@ -188,6 +205,7 @@ static Suite *ort_carried_suite(void)
 	TCase *tcase = tcase_create("ort_carried");
 	tcase_add_test(tcase, carried_events_go_into_both);
 	tcase_add_test(tcase, a_plugin_of_another_framework_s_too);
+	tcase_add_test(tcase, a_plugin_may_be_named_as_for_pytorch);
 	tcase_add_test(tcase, a_plugin_that_sessions_share_records_once);
 	tcase_add_test(tcase, one_that_fails_loses_its_own_events_alone);
 	tcase_add_test(tcase, events_begin_beside_the_end);

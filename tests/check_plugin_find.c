@@ -1,4 +1,4 @@
-/* Finding plugins: a file, a directory in sorted order, and the places where TensorFlow looks. */
+/* Finding plugins: a file, a directory in sorted order, and the places where TensorFlow looks.  Covers file_set.c. */
 #include <string.h>
 #include <sys/stat.h>
 

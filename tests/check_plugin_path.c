@@ -84,6 +84,66 @@ START_TEST(without_the_variable_the_standard_directories_count)
 }
 END_TEST
 
+/* ---- what bridges carry ---- */
+
+static void note_named(void *user, const char *place, const char *path)
+{
+	ck_assert_ptr_eq(user, seen);
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t used = strlen(seen);
+	snprintf(seen + used, sizeof(seen) - used, "%s%c:%s", used ? " " : "", *place, name);
+}
+
+static void check_carried(const char *profilers, const char *kineto, const char *wanted)
+{
+	seen[0] = '\0';
+	unsetenv("EPPROF_PROFILERS");
+	unsetenv("KINETO_PLUGIN_PATH");
+	if (profilers)
+		setenv("EPPROF_PROFILERS", profilers, 1);
+	if (kineto)
+		setenv("KINETO_PLUGIN_PATH", kineto, 1);
+	epp_plugin_find_carried(note_named, seen);
+	ck_assert_str_eq(seen, wanted);
+}
+
+START_TEST(bridges_hear_both_variables)
+{
+	char folder[512], list[2048];
+	strlcpy(folder, check_path("folder"), sizeof(folder));
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	make_file(check_path("folder/b.so"));
+	ck_assert_int_eq(symlink(PU1_PLUGIN, check_path("folder/a.so")), 0);
+	check_carried("x.so::y.so", "z.so:x.so", "E:x.so E:y.so K:z.so K:x.so");
+	check_carried(folder, NULL, "E:a.so E:b.so");
+	check_carried(NULL, folder, "K:a.so K:b.so");
+	/* A file once, whatever it is called. */
+	snprintf(list, sizeof(list), "%s:%s/b.so", folder, folder);
+	check_carried(PU1_PLUGIN, list, "E:scripted_pu1.so K:b.so");
+	check_carried("", "", "");
+	check_carried("::", ":", "");
+}
+END_TEST
+
+START_TEST(bridges_look_into_the_standard_directories_if_neither_says_anything)
+{
+	setenv("HOME", check_path("own"), 1);
+	ck_assert_int_eq(mkdir(check_path("own"), 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("own/.local"), 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("own/.local/lib"), 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("own/.local/lib/kineto"), 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("own/.local/lib/kineto/plugins"), 0700), 0);
+	make_file(check_path("own/.local/lib/kineto/plugins/mine.so"));
+	unsetenv("EPPROF_PROFILERS");
+	unsetenv("KINETO_PLUGIN_PATH");
+	seen[0] = '\0';
+	epp_plugin_find_carried(note_named, seen);
+	ck_assert_ptr_nonnull(strstr(seen, "~:mine.so"));
+	check_carried("x.so", NULL, "E:x.so");
+	check_carried(NULL, "", "");
+}
+END_TEST
+
 static Suite *plugin_path_suite(void)
 {
 	Suite *suite = suite_create("plugin_path");
@@ -91,6 +151,8 @@ static Suite *plugin_path_suite(void)
 	tcase_add_test(tests, files_and_directories_in_order);
 	tcase_add_test(tests, an_empty_variable_finds_nothing);
 	tcase_add_test(tests, without_the_variable_the_standard_directories_count);
+	tcase_add_test(tests, bridges_hear_both_variables);
+	tcase_add_test(tests, bridges_look_into_the_standard_directories_if_neither_says_anything);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* libepprof_tf.so in a host of ours that calls it as TensorFlow does: registration with room and without, two calls for a
- * profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c,
+ * profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c, carried.c,
  * xspace_carried.c and xspace_profile.c; tests/interop has TensorFlow itself. */
 
 #include "epprof/plugin.h"

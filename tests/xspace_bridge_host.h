@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bridges/carried.h"
 #include "check.h"
 #include "wire/utf8.h"
 #include "wire/xspace.h"
@@ -184,8 +185,23 @@ START_TEST(without_plugins_nothing_happens_and_is_said_once)
 		host_start();
 		host_stop();
 		ck_assert_uint_eq(host_collect(), 0);
-		ck_assert_str_eq(told, run ? "" : "EPPROF_PROFILERS names no plugin to carry, nothing is profiled");
+		ck_assert_str_eq(told, run ? "" : CARRIED_NOTHING);
 	}
+}
+END_TEST
+
+START_TEST(a_plugin_may_be_named_as_for_pytorch)
+{
+	setenv("KINETO_PLUGIN_PATH", SAMPLE("pu1") ":" SAMPLE("tf") ":" BRIDGE("pjrt") ":/nowhere.so", 1);
+	host_load(_i ? SAMPLE("pu1") : "");
+	host_start();
+	work(SAMPLE("pu1"), 30);
+	work(SAMPLE("tf"), 40);
+	host_stop();
+	host_collect();
+	ck_assert_uint_eq(seen.relus_count, 70);
+	ck_assert_ptr_nonnull(strstr(told, "KINETO_PLUGIN_PATH: " BRIDGE("pjrt") ": is a bridge itself"));
+	ck_assert_ptr_nonnull(strstr(told, "KINETO_PLUGIN_PATH: /nowhere.so: "));
 }
 END_TEST
 
@@ -318,6 +334,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, a_shared_session_gives_the_run_s_window);
 	tcase_add_test(tests, an_output_that_cannot_be_written_costs_no_profile);
 	tcase_add_test(tests, without_plugins_nothing_happens_and_is_said_once);
+	tcase_add_loop_test(tests, a_plugin_may_be_named_as_for_pytorch, 0, 2);
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);

@@ -33,6 +33,16 @@ typedef void (*epp_plugin_found_fn)(void *user, const char *path, epp_plugin *pl
  * Thread: [any-thread]. */
 EPP_EXPORT size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user);
 
+/* Told of a library that somebody named, which nobody has opened yet; `place` is the variable, or the directory.
+ * Ownership: both are borrowed for the call. */
+typedef void (*epp_plugin_named_fn)(void *user, const char *place, const char *path);
+
+/* Tells the libraries that bridges carry into their frameworks, each file once: those that EPPROF_PROFILERS names, then those
+ * that KINETO_PLUGIN_PATH names, in whose form both are; if the first names none and the second is not set, those in the
+ * proposal's standard directories.
+ * Thread: [any-thread], while nobody changes the environment. */
+EPP_EXPORT void epp_plugin_find_carried(epp_plugin_named_fn found, void *user);
+
 /* Makes a profiler.  NULL in `*profiler` with success does not happen: a plugin without a profiler is EPP_PLUGIN.
  * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or give it
  * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive.

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "epprof/plugin.h"
+#include "plugins/file_set.h"
 
 /* "libfoo.so", "libfoo.so.1": what TensorFlow loads of a directory. */
 static int is_library(const struct dirent *entry)
@@ -61,34 +62,17 @@ epp_status *epp_plugin_find(const char *path, epp_plugin_path_fn found, void *us
 
 /* ---- TensorFlow's own places ---- */
 
-/* Passes each file on once, however many names it has. */
 struct once {
 	epp_plugin_path_fn found;
 	void *user;
-	char **real_paths;
-	size_t count;
-	bool no_memory;
+	struct file_set files;
 };
 
 static void find_once(void *user, const char *path)
 {
 	struct once *once = user;
-	char *real_path = realpath(path, NULL);
-	for (size_t i = 0; real_path && i < once->count; i++) {
-		if (!strcmp(once->real_paths[i], real_path)) {
-			free(real_path);
-			return;
-		}
-	}
-	char **grown = real_path ? reallocarray(once->real_paths, once->count + 1, sizeof(*grown)) : NULL;
-	if (grown) {
-		once->real_paths = grown;
-		once->real_paths[once->count++] = real_path;
-	} else if (real_path) {
-		once->no_memory = true;
-		free(real_path);
-	}
-	once->found(once->user, path);
+	if (file_set_add(&once->files, path))
+		once->found(once->user, path);
 }
 
 /* All of "PREFIX/lib/python3.*" and its like. */
@@ -131,8 +115,6 @@ epp_status *epp_tf_plugin_find(epp_plugin_path_fn found, void *user)
 	if (!found)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_tf_plugin_find: found is NULL");
 	epp_status *status = places_find(&once);
-	for (size_t i = 0; i < once.count; i++)
-		free(once.real_paths[i]);
-	free(once.real_paths);
-	return !status && once.no_memory ? epp_status_no_memory() : status;
+	file_set_free(&once.files);
+	return !status && once.files.no_memory ? epp_status_no_memory() : status;
 }

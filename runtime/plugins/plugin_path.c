@@ -1,4 +1,4 @@
-/* Where PyTorch's tracing proposal looks for plugins.  Nothing found costs nothing: no library is opened. */
+/* Where PyTorch's tracing proposal looks for plugins, and bridges.  Nothing found costs nothing: no library is opened. */
 #include <bsd/string.h>
 #include <dirent.h>
 #include <limits.h>
@@ -9,20 +9,17 @@
 
 #include "base/status.h"
 #include "epprof/plugin.h"
+#include "plugins/file_set.h"
 
 struct search {
-	epp_plugin_found_fn found;
+	epp_plugin_named_fn found;
 	void *user;
-	size_t count;
+	const char *place; /* that is looked at */
 };
 
-static void load(struct search *search, const char *path)
+static void tell(struct search *search, const char *path)
 {
-	epp_plugin *plugin = NULL;
-	epp_status *status = epp_plugin_load(path, &plugin);
-	search->count += plugin != NULL;
-	search->found(search->user, path, plugin, status);
-	epp_status_release(status);
+	search->found(search->user, search->place, path);
 }
 
 static int is_library(const struct dirent *entry)
@@ -37,7 +34,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void load_directory(struct search *search, const char *directory)
+static void find_in_directory(struct search *search, const char *directory)
 {
 	struct dirent **entries;
 	char path[PATH_MAX];
@@ -45,7 +42,7 @@ static void load_directory(struct search *search, const char *directory)
 	for (int i = 0; i < count; i++) {
 		int bytes = snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
 		if (bytes > 0 && (size_t)bytes < sizeof(path))
-			load(search, path);
+			tell(search, path);
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -58,38 +55,90 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static void load_list(struct search *search, char *list)
+/* What a variable names.  False: it is not set. */
+static bool find_in_variable(struct search *search, const char *variable)
 {
-	for (char *entry; (entry = strsep(&list, ":"));) {
+	const char *list = secure_getenv(variable);
+	char *copy = list ? strdup(list) : NULL;
+	char *rest = copy;
+	search->place = variable;
+	for (char *entry; (entry = strsep(&rest, ":"));) {
 		if (is_directory(entry))
-			load_directory(search, entry);
+			find_in_directory(search, entry);
 		else if (*entry)
-			load(search, entry);
+			tell(search, entry);
 	}
+	free(copy);
+	return list != NULL;
 }
 
-static void load_standard(struct search *search)
+static void find_standard(struct search *search)
 {
 	char path[PATH_MAX];
 	const char *home = secure_getenv("HOME");
-	load_directory(search, "/usr/lib/kineto/plugins");
-	load_directory(search, "/usr/local/lib/kineto/plugins");
+	search->place = "/usr/lib/kineto/plugins";
+	find_in_directory(search, search->place);
+	search->place = "/usr/local/lib/kineto/plugins";
+	find_in_directory(search, search->place);
+	search->place = "~/.local/lib/kineto/plugins";
 	if (home && *home && strlcpy(path, home, sizeof(path)) < sizeof(path) &&
 	    strlcat(path, "/.local/lib/kineto/plugins", sizeof(path)) < sizeof(path))
-		load_directory(search, path);
+		find_in_directory(search, path);
+}
+
+/* ---- a host's ---- */
+
+struct loading {
+	epp_plugin_found_fn found;
+	void *user;
+	size_t count;
+};
+
+static void load(void *user, const char *place, const char *path)
+{
+	struct loading *loading = user;
+	epp_plugin *plugin = NULL;
+	(void)place;
+	epp_status *status = epp_plugin_load(path, &plugin);
+	loading->count += plugin != NULL;
+	loading->found(loading->user, path, plugin, status);
+	epp_status_release(status);
 }
 
 size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user)
 {
-	struct search search = { .found = found, .user = user };
-	const char *list = secure_getenv("KINETO_PLUGIN_PATH");
-	if (!list) {
-		load_standard(&search);
-		return search.count;
+	struct loading loading = { .found = found, .user = user };
+	struct search search = { .found = load, .user = &loading };
+	if (!find_in_variable(&search, "KINETO_PLUGIN_PATH"))
+		find_standard(&search);
+	return loading.count;
+}
+
+/* ---- a bridge's ---- */
+
+struct once {
+	epp_plugin_named_fn found;
+	void *user;
+	struct file_set files;
+};
+
+static void tell_once(void *user, const char *place, const char *path)
+{
+	struct once *once = user;
+	if (file_set_add(&once->files, path))
+		once->found(once->user, place, path);
+}
+
+void epp_plugin_find_carried(epp_plugin_named_fn found, void *user)
+{
+	struct once once = { .found = found, .user = user };
+	struct search search = { .found = tell_once, .user = &once };
+	const char *profilers = secure_getenv("EPPROF_PROFILERS");
+	if (profilers && profilers[strspn(profilers, ":")]) {
+		find_in_variable(&search, "EPPROF_PROFILERS");
+		find_in_variable(&search, "KINETO_PLUGIN_PATH");
+	} else if (!find_in_variable(&search, "KINETO_PLUGIN_PATH")) {
+		find_standard(&search);
 	}
-	char *copy = strdup(list);
-	if (copy)
-		load_list(&search, copy);
-	free(copy);
-	return search.count;
+	file_set_free(&once.files);
 }

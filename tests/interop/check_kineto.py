@@ -222,7 +222,7 @@ for i in range(2):
         torch.ones(3).add(1)
 trace(p)
 """
-    NOTHING = "epprof: KINETO_PLUGIN_PATH names no plugin to carry, nothing is profiled"
+    NOTHING = "epprof: EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin to carry, nothing is profiled"
 
     def test_none(self):
         run = Run(self.EMPTY, path="")
@@ -235,8 +235,21 @@ trace(p)
         self.assertTrue(run.of("cpu_op", "aten::add"))
         self.assertNotIn("epprof_problems", run.trace)  # without a plugin there is no session
         self.assertEqual(run.log.count(self.NOTHING), 1)
-        for why in (f"{plugin('missing_pu1')}: ", "/nowhere.so: ", f"{interop.ROOT}/Makefile: "):
-            self.assertIn("; " + why, run.log)
+        for why in ("missing_pu1.so: ", "/nowhere.so: ", f"{interop.ROOT}/Makefile: "):
+            self.assertIn("; KINETO_PLUGIN_PATH: " + why, run.log)
+
+    def test_named_as_for_the_other_bridges(self):
+        program = """
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ops.sample.work(torch.ones(3), 50)
+trace(p)
+"""
+        tf, bridge = interop.library("libsample_tf_ep"), interop.library("libepprof_tf")
+        for path in ("", SAMPLE):
+            run = Run(program, SAMPLE, path=path, EPPROF_PROFILERS=f"{tf}:{SAMPLE}:{bridge}")
+            self.assertEqual(len(run.of("kernel", "relu")), 50)
+            self.assertEqual(set(run.ledger()), {"ACCELERATOR", "sample_pu1_ep"})
+            self.assertEqual(run.trace["epprof_problems"], [f"EPPROF_PROFILERS: {bridge}: is a bridge itself"])
 
     def test_one_that_fails_loses_its_own_events_alone(self):
         run = Run("""

@@ -121,7 +121,7 @@ class Jax(unittest.TestCase):
 
     def test_without_plugins_it_says_so_once(self):
         profiles, log = run(3, [])
-        self.assertEqual(log.count("EPPROF_PROFILERS names no plugin to carry"), 1)
+        self.assertEqual(log.count("EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin to carry"), 1)
         self.assertEqual([plane.name for plane in profiles[2].planes if plane.name.startswith("/device:")], [])
 
     def test_without_the_library_jax_goes_on(self):

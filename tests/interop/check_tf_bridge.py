@@ -128,7 +128,7 @@ class Bridge(unittest.TestCase):
 
     def test_without_plugins_it_says_so_once(self):
         spaces, log = run("call", 3, [])
-        self.assertEqual(log.count("EPPROF_PROFILERS names no plugin"), 1)
+        self.assertEqual(log.count("EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin"), 1)
         self.assertEqual([plane.name for plane in spaces[2].planes if plane.name.startswith("/device:")], [])
 
     def test_with_an_output_it_is_in_both(self):
