@@ -191,6 +191,19 @@ static size_t bytes_max(struct carried_problems *problems)
 	return bytes < XSPACE_PROFILE_BYTES_MAX ? (size_t)bytes : XSPACE_PROFILE_BYTES_MAX;
 }
 
+/* EPPROF_DEVICE_PLANES. */
+static bool wants_gpu_planes(struct carried_problems *problems)
+{
+	const char *text = secure_getenv("EPPROF_DEVICE_PLANES");
+	if (!text || !*text || !strcmp(text, "custom"))
+		return false;
+	if (!strcmp(text, "gpu"))
+		return true;
+	carried_problems_add(problems, epp_status_create(EPP_INVALID_ARGUMENT,
+	                                                 "EPPROF_DEVICE_PLANES: '%s' is neither custom nor gpu", text));
+	return false;
+}
+
 void carried_run_profile(struct carried_run *run, struct xspace_profile *profile, struct carried_problems *problems)
 {
 	epp_trace *trace;
@@ -199,7 +212,7 @@ void carried_run_profile(struct carried_run *run, struct xspace_profile *profile
 	if (!status) {
 		int64_t from_ns = run->start_unix_ns - epp_trace_get_info(trace)->epoch_unix_ns;
 		size_t most = bytes_max(problems);
-		status = xspace_profile_make(trace, from_ns, most, profile);
+		status = xspace_profile_make(trace, from_ns, most, wants_gpu_planes(problems), profile);
 		if (!status && profile->left_out_count)
 			status = epp_status_create(EPP_LOSSY,
 			                           "%" PRIu64 " of %" PRIu64 " events do not fit into %zu bytes",

@@ -13,6 +13,7 @@ struct growing {
 	size_t count; /* written, whether there was room or not */
 	size_t room;
 	size_t bytes_max;
+	bool gpu_planes;
 };
 
 static size_t grow(const void *bytes, size_t count, void *user)
@@ -52,7 +53,9 @@ static epp_status *count_events(epp_trace *trace, const epp_timeline_options *wi
 
 static epp_status *write_window(epp_trace *trace, const epp_timeline_options *window, struct growing *to)
 {
-	const epp_export_options options = { .struct_size = sizeof(options), .timeline = window, .unix_times = 1 };
+	const epp_export_options options = {
+		.struct_size = sizeof(options), .timeline = window, .unix_times = 1, .gpu_planes = to->gpu_planes
+	};
 	to->count = 0;
 	return epp_export(trace, "xspace", &options, grow, to, NULL, NULL);
 }
@@ -89,10 +92,11 @@ static epp_status *make(epp_trace *trace, epp_timeline_options *window, struct g
 	return NULL;
 }
 
-epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, struct xspace_profile *profile)
+epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, bool gpu_planes,
+                                struct xspace_profile *profile)
 {
 	epp_timeline_options window = { .struct_size = sizeof(window), .from_ns = from_ns, .to_ns = INT64_MAX };
-	struct growing to = { .bytes_max = bytes_max };
+	struct growing to = { .bytes_max = bytes_max, .gpu_planes = gpu_planes };
 	*profile = (struct xspace_profile){ 0 };
 	epp_status *status = make(trace, &window, &to, profile);
 	if (status || !to.count) {

@@ -2,6 +2,7 @@
 #ifndef EPPROF_BRIDGES_XSPACE_PROFILE_H
 #define EPPROF_BRIDGES_XSPACE_PROFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,8 +26,9 @@ struct xspace_profile {
 	uint64_t events_count;   /* of all there were, if some were left out */
 };
 
-/* Makes the profile of what happened since `from_ns` (of the trace).
+/* Makes the profile of what happened since `from_ns` (of the trace).  Devices' planes are /device:CUSTOM:NAME, or /device:GPU:n.
  * Ownership: the caller frees its bytes; on failure there are none. */
-epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, struct xspace_profile *profile);
+epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, bool gpu_planes,
+                                struct xspace_profile *profile);
 
 #endif

@@ -53,12 +53,18 @@ static struct {
 	int64_t first_ns, last_ns; /* of relus, UNIX time */
 	int64_t line_ns;
 	bool is_device;
+	char plane[64];
+	unsigned gpus_count;
 } seen;
 
 static void see_plane(void *user, const struct xspace_plane *plane)
 {
 	(void)user;
-	seen.is_device = plane->name.bytes > 15 && memcmp(plane->name.text, "/device:CUSTOM:", 15) == 0;
+	size_t bytes = plane->name.bytes < sizeof(seen.plane) ? plane->name.bytes : sizeof(seen.plane) - 1;
+	memcpy(seen.plane, plane->name.text, bytes);
+	seen.plane[bytes] = 0;
+	seen.is_device = !strncmp(seen.plane, "/device:CUSTOM:", 15) || !strncmp(seen.plane, "/device:GPU:", 12);
+	seen.gpus_count += !strncmp(seen.plane, "/device:GPU:", 12);
 }
 
 static void see_line(void *user, const struct xspace_line *line)
@@ -205,6 +211,31 @@ START_TEST(a_plugin_may_be_named_as_for_pytorch)
 }
 END_TEST
 
+START_TEST(devices_are_gpus_on_request)
+{
+	static const char *const says[] = { "gpu", "custom", "" };
+	host_load(SAMPLE("pu1") ":" SAMPLE("tf"));
+	for (unsigned i = 0; i < 3; i++) {
+		setenv("EPPROF_DEVICE_PLANES", says[i], 1);
+		host_start();
+		work(SAMPLE("pu1"), 30);
+		work(SAMPLE("tf"), 40);
+		host_stop();
+		host_collect();
+		ck_assert_str_eq(told, "");
+		ck_assert_uint_eq(seen.relus_count, 70);
+		ck_assert_uint_eq(seen.gpus_count, i ? 0 : 2);
+	}
+	setenv("EPPROF_DEVICE_PLANES", "GPU", 1);
+	host_start();
+	work(SAMPLE("pu1"), 30);
+	host_stop();
+	host_collect();
+	ck_assert_str_eq(told, "EPPROF_DEVICE_PLANES: 'GPU' is neither custom nor gpu");
+	ck_assert_uint_eq(seen.relus_count, 30);
+}
+END_TEST
+
 START_TEST(a_run_without_work_is_empty)
 {
 	host_load(SAMPLE("pu1"));
@@ -335,6 +366,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, an_output_that_cannot_be_written_costs_no_profile);
 	tcase_add_test(tests, without_plugins_nothing_happens_and_is_said_once);
 	tcase_add_loop_test(tests, a_plugin_may_be_named_as_for_pytorch, 0, 2);
+	tcase_add_test(tests, devices_are_gpus_on_request);
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);

@@ -113,6 +113,10 @@ class Jax(unittest.TestCase):
             profiles, _ = run(1, [sample("pu1")], EPPROF_PJRT_LIBRARY=str(named))
             self.look_at(profiles[0])
 
+    def test_devices_are_gpus_on_request(self):
+        (profile,), _ = run(1, [sample("pu1"), sample("tf")], EPPROF_DEVICE_PLANES="gpu")
+        self.look_at(profile, 2 * COUNT, "^/device:GPU:[01]$")
+
     def test_registered_twice_counts_once(self):
         profiles, log = run(2, [sample("pu1")], way=BRIDGE)
         for profile in profiles:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """libepprof_tf.so in TensorFlow itself: loaded as a pluggable device library it carries plugins of every kind into TensorFlow's
 profiler; read back with TensorFlow's own XSpace."""
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import environment
 import interop
 
 interop.in_each_environment(interop.TENSORFLOW)
@@ -141,6 +143,25 @@ class Bridge(unittest.TestCase):
                                   text=True, check=False)
             self.assertEqual(told.returncode, 0, told.stderr)
             self.assertIn(f"{4 * 2 * COUNT:,}".replace(",", ""), told.stdout.replace(",", ""))
+
+    def test_devices_as_gpus_have_kernel_statistics(self):
+        """In XProf, which knows kernels of GPUs alone."""
+        try:
+            python = environment.python_with(["xprof"])
+        except environment.Unavailable as error:
+            self.skipTest(str(error))
+        (space,), _ = run("call", 1, [sample("pu1"), sample("tf")], EPPROF_DEVICE_PLANES="gpu")
+        planes = {plane.name for plane, _, _ in events_of(space, "relu")}
+        self.assertEqual(planes, {"/device:GPU:0", "/device:GPU:1"})
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "host.xplane.pb")
+            path.write_bytes(space.SerializeToString())
+            done = subprocess.run([python, interop.ROOT / "tests" / "interop" / "xprof_tool.py", path, "kernel_stats"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        answer = json.loads(done.stdout)
+        columns = [column["id"] for column in answer["cols"]]
+        rows = [dict(zip(columns, (cell["v"] for cell in row["c"]))) for row in answer["rows"]]
+        self.assertEqual(sum(row["occurrences"] for row in rows if row["kernel_name"] == "relu"), 2 * COUNT)
 
     def test_what_the_page_shows(self):
         folder, log = interop.do_as_page(
