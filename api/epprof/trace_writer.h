@@ -35,7 +35,8 @@ typedef struct epp_trace_writer_options {
 } epp_trace_writer_options;
 
 /* Begins a trace with source 0, whose process is not known yet.
- * Errors: EPP_UNAVAILABLE (the file exists), EPP_INVALID_ARGUMENT, EPP_NOT_FOUND, EPP_IO, EPP_OUT_OF_MEMORY.
+ * Errors: EPP_UNAVAILABLE (the file exists), EPP_BUSY (a session is writing it), EPP_INVALID_ARGUMENT (no path, an unknown
+ * option, not a regular file), EPP_NOT_FOUND, EPP_IO, EPP_OUT_OF_MEMORY.
  * Ownership: options and strings are copied, here and below. */
 EPP_EXPORT epp_status *epp_trace_writer_create(const epp_trace_writer_options *options, epp_trace_writer **writer)
     EPP_MUST_CHECK;
@@ -43,7 +44,8 @@ EPP_EXPORT epp_status *epp_trace_writer_create(const epp_trace_writer_options *o
 /* Frees a writer; what was not finished is removed.  NULL does nothing. */
 EPP_EXPORT void epp_trace_writer_destroy(epp_trace_writer *writer);
 
-/* A further process; source 0 is there from the beginning.  All share the host's clock. */
+/* A further process; source 0 is there from the beginning.  All share the host's clock.
+ * Errors: EPP_UNAVAILABLE beyond the 65,535th, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_writer_add_source(epp_trace_writer *writer, uint32_t *source) EPP_MUST_CHECK;
 /* Says what a source is; may be called until finish.  Texts are cut to 63 bytes; NULL leaves what was said before. */
 EPP_EXPORT void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t source, uint32_t pid,
@@ -56,10 +58,12 @@ EPP_EXPORT epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *
 #define EPP_RECORD_NAME_LOST 3u
 
 /* Adds a track.  `track` and `pid` of the definition are not looked at; NULL names are "".  Clock kinds are those of
- * epp_trace_track but for ONNX Runtime's offset formula, which a clock with one pair expresses too. */
+ * epp_trace_track but for ONNX Runtime's offset formula, which a clock with one pair expresses too.
+ * Errors: EPP_INVALID_ARGUMENT (unknown kind, clock kind, source or producer), EPP_OUT_OF_MEMORY; `*track` is 0 then. */
 EPP_EXPORT epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition,
                                               uint32_t *track) EPP_MUST_CHECK;
-/* Names a track anew, until finish; NULL leaves a text as it is. */
+/* Names a track anew, until finish; NULL leaves a text as it is.
+ * Errors: EPP_INVALID_ARGUMENT (no such track), EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_writer_rename_track(epp_trace_writer *writer, uint32_t track, const char *name,
                                                      const char *group) EPP_MUST_CHECK;
 
@@ -96,7 +100,8 @@ typedef struct epp_trace_record {
 } epp_trace_record;
 
 /* Adds a record.  Args beyond the limits are cut, marked and counted.
- * Errors: EPP_INVALID_ARGUMENT (unknown track, kind or category, no name), EPP_IO. */
+ * Errors: EPP_INVALID_ARGUMENT (unknown track, kind or category, no name, an arg without key or text), EPP_UNAVAILABLE
+ * (finished, or after a failed write), EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_writer_record(epp_trace_writer *writer, const epp_trace_record *record) EPP_MUST_CHECK;
 
 /* Counts events that could not be kept, for a thread's track, or for the session as a whole (track 0). */
@@ -115,19 +120,23 @@ typedef struct epp_trace_pair {
 
 /* Writes what is left, with one run from `start` (time 0 of the timeline) to `end`, and gives the file its name.  After
  * that, or a failure, the writer can only be destroyed.
- * Errors: EPP_IO, EPP_UNAVAILABLE (the file came to exist meanwhile), EPP_INVALID_ARGUMENT (start or end is 0 ticks). */
+ * Errors: EPP_IO, EPP_OUT_OF_MEMORY, EPP_UNAVAILABLE (the file came to exist meanwhile, or it is finished), EPP_INVALID_ARGUMENT
+ * (start or end is 0 ticks, or the end before the start). */
 EPP_EXPORT epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pair *start,
                                                const epp_trace_pair *end) EPP_MUST_CHECK;
 
 /* Writes what can be read of a trace as a finished one: what a killed process had in its window becomes blocks, events
  * that were open become `unended`.  The file appears at `path`, complete, by rename; with `overwrite` the trace's own path
  * may be given.
- * Errors: EPP_BUSY (it is still being recorded), EPP_UNAVAILABLE (the file exists), EPP_IO, EPP_OUT_OF_MEMORY. */
+ * Errors: EPP_BUSY (it is still being recorded, or a session writes `path`), EPP_UNAVAILABLE (the file exists),
+ * EPP_INVALID_ARGUMENT (not a regular file), EPP_INCOMPATIBLE (a block beyond what a segment holds), EPP_CORRUPT, EPP_NOT_FOUND,
+ * EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite) EPP_MUST_CHECK;
 
 /* The same, packed: records in columns under zstd, in a third to two thirds of the room, with an index by time and track,
  * so that a stretch of time is read without the rest.  Everything that reads traces reads it; epp_trace_recover makes an
- * ordinary one of it again. */
+ * ordinary one of it again.
+ * Errors: as epp_trace_recover; EPP_UNAVAILABLE also for more tracks in a block than an index can list. */
 EPP_EXPORT epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite) EPP_MUST_CHECK;
 
 /* Writes the last `last_ns` of a session as a finished trace while recording goes on: what a ring is for.  Blocks that
