@@ -78,6 +78,38 @@ static inline uint64_t codec_end(uint64_t start_ticks, uint64_t duration_ticks)
 bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
                   struct codec_record *records, uint32_t *decoded);
 
+/* The same fields as they stand, for columns: what they are differences to is nobody's business there.  The caller's arrays
+ * have room for block->record_count. */
+struct codec_args {
+	uint32_t offset; /* as args_offset */
+	uint16_t count;
+	bool is_parent; /* one arg, the parent */
+	uint64_t parent;
+};
+
+struct codec_fields {
+	uint64_t *ends;          /* zigzag differences, the first to 0 */
+	uint64_t *durations;     /* as they are */
+	uint64_t *ids;           /* zigzag differences to the one before + 1, that before the first is 0 */
+	uint64_t *tails;         /* EPF_TAIL of name, bits, how many args */
+	struct codec_args *args; /* of records that have args */
+	uint32_t args_count;
+
+	/* What there is to know of all of them; starts and ends are relative to the first start. */
+	uint64_t first_start, last_end, last_id;
+	int64_t least_start, largest_start, largest_end;
+	int64_t own_least_start; /* of ids not below own_first_id, which the caller sets; INT64_MAX: there is none */
+	uint64_t own_first_id;
+	uint64_t least_id, largest_id;
+	uint64_t durations_bits; /* those that some have */
+	unsigned kind;           /* enum epf_kind; 0: not all are of one */
+};
+/* The open ids alone; returns where the records begin, or NULL. */
+const uint8_t *codec_open_ids(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids);
+/* `records`: where they begin; there is at least one.  False: as codec_decode, and nothing of `all` counts. */
+bool codec_decode_fields(const struct epf_block *block, const uint8_t *payload, const uint8_t *records,
+                         struct codec_fields *all);
+
 /* One arg of a decoded record; `at` is a position in the payload, at first record.args_offset.  Returns the next
  * position, or 0 if the bytes are not an arg (never for a payload that codec_decode accepted, while args_count lasts). */
 struct codec_arg {

@@ -10,9 +10,9 @@
 #include <zstd.h>
 
 #include "epprof/session.h"
+#include "file/plane_bits.h"
 #include "file/varint.h"
 
-#define KEYS 256u
 #define TILE 512u
 /* What an arg takes beside its text: key, type, number. */
 #define ARG_BYTES_MAX (VARINT_BYTES_MAX + 6u)
@@ -104,7 +104,7 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 		bytes += numbers_count(block, head, c) * head->planes_count[c];
 	if (!decoder->zstd)
 		decoder->zstd = ZSTD_createDCtx();
-	bool memory = decoder->zstd && reserve(&decoder->planes, &decoder->planes_room, bytes + 1) &&
+	bool memory = decoder->zstd && reserve(&decoder->planes, &decoder->planes_room, bytes + PLANE_BITS_GROUP) &&
 	              reserve(&decoder->args, &decoder->args_room, 3 * sizeof(uint64_t) * head->args_count + 1);
 	decoding->room = decoder->planes;
 	return memory;
@@ -134,12 +134,16 @@ static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *
 	case EPF_PLANE_ZSTD:
 		if (ZSTD_decompressDCtx(decoding->decoder->zstd, decoding->room, count, bytes, bytes_count) != count)
 			return NULL;
-		bytes = decoding->room;
-		decoding->room += count;
-		return bytes;
+		break;
 	default:
-		return NULL;
+		if (!bytes_count || *bytes < 1 || *bytes > 7 || bytes_count != 1 + plane_bits_bytes(count, *bytes))
+			return NULL;
+		plane_bits_get(decoding->room, bytes + 1, count, *bytes);
+		break;
 	}
+	bytes = decoding->room;
+	decoding->room += count;
+	return bytes;
 }
 
 static bool take_columns(struct decoding *decoding, const struct epf_block *block)
@@ -221,7 +225,7 @@ struct args {
 	const uint8_t *texts;
 	uint32_t texts_left;
 	uint8_t *begin, *at;
-	uint64_t previous[KEYS];
+	uint64_t previous[COLUMNS_KEYS];
 };
 
 static void begin_args(struct decoding *decoding, uint8_t *begin, struct args *args)
@@ -239,7 +243,7 @@ static void begin_args(struct decoding *decoding, uint8_t *begin, struct args *a
 	args->texts_left = decoding->head.text_bytes;
 	args->begin = begin;
 	args->at = begin + ARGS_BEGIN;
-	for (unsigned key = 0; key < KEYS; key++)
+	for (unsigned key = 0; key < COLUMNS_KEYS; key++)
 		args->previous[key] = decoding->head.value_base;
 }
 
@@ -254,7 +258,7 @@ __attribute__((noinline)) static bool put_args(struct args *args, struct codec_r
 	record->args_offset = (uint32_t)(at - args->begin);
 	for (uint32_t i = 0; i < record->args_count; i++) {
 		uint32_t key = (uint32_t)*args->keys++;
-		uint64_t *previous = &args->previous[key % KEYS];
+		uint64_t *previous = &args->previous[key % COLUMNS_KEYS];
 		uint64_t value = *previous += unzigzag(*args->differences++);
 		unsigned type = (unsigned)*args->types++;
 

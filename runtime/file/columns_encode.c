@@ -1,28 +1,27 @@
-/* The encoding half of file/columns.h: numbers are collected column by column, then written plane by plane.
+/* The second half of encoding columns (file/columns.h): what was collected is written plane by plane.
  *
- * The bits that some number of a column has, and those that all have, tell how many planes it needs and which of them have one
- * value throughout.  A plane whose
- * frame saves less than a thirty-second is stored, so that reading it costs nothing.  zstd looks for repetitions of 7 bytes
- * and more there: shorter ones are chance among such bytes, and cost more than they save. */
+ * The bits that some number of a column has, and those that all have, tell how many planes it needs, which of them have one
+ * value throughout, and how many bits of a byte are used.  A plane whose frame saves less than a thirty-second is stored
+ * without the bits that are not used, so that reading it costs next to nothing.  zstd looks for repetitions of 7 bytes and
+ * more there: shorter ones are chance among such bytes, and cost more than they save.  Times are noise, which never comes
+ * round again: of them only planes that are mostly a few values are given to zstd at all, by what a sample says. */
 #include "file/columns.h"
 
 #include <stdlib.h>
 #include <zstd.h>
 
-#include "epprof/session.h"
-#include "file/varint.h"
+#include "file/plane_bits.h"
 
-#define LEVEL 1
+#define LEVEL (-1)
 #define REPETITION_LEAST 7
 #define REPETITION_LEAST_OF_TEXT 4
-/* Numbers of a plane are taken so many at a time. */
-#define STRIDE 64u
-#define KEYS 256u
+/* So many bytes tell whether few values are most of a plane. */
+#define SAMPLE 1024u
 
 bool columns_encoder_init(struct columns_encoder *encoder)
 {
 	*encoder = (struct columns_encoder){ .zstd = ZSTD_createCCtx(),
-		                             .previous_values = reallocarray(NULL, KEYS, sizeof(uint64_t)) };
+		                             .previous_values = reallocarray(NULL, COLUMNS_KEYS, sizeof(uint64_t)) };
 	if (encoder->zstd && encoder->previous_values &&
 	    !ZSTD_isError(ZSTD_CCtx_setParameter(encoder->zstd, ZSTD_c_compressionLevel, LEVEL)))
 		return true;
@@ -39,146 +38,9 @@ void columns_encoder_deinit(struct columns_encoder *encoder)
 	free(encoder->texts);
 	free(encoder->plane);
 	free(encoder->parents);
+	free(encoder->rows_args);
 	*encoder = (struct columns_encoder){ 0 };
 }
-
-/* ---- collecting ---- */
-
-static bool grow(void *array_pointer, size_t *room, size_t count, size_t size)
-{
-	void **array = array_pointer;
-	size_t larger = ((count > *room * 2 ? count : *room * 2) + STRIDE - 1) / STRIDE * STRIDE;
-
-	if (count <= *room)
-		return true;
-	void *moved = reallocarray(*array, larger, size);
-	if (!moved)
-		return false;
-	*array = moved;
-	*room = larger;
-	return true;
-}
-
-static bool reserve(struct columns_encoder *encoder, enum epf_column first, enum epf_column last, size_t count)
-{
-	for (unsigned c = first; c <= last; c++) {
-		struct columns_column *column = &encoder->columns[c];
-		if (!grow(&column->values, &column->room, column->count + count, sizeof(*column->values)))
-			return false;
-	}
-	return true;
-}
-
-static inline void add(struct columns_encoder *encoder, enum epf_column number, uint64_t value)
-{
-	struct columns_column *column = &encoder->columns[number];
-
-	column->values[column->count++] = value;
-}
-
-bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, uint32_t open_count)
-{
-	encoder->head = (struct epf_columns){ 0 };
-	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
-		encoder->columns[c].count = 0;
-	block_times_begin(&encoder->times, open_ids, open_count);
-	if (!reserve(encoder, EPF_COLUMN_OPEN, EPF_COLUMN_OPEN, open_count))
-		return false;
-	encoder->head.open_base = open_count ? open_ids[0] : 0;
-	for (uint32_t i = 0; i < open_count; i++)
-		add(encoder, EPF_COLUMN_OPEN, zigzag(open_ids[i] - open_ids[i ? i - 1 : 0]));
-	return true;
-}
-
-static inline void add_arg(struct columns_encoder *encoder, uint32_t key, uint32_t type, uint64_t value)
-{
-	uint64_t *previous = &encoder->previous_values[key % KEYS];
-
-	if (!encoder->head.args_count++) {
-		encoder->head.value_base = value;
-		for (unsigned other = 0; other < KEYS; other++)
-			encoder->previous_values[other] = value;
-	}
-	add(encoder, EPF_COLUMN_KEY, key);
-	add(encoder, EPF_COLUMN_TYPE, type);
-	add(encoder, EPF_COLUMN_VALUE, zigzag(value - *previous));
-	*previous = value;
-}
-
-/* A column's room goes for all that belong to args. */
-__attribute__((noinline)) static bool append_args(struct columns_encoder *encoder, const struct codec_record *record,
-                                                  const uint8_t *args, uint32_t args_bytes, uint64_t *parent)
-{
-	struct epf_columns *head = &encoder->head;
-	const struct columns_column *last = &encoder->columns[EPF_COLUMN_VALUE];
-	uint32_t at, first = 0;
-	struct codec_arg arg;
-
-	if (last->room - last->count < record->args_count &&
-	    !reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, record->args_count))
-		return false;
-	*parent = codec_parent(args, args_bytes, record, &at);
-	if (at != record->args_offset) {
-		add_arg(encoder, EPF_NAME_PARENT, EPP_ARG_U64, *parent);
-		first = 1;
-	}
-	for (uint32_t i = first; i < record->args_count; i++) {
-		at = codec_arg(args, args_bytes, at, &arg);
-		add_arg(encoder, arg.key, arg.type, arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value);
-		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
-			continue;
-		if (!grow(&encoder->texts, &encoder->texts_room, (size_t)head->text_bytes + arg.text_bytes, 1))
-			return false;
-		memcpy(encoder->texts + head->text_bytes, arg.text, arg.text_bytes);
-		head->text_bytes += arg.text_bytes;
-	}
-	return true;
-}
-
-bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
-                    const uint8_t *args, uint32_t args_bytes)
-{
-	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
-	    !grow(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)))
-		return false;
-	if (count && !encoder->columns[EPF_COLUMN_END].count) {
-		encoder->head.end_base = encoder->previous_end = records->start_ticks + records->duration_ticks;
-		encoder->head.id_base = encoder->previous_id = records->id - 1;
-	}
-
-	/* What changes with each record stays in registers. */
-	size_t at = encoder->columns[EPF_COLUMN_END].count;
-	uint64_t *ends = encoder->columns[EPF_COLUMN_END].values + at;
-	uint64_t *durations = encoder->columns[EPF_COLUMN_DURATION].values + at;
-	uint64_t *ids = encoder->columns[EPF_COLUMN_ID].values + at;
-	uint64_t *tails = encoder->columns[EPF_COLUMN_TAIL].values + at;
-	uint64_t previous_end = encoder->previous_end, previous_id = encoder->previous_id;
-	struct block_times times = encoder->times;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct codec_record *record = &records[i];
-		uint64_t end = record->start_ticks + record->duration_ticks;
-		ends[i] = zigzag(end - previous_end);
-		durations[i] = record->duration_ticks;
-		ids[i] = zigzag(record->id - previous_id - 1);
-		tails[i] = EPF_TAIL(record->name, record->bits, record->args_count);
-		previous_end = end;
-		previous_id = record->id;
-		times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
-		block_times_add(&times, EPF_BITS_KIND(record->bits), record->start_ticks,
-		                block_times_end(record->start_ticks, record->duration_ticks), record->id);
-		if (record->args_count && !append_args(encoder, record, args, args_bytes, &encoder->parents[i]))
-			return false;
-	}
-	for (unsigned c = EPF_COLUMN_END; c <= EPF_COLUMN_TAIL; c++)
-		encoder->columns[c].count += count;
-	encoder->previous_end = previous_end;
-	encoder->previous_id = previous_id;
-	encoder->times = times;
-	return true;
-}
-
-/* ---- writing ---- */
 
 struct output {
 	uint8_t *at, *end;
@@ -195,26 +57,65 @@ static bool put_head(struct output *output, enum epf_plane_form form, size_t byt
 	return true;
 }
 
-/* `bytes` that are not all the same. */
-static bool put_bytes(struct columns_encoder *encoder, struct output *output, const uint8_t *bytes, size_t count)
+/* `bytes` of which `bits` are used. */
+static bool put_bits(struct output *output, const uint8_t *bytes, size_t count, unsigned bits)
+{
+	uint8_t *at = output->at + sizeof(uint32_t);
+	size_t packed = 1 + plane_bits_bytes(count, bits);
+
+	if ((size_t)(output->end - output->at) < sizeof(uint32_t) + packed + PLANE_BITS_GROUP)
+		return false;
+	*at = (uint8_t)bits;
+	plane_bits_put(at + 1, bytes, count, bits);
+	return put_head(output, EPF_PLANE_BITS, packed);
+}
+
+static bool put_stored(struct output *output, const uint8_t *bytes, size_t count)
 {
 	uint8_t *at = output->at + sizeof(uint32_t);
 
-	if ((size_t)(output->end - output->at) <= sizeof(uint32_t))
-		return false;
-	size_t packed = ZSTD_compress2(encoder->zstd, at, (size_t)(output->end - at), bytes, count);
-	if (!ZSTD_isError(packed) && packed < count - count / 32)
-		return put_head(output, EPF_PLANE_ZSTD, packed);
 	if (!put_head(output, EPF_PLANE_STORED, count))
 		return false;
 	memcpy(at, bytes, count);
 	return true;
 }
 
+/* `bytes` that are not all the same; whole groups of them may be read. */
+static bool put_bytes(struct columns_encoder *encoder, struct output *output, const uint8_t *bytes, size_t count,
+                      unsigned bits, bool compress)
+{
+	size_t plain = bits < 8 ? 1 + plane_bits_bytes(count, bits) : count;
+
+	if ((size_t)(output->end - output->at) <= sizeof(uint32_t))
+		return false;
+	if (compress) {
+		uint8_t *at = output->at + sizeof(uint32_t);
+		size_t packed = ZSTD_compress2(encoder->zstd, at, (size_t)(output->end - at), bytes, count);
+		if (!ZSTD_isError(packed) && packed < plain - plain / 32)
+			return put_head(output, EPF_PLANE_ZSTD, packed);
+	}
+	return plain < count ? put_bits(output, bytes, count, bits) : put_stored(output, bytes, count);
+}
+
+/* Whether an entropy coder would save some two of the bits: what a sample's collisions say. */
+static bool is_skewed(const uint8_t *bytes, size_t count, unsigned bits)
+{
+	/* Odd, so that what alternates is seen whole. */
+	size_t step = count / SAMPLE | 1, taken = 0;
+	uint16_t met[256] = { 0 };
+	uint64_t squares = 0;
+
+	for (size_t i = 0; i < count && taken < SAMPLE; i += step, taken++)
+		met[bytes[i]]++;
+	for (unsigned value = 0; value < 256; value++)
+		squares += (uint32_t)met[value] * met[value];
+	return squares << bits >= (uint64_t)taken * taken * 4;
+}
+
 static void take_plane(uint8_t *restrict plane, const uint64_t *restrict values, size_t count, unsigned shift)
 {
-	for (size_t from = 0; from < count; from += STRIDE)
-		for (unsigned i = 0; i < STRIDE; i++)
+	for (size_t from = 0; from < count; from += COLUMNS_STRIDE)
+		for (unsigned i = 0; i < COLUMNS_STRIDE; i++)
 			plane[from + i] = (uint8_t)(values[from + i] >> shift);
 }
 
@@ -242,13 +143,14 @@ static void find_bits(const struct columns_column *column, uint64_t *any, uint64
 static bool put_column(struct columns_encoder *encoder, struct output *output, unsigned number)
 {
 	struct columns_column *column = &encoder->columns[number];
+	bool is_time = number == EPF_COLUMN_END || number == EPF_COLUMN_DURATION;
 	uint64_t any, all;
 
 	find_bits(column, &any, &all);
 	unsigned bits = any ? 64 - (unsigned)__builtin_clzll(any) : 0;
 	encoder->head.planes_count[number] = (uint8_t)((bits + 7) / 8);
 	/* The stride goes beyond the last number: room is a multiple of it. */
-	for (size_t i = column->count; i % STRIDE; i++)
+	for (size_t i = column->count; i % COLUMNS_STRIDE; i++)
 		column->values[i] = 0;
 	for (unsigned shift = 0; shift < bits; shift += 8) {
 		uint8_t *at = output->at + sizeof(uint32_t);
@@ -258,8 +160,10 @@ static bool put_column(struct columns_encoder *encoder, struct output *output, u
 			*at = (uint8_t)(all >> shift);
 			continue;
 		}
+		unsigned used = bits - shift < 8 ? bits - shift : 8;
 		take_plane(encoder->plane, column->values, column->count, shift);
-		if (!put_bytes(encoder, output, encoder->plane, column->count))
+		bool compress = !is_time || is_skewed(encoder->plane, column->count, used);
+		if (!put_bytes(encoder, output, encoder->plane, column->count, used, compress))
 			return false;
 	}
 	return true;
@@ -279,13 +183,13 @@ bool columns_finish(struct columns_encoder *encoder, struct epf_block *block, ui
 	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
 		most = encoder->columns[c].count > most ? encoder->columns[c].count : most;
 	if (room <= sizeof(*head) || head->args_count > EPF_COLUMNS_ARGS_MAX || head->text_bytes > EPF_COLUMNS_TEXT_MAX ||
-	    !grow(&encoder->plane, &encoder->plane_room, most, 1) || !set_repetition(encoder, REPETITION_LEAST))
+	    !columns_grow(&encoder->plane, &encoder->plane_room, most, 1) || !set_repetition(encoder, REPETITION_LEAST))
 		return false;
 	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
 		if (!put_column(encoder, &output, c))
 			return false;
 	if (head->text_bytes && (!set_repetition(encoder, REPETITION_LEAST_OF_TEXT) ||
-	                         !put_bytes(encoder, &output, encoder->texts, head->text_bytes)))
+	                         !put_bytes(encoder, &output, encoder->texts, head->text_bytes, 8, true)))
 		return false;
 	memcpy(payload, head, sizeof(*head));
 	block->type = EPF_BLOCK_COLUMNS;

@@ -40,6 +40,8 @@ enum epf_plane_form {
 	EPF_PLANE_STORED = 0,
 	EPF_PLANE_SAME = 1, /* one byte, which all of them are */
 	EPF_PLANE_ZSTD = 2, /* a zstd frame */
+	EPF_PLANE_BITS = 3, /* a byte, how many bits are used: 1 to 7; then those of each byte, the lowest first, the last ones
+	                     * filled up to a multiple of eight */
 };
 
 /* No block has more, however few bytes say so. */

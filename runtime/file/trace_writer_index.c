@@ -136,19 +136,28 @@ static epp_status *find_span(struct trace_writer_index *index, uint32_t track, u
 	return NULL;
 }
 
-static void widen_span(struct trace_writer_index *index, const struct codec_record *record)
+/* By starts and an end, relative to its base. */
+static void widen_span(struct trace_writer_index *index, int64_t first, int64_t last, int64_t end)
 {
 	struct epf_index_span *span = &index->spans[index->span];
-	int64_t start = (int64_t)(record->start_ticks - span->base), end;
 
-	if (record->duration_ticks > INT64_MAX || __builtin_add_overflow(start, (int64_t)record->duration_ticks, &end) ||
-	    start < -SPAN_MAX || end > SPAN_MAX) {
+	if (first < -SPAN_MAX || end > SPAN_MAX) {
 		index->next.flags |= EPF_INDEX_WIDE;
 		return;
 	}
-	span->first = start < span->first ? start : span->first;
-	span->last = start > span->last ? start : span->last;
+	span->first = first < span->first ? first : span->first;
+	span->last = last > span->last ? last : span->last;
 	span->end = end > span->end ? end : span->end;
+}
+
+static void widen_span_by(struct trace_writer_index *index, const struct codec_record *record)
+{
+	int64_t start = (int64_t)(record->start_ticks - index->spans[index->span].base), end;
+
+	if (record->duration_ticks > INT64_MAX || __builtin_add_overflow(start, (int64_t)record->duration_ticks, &end))
+		index->next.flags |= EPF_INDEX_WIDE;
+	else
+		widen_span(index, start, start, end);
 }
 
 static void note_ids(struct epf_index_entry *next, const struct codec_record *records, uint32_t count, unsigned kinds)
@@ -192,13 +201,37 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, const s
 		if (kind == EPF_COMPLETE) {
 			if (index->span == SIZE_MAX)
 				EPP_TRY(find_span(index, track, record->start_ticks));
-			widen_span(index, record);
+			widen_span_by(index, record);
 			next->flags |= parent ? EPF_INDEX_PARENTS : 0;
 		} else {
 			refer_to(index, record->id);
 		}
 		if (parent && (kind == EPF_COMPLETE || kind == EPF_FLOW))
 			refer_to(index, parent);
+	}
+	return NULL;
+}
+
+epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t track, const struct codec_fields *rows,
+                                    const uint64_t *parents)
+{
+	struct epf_index_entry *next = &index->next;
+
+	next->first_id = rows->least_id < next->first_id ? rows->least_id : next->first_id;
+	next->last_id = rows->largest_id > next->last_id ? rows->largest_id : next->last_id;
+	if (rows->kind != EPF_COMPLETE)
+		return NULL;
+	EPP_TRY(find_span(index, track, rows->first_start));
+	int64_t shift = (int64_t)(rows->first_start - index->spans[index->span].base);
+	if (shift < -SPAN_MAX || shift > SPAN_MAX)
+		next->flags |= EPF_INDEX_WIDE;
+	else
+		widen_span(index, shift + rows->least_start, shift + rows->largest_start, shift + rows->largest_end);
+	for (uint32_t i = 0; i < rows->args_count; i++) {
+		if (!parents[i])
+			continue;
+		next->flags |= EPF_INDEX_PARENTS;
+		refer_to(index, parents[i]);
 	}
 	return NULL;
 }

@@ -220,22 +220,58 @@ static size_t make_groups(const struct reader *reader, uint32_t records_most, ui
 	return count;
 }
 
-/* Of a block that does not decode whole, what can be read is kept.  `first_time`: it is counted, and its clock pairs are
- * kept. */
-static epp_status *add_blocks(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
+/* Nearly all blocks: their rows become columns without being records in between. */
+static epp_status *add_rows(struct trace_packer *packer, const struct reader_block *block, bool begins, bool *added)
+{
+	struct reader_decoded *decoded = &packer->decoded;
+	struct reader *reader = &packer->impl->reader;
+	const struct codec_fields *rows = NULL;
+
+	*added = false;
+	/* Of a file that was packed already, a damaged block is lost; reader_block_decode sees to that. */
+	if (reader->summaries || block->is_packed ||
+	    (block->kinds != 1u << EPF_EVENT && block->kinds != 1u << EPF_COMPLETE))
+		return NULL;
+	EPP_TRY(reader_block_read(reader, block, &decoded->bytes, &decoded->bytes_room));
+	memcpy(&decoded->header, decoded->bytes, sizeof(decoded->header));
+	const uint8_t *payload = decoded->bytes + sizeof(decoded->header);
+	if (begins && (!codec_open_ids(&decoded->header, payload, decoded->open_ids) ||
+	               !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count)))
+		return NULL; /* its records may still tell something, or that there is no memory */
+	if (!columns_append_rows(&packer->encoder, &decoded->header, payload, &rows))
+		return epp_status_no_memory();
+	*added = rows != NULL;
+	return rows ? trace_writer_index_rows(packer->writer->index, block->track, rows, packer->encoder.parents) : NULL;
+}
+
+/* By way of records; `first_time`: they are counted, and their clock pairs are kept.  Of a block that does not decode whole,
+ * what can be read is kept. */
+static epp_status *add_records(struct trace_packer *packer, const struct reader_block *block, bool begins, bool first_time)
 {
 	struct reader_impl *impl = packer->impl;
 	struct reader_decoded *decoded = &packer->decoded;
 
+	EPP_TRY(reader_block_decode(&impl->reader, block, decoded));
+	if (begins && !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count))
+		return epp_status_no_memory();
+	if (first_time && !reader_account_header(impl, block))
+		reader_account_count(impl, block, decoded->records, decoded->count);
+	EPP_TRY(take_pairs(packer, &decoded->header, first_time));
+	return add_decoded(packer);
+}
+
+static epp_status *add_blocks(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
+{
+	bool added = false;
+
 	for (uint32_t i = 0; i < count; i++) {
-		const struct reader_block *block = &impl->reader.blocks[order[i]];
-		EPP_TRY(reader_block_decode(&impl->reader, block, decoded));
-		if (!i && !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count))
-			return epp_status_no_memory();
-		if (first_time && !reader_account_header(impl, block))
-			reader_account_count(impl, block, decoded->records, decoded->count);
-		EPP_TRY(take_pairs(packer, &decoded->header, first_time));
-		EPP_TRY(add_decoded(packer));
+		const struct reader_block *block = &packer->impl->reader.blocks[order[i]];
+		if (first_time)
+			EPP_TRY(add_rows(packer, block, !i, &added));
+		if (!first_time || !added)
+			EPP_TRY(add_records(packer, block, !i, first_time));
+		else
+			reader_account_header(packer->impl, block); /* which is enough for such blocks */
 	}
 	return NULL;
 }
@@ -250,9 +286,9 @@ static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order
 	if (fits)
 		return NULL;
 	trace_writer_index_forget(packer->writer->index);
-	for (uint32_t i = 0; i < count && count > 1; i++)
+	for (uint32_t i = 0; i < count && first_time; i++)
 		EPP_TRY(pack_group(packer, &order[i], 1, false));
-	if (count > 1)
+	if (first_time)
 		return NULL;
 	EPP_TRY(trace_writer_index_records(packer->writer->index, &packer->decoded, NULL));
 	return put_rows(packer);

@@ -169,6 +169,9 @@ void trace_writer_index_deinit(struct trace_writer_index *index);
 /* Records of the block that is being made, in their order.  `parents`: of those that have args; NULL: not known yet. */
 epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
                                        const uint64_t *parents) EPP_MUST_CHECK;
+/* The same of a block of rows that columns_append_rows has taken; `parents`: of those that have args, in order. */
+epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t track, const struct codec_fields *rows,
+                                    const uint64_t *parents) EPP_MUST_CHECK;
 /* Its references are all there: sorts and joins them. */
 void trace_writer_index_settle(struct trace_writer_index *index);
 /* That block is not to be after all. */
