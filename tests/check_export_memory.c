@@ -15,9 +15,9 @@
 #define MARGIN_KIB 4096
 
 /* Those are the sizes of traces: what is kept in a row group, say, is full in the second. */
-enum { SMALL, LARGE, HUGE_ONE, TRACES };
+enum { SMALL, LARGE, HUGE_ONE, EARLY_SMALL, EARLY_LARGE, TRACES };
 static char paths[TRACES][512];
-static const unsigned counts[TRACES] = { EVENTS, EVENTS *TIMES, EVENTS *TIMES *TIMES };
+static const unsigned counts[TRACES] = { EVENTS, EVENTS *TIMES, EVENTS *TIMES *TIMES, EVENTS, EVENTS *TIMES };
 
 static void add(epp_trace_writer *writer, const epp_trace_record *record)
 {
@@ -26,8 +26,9 @@ static void add(epp_trace_writer *writer, const epp_trace_record *record)
 		ck_abort_msg("%s", epp_status_message(status));
 }
 
-/* Ops with a launch in each, and the kernel of each launch behind it on a stream: three events a round. */
-static void make_trace(const char *path, unsigned events)
+/* Ops with a launch in each, and the kernel of each launch on a stream, behind it or, by its clock's error, before: three
+ * events a round. */
+static void make_trace(const char *path, unsigned events, bool is_early)
 {
 	enum { THREADS = 4, NAMES = 40 };
 	uint32_t threads[THREADS], streams[THREADS];
@@ -80,7 +81,7 @@ static void make_trace(const char *path, unsigned events)
 		                                 .parent = id + 1,
 		                                 .name = names[30 + id % 10],
 		                                 .category = EPP_KERNEL,
-		                                 .start_ticks = ticks + 400,
+		                                 .start_ticks = is_early ? ticks - 100 : ticks + 400,
 		                                 .duration_ticks = 100 + id % 128 });
 	}
 	check_ok(epp_trace_writer_finish(writer, &(epp_trace_pair){ 500, 0, 500, 500 },
@@ -91,8 +92,8 @@ static void make_trace(const char *path, unsigned events)
 static void make_traces(void)
 {
 	for (int i = 0; i < TRACES; i++) {
-		snprintf(paths[i], sizeof paths[i], "%s", check_path("%u.epp", counts[i]));
-		make_trace(paths[i], counts[i]);
+		snprintf(paths[i], sizeof paths[i], "%s", check_path("%d.epp", i));
+		make_trace(paths[i], counts[i], i >= EARLY_SMALL);
 	}
 }
 
@@ -138,6 +139,12 @@ START_TEST(formats)
 }
 END_TEST
 
+START_TEST(kernels_before_their_launches)
+{
+	check_peaks(EARLY_SMALL, (const char *[]){ "convert", "-t", "ndjson", "-o", "/dev/null", NULL });
+}
+END_TEST
+
 START_TEST(what_else_goes_over_all_events)
 {
 	check_peaks(SMALL, (const char *[]){ "summary", "--top", "5", NULL });
@@ -156,6 +163,7 @@ static Suite *suite(void)
 		count++;
 	tcase_add_unchecked_fixture(tc, make_traces, NULL);
 	tcase_add_loop_test(tc, formats, 0, count);
+	tcase_add_test(tc, kernels_before_their_launches);
 	tcase_add_test(tc, what_else_goes_over_all_events);
 	suite_add_tcase(s, tc);
 	return s;

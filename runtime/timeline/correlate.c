@@ -21,16 +21,32 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 	return nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns, parent->end_ns);
 }
 
-/* An event that is referred to, wherever it must be looked for; NULL: it is nowhere. */
-static epp_status *known_event(struct epp_timeline *timeline, uint32_t number, const struct referred_event **event)
+/* So far behind an event, beyond its own error, what it belongs to is looked for first. */
+#define AHEAD_NS 1000000
+
+static const struct referred_event *noted(const struct epp_timeline *timeline, uint32_t number)
 {
-	*event = referred_at(&timeline->referred, number);
-	if (!*event || (*event)->start_ns == INT64_MIN) {
-		EPP_TRY(resolve_parents(timeline));
-		*event = referred_at(&timeline->referred, number);
+	const struct referred_event *event = referred_at(&timeline->referred, number);
+
+	return event && event->start_ns != INT64_MIN ? event : NULL;
+}
+
+/* What `event` refers to, wherever it must be looked for; NULL: it is nowhere. */
+static epp_status *known_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
+                               const struct referred_event **known)
+{
+	int64_t until_ns;
+
+	*known = noted(timeline, number);
+	if (!*known && !timeline->resolved &&
+	    !__builtin_add_overflow(event->start_ns + event->duration_ns + AHEAD_NS, event->end_error_ns, &until_ns)) {
+		EPP_TRY(resolve_ahead(timeline, until_ns));
+		*known = noted(timeline, number);
 	}
-	if (*event && (*event)->start_ns == INT64_MIN)
-		*event = NULL;
+	if (!*known) {
+		EPP_TRY(resolve_parents(timeline));
+		*known = noted(timeline, number);
+	}
 	return NULL;
 }
 
@@ -48,7 +64,7 @@ static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, co
 		if (!waits[i])
 			continue;
 		const struct referred_event *wait;
-		EPP_TRY(known_event(timeline, waits[i] - 1, &wait));
+		EPP_TRY(known_event(timeline, event, waits[i] - 1, &wait));
 		if (wait && wait->is_call && wait->end_ns < *end_ns)
 			*end_ns = wait->end_ns;
 	}
@@ -93,7 +109,7 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 	const struct referred_event *parent;
 	int64_t wait_end_ns;
 
-	EPP_TRY(known_event(timeline, number, &parent));
+	EPP_TRY(known_event(timeline, event, number, &parent));
 	if (!parent)
 		return NULL;
 	*joined = true;

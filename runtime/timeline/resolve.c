@@ -1,10 +1,10 @@
 /* Finds all events that others name as their parent: where and when they are.
  *
  * An event of a thread is noted when it passes in the merge, before the events of devices that it caused, so most traces
- * need no more.  But by its clock's error an event of a device may begin before its parent; a parent may be lost, or lie
- * outside what was asked for; and what is placed inside its parent cannot be placed otherwise.  Then this pass over all
- * blocks is made, once: before the merge if placing needs it, else when the first parent is missed.  An index leaves of them
- * those whose ids may be looked for.
+ * need no more.  By its clock's error an event of a device may begin before its parent: then a look ahead in the merge finds
+ * it.  A parent may also be lost, or lie outside what was asked for; and what is placed inside its parent cannot be placed
+ * otherwise.  Then a pass over all blocks is made, once: before the merge if placing needs it, else when the first parent is
+ * missed.  An index leaves of them those whose ids may be looked for.
  */
 #include "base/status.h"
 #include "timeline/timeline.h"
@@ -136,4 +136,66 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 	}
 	stretch_deinit(&missing);
 	return status ? status : resolve_open(timeline);
+}
+
+/* ---- ahead in the merge ---- */
+
+static epp_status *note_item(struct epp_timeline *timeline, const struct item *item)
+{
+	struct line *line = lines_of_key(&timeline->lines, item->line);
+	struct referred_event *entry;
+
+	if (item->is.kind != EPP_EVENT_SLICE && item->is.kind != EPP_EVENT_ASYNC)
+		return NULL;
+	EPP_TRY(entry_of(timeline, line, item->id, &entry));
+	if (entry && entry->start_ns == INT64_MIN)
+		note(entry, line, item->is.category, item->start_ns, item->end_ns);
+	return NULL;
+}
+
+/* Items are in order of start: those in (from_ns, until_ns]. */
+static epp_status *note_items(struct epp_timeline *timeline, const struct merge_source *source, int64_t from_ns,
+                              int64_t until_ns)
+{
+	const struct item *low = source->head;
+
+	for (size_t count = (size_t)(source->end - source->head); count;) {
+		size_t half = count / 2;
+		bool before = low[half].start_ns <= from_ns;
+		low = before ? low + half + 1 : low;
+		count = before ? count - half - 1 : half;
+	}
+	for (; low < source->end && low->start_ns <= until_ns; low++)
+		EPP_TRY(note_item(timeline, low));
+	return NULL;
+}
+
+static epp_status *note_waiting(struct epp_timeline *timeline, const struct merge_waiting *waiting, int64_t from_ns,
+                                int64_t until_ns)
+{
+	bool is_block = waiting->block < timeline->reader->blocks_count;
+
+	return is_block && waiting->ns > from_ns && waiting->ns <= until_ns ? resolve_block(timeline, waiting->block)
+	                                                                    : NULL;
+}
+
+epp_status *resolve_ahead(struct epp_timeline *timeline, int64_t until_ns)
+{
+	const struct merge *merge = &timeline->merge;
+	int64_t from_ns = timeline->resolved_until_ns;
+
+	if (until_ns <= from_ns)
+		return NULL;
+	timeline->resolved_until_ns = until_ns;
+	for (uint32_t i = merge->batch_at; i < merge->batch_count; i++) {
+		if (merge->batch[i].item->start_ns > from_ns)
+			EPP_TRY(note_item(timeline, merge->batch[i].item));
+	}
+	for (uint32_t i = 0; i < merge->sources_count; i++)
+		EPP_TRY(note_items(timeline, &merge->sources[i], from_ns, until_ns));
+	for (size_t i = 0; i < merge->bodies_count; i++)
+		EPP_TRY(note_waiting(timeline, &merge->bodies[i], from_ns, until_ns));
+	for (size_t i = merge->waiting_at; i < merge->waiting_count && merge->waiting[i].ns <= until_ns; i++)
+		EPP_TRY(note_waiting(timeline, &merge->waiting[i], from_ns, until_ns));
+	return NULL;
 }

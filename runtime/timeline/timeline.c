@@ -42,6 +42,7 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 	made->reader = reader;
 	made->active_bytes_most = active_bytes_most;
 	made->ends_block = BLOCK_NONE;
+	made->resolved_until_ns = INT64_MIN;
 	merge_init(&made->merge);
 	spill_init(&made->spill);
 	made->spill.bytes_most = spill_bytes_most;

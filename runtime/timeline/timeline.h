@@ -56,6 +56,7 @@ struct epp_timeline {
 	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
 	bool parents;                   /* some record names a parent: referred has a table */
 	bool resolved;                  /* and all of it was looked for */
+	int64_t resolved_until_ns;      /* what begins up to here was noted */
 	bool placing_needs_parents;
 	int64_t *used_ns;    /* by number: how much of a parent its duration-only events have taken; or NULL */
 	uint64_t last_ticks; /* the latest host time seen */
@@ -164,6 +165,8 @@ bool place_depends(const struct epp_timeline *timeline, const struct line *line)
 epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Does nothing but for the first time. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
+/* Notes the events that are yet to come in the merge and begin no later. */
+epp_status *resolve_ahead(struct epp_timeline *timeline, int64_t until_ns) EPP_MUST_CHECK;
 epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Whether the options leave a surveyed block out altogether. */
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
