@@ -129,7 +129,7 @@ static void svg_deinit(struct export_run *run)
 }
 
 const struct export_writer export_svg = {
-	.format = { "svg", ".svg", "A picture for documents: the longest events of the trace or of --from, --to" },
+	.format = { "svg", ".svg", "a picture for documents: the longest events of the trace or of --from, --to" },
 	.state_bytes = sizeof(struct svg),
 	.begin = svg_begin,
 	.event = svg_event,
