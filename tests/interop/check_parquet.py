@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Parquet files in DuckDB and pyarrow: row by row what the SQLite export of the same trace has, and statistics that let a
-reader skip what it was not asked for."""
+"""Tables in their readers: Parquet in DuckDB and pyarrow, CSV and NDJSON in Python's csv and json.  Row by row what the SQLite
+export of the same trace has, in sqlite3; and statistics that let a reader of Parquet skip what it was not asked for."""
+import csv
 import json
 import re
 import sqlite3
@@ -54,6 +55,37 @@ def with_args(row):
     return (*row[:-1], {key: plain(value) for key, value in args.items()})
 
 
+COLUMNS = ("kind name category start_ns duration_ns source pid group tid track track_name device stream lane depth id parent run"
+           " placement start_error_ns end_error_ns flags").split()
+TEXTS = {"kind", "name", "category", "group", "track_name", "placement", "flags"}
+
+
+def row_of(cells):
+    """Of a column's name and what stands there; None where it does not apply."""
+    values = {name: cells.get(name) if name in TEXTS or cells.get(name) in (None, "") else int(cells[name]) for name in COLUMNS}
+    return (*(None if value == "" and name not in TEXTS else value for name, value in values.items()),
+            {key: plain(value) for key, value in (cells.get("args") or {}).items()})
+
+
+def rows_of_csv(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, strict=True):
+            if row["kind"] not in ("ledger", "trace"):
+                yield row_of({**row, "args": json.loads(row["args"] or "null")})
+
+
+def rows_of_ndjson(path):
+    with open(path, encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            if row["kind"] not in ("ledger", "trace"):
+                yield row_of({**row, "flags": " ".join(row.get("flags", []))})
+
+
+def printable(row):
+    """As CSV has texts: control characters are replaced, but for those that end lines and columns."""
+    return tuple(re.sub("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", "\ufffd", cell) if isinstance(cell, str) else cell for cell in row)
+
+
 def hostile_trace():
     """Names and args that are not easy to hold."""
     texts = ["a'b", 'a"b', "", " ", "\u20ac\U0001F600", "a\nb\tc", "=1+1", "x" * 3000, "\\", "null"]
@@ -70,6 +102,26 @@ def long_trace():
     line = '{{"ph":"X","name":"op {}","cat":"Node","pid":1,"tid":{},"ts":{},"dur":{}}}'
     lines = (line.format(i % 300, i % 4, i, i % 3) for i in range(LONG_ROWS - 1))
     return viewers.imported("long", "[" + ",\n".join(lines) + "]")
+
+
+class Texts(unittest.TestCase):
+    def compare(self, trace):
+        expected = list(rows_of_sqlite(viewers.convert(trace, "sqlite")))
+        self.assertGreater(len(expected), 0)
+        self.assertEqual(list(rows_of_ndjson(viewers.convert(trace, "ndjson"))), expected)
+        self.assertEqual(list(rows_of_csv(viewers.convert(trace, "csv"))), [printable(row) for row in expected])
+
+    def test_a_recording(self):
+        self.compare(viewers.digits())
+
+    def test_texts_that_are_hard_to_hold(self):
+        self.compare(hostile_trace())
+
+    def test_integers_that_a_double_cannot_hold_are_strings(self):
+        with open(viewers.convert(hostile_trace(), "ndjson"), encoding="utf-8") as file:
+            big = [row["args"]["big"] for row in map(json.loads, file) if "big" in row.get("args", {})]
+        self.assertEqual(sorted(map(str, big)), sorted(str((1 << 53) + i) for i in range(400)))
+        self.assertEqual([value for value in big if not isinstance(value, str)], [1 << 53])
 
 
 class Parquet(unittest.TestCase):
