@@ -206,7 +206,38 @@ START_TEST(what_makes_no_sense_is_counted)
 	ck_assert_int_eq(imported_find(imported, "good")->start_ns, 6500);
 	free(imported);
 	imported_refused("[1,2,}", 6, EPP_CORRUPT, "not JSON: byte");
-	imported_refused("{\"traceEvents\":{}}", 18, EPP_CORRUPT, "no event");
+	imported_refused("{\"traceEvents\":{}}", 18, EPP_CORRUPT, "no event in it");
+	const char negative[] = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":-1}]";
+	imported_refused(negative, sizeof negative - 1, EPP_CORRUPT, "no event in it that makes sense");
+}
+END_TEST
+
+/* yajl gathers a text whole, so memory would be as large as a file of one. */
+START_TEST(a_text_without_end_is_not_gathered)
+{
+	const char head[] = "[{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":1,\"name\":\"", tail[] = "\"}]";
+	size_t room = 4u << 20, head_bytes = sizeof head - 1, tail_bytes = sizeof tail - 1;
+	char *text = malloc(room);
+
+	memset(text, 'n', room);
+	memcpy(text, head, head_bytes);
+	imported_refused(text, room, EPP_CORRUPT, "a text of more than 2 MiB");
+	memcpy(text + head_bytes + (1u << 20), tail, tail_bytes);
+	struct imported *imported = imported_text(text, head_bytes + (1u << 20) + tail_bytes);
+	ck_assert_uint_eq(imported->count, 1);
+	free(imported);
+	free(text);
+}
+END_TEST
+
+START_TEST(marks_in_front_of_json)
+{
+	const char marked[] = "\xEF\xBB\xBF[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":1}]";
+	struct imported *imported = imported_text(marked, sizeof marked - 1);
+
+	ck_assert_uint_eq(imported->count, 1);
+	free(imported);
+	imported_refused("\x1F\x8B\x08\0", 4, EPP_CORRUPT, "compressed; 'zcat FILE | epprof import");
 }
 END_TEST
 
@@ -254,6 +285,8 @@ static Suite *chrome_suite(void)
 	tcase_add_test(tests, a_base_time_tells_the_epoch);
 	tcase_add_test(tests, files_that_end_early_are_taken_as_far_as_they_go);
 	tcase_add_test(tests, what_makes_no_sense_is_counted);
+	tcase_add_test(tests, a_text_without_end_is_not_gathered);
+	tcase_add_test(tests, marks_in_front_of_json);
 	tcase_add_test(tests, names_without_room_become_args);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -67,6 +67,22 @@ epp_status *import_check_cancel(const struct import *import)
 
 /* ---- before ---- */
 
+/* The first bytes, without the mark that some editors put in front of UTF-8. */
+static epp_status *begin_input(struct import *import)
+{
+	static const char mark[] = "\xEF\xBB\xBF", gzip[] = "\x1F\x8B";
+	size_t count;
+
+	EPP_TRY(input_need(&import->input, PROBE_BYTES));
+	const char *bytes = input_bytes(&import->input, &count);
+	if (count >= 2 && !memcmp(bytes, gzip, 2))
+		return epp_status_create(EPP_CORRUPT, "%s: compressed; 'zcat FILE | epprof import -o TRACE -' reads it",
+		                         import->input.path);
+	if (count >= 3 && !memcmp(bytes, mark, 3))
+		input_take(&import->input, 3);
+	return NULL;
+}
+
 static epp_status *find_format(struct import *import)
 {
 	const char *name = import->options.format, *bytes;
@@ -78,7 +94,6 @@ static epp_status *find_format(struct import *import)
 	}
 	if (name)
 		return import->format ? NULL : epp_status_create(EPP_NOT_FOUND, "%s: no such format", name);
-	EPP_TRY(input_need(&import->input, PROBE_BYTES));
 	bytes = input_bytes(&import->input, &count);
 	if (!count)
 		return epp_status_create(EPP_CORRUPT, "%s: the file is empty", import->input.path);
@@ -186,6 +201,7 @@ static epp_status *finish(struct import *import)
 
 static epp_status *run(struct import *import, const char *output)
 {
+	EPP_TRY(begin_input(import));
 	EPP_TRY(find_format(import));
 	import->ns_per_tick = import->format->ns_per_tick;
 	import->epoch_ns = import->options.epoch_unix_ns;
@@ -197,7 +213,8 @@ static epp_status *run(struct import *import, const char *output)
 		epp_trace_writer_describe_source(import->writer, 0, 0, "onnxruntime", NULL);
 	EPP_TRY(import->format->read(import));
 	if (!import->counts.events)
-		return epp_status_create(EPP_CORRUPT, "%s: no event in it", import->input.path);
+		return epp_status_create(EPP_CORRUPT, "%s: no event in it%s", import->input.path,
+		                         import->counts.left_out ? " that makes sense" : "");
 	return finish(import);
 }
 

@@ -185,6 +185,7 @@ static int on_number(void *user, const char *text, size_t bytes)
 {
 	struct json_events *json = user;
 
+	json->heard = true;
 	if (json->raw_depth) {
 		raw_separate(json);
 		raw_append(json, text, bytes);
@@ -208,6 +209,7 @@ static int on_string(void *user, const unsigned char *chars, size_t bytes)
 	struct json_events *json = user;
 	const char *text = (const char *)chars;
 
+	json->heard = true;
 	if (json->raw_depth) {
 		raw_separate(json);
 		raw_string(json, text, bytes);
@@ -259,6 +261,7 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 	struct json_events *json = user;
 	const char *key = (const char *)chars;
 
+	json->heard = true;
 	if (at_arg(json)) {
 		json->key = event_keep_text(&json->event, key, bytes);
 	} else if (json->raw_depth) {
@@ -291,6 +294,7 @@ static void take_shape(struct json_events *json, bool is_array)
 
 static int on_start(struct json_events *json, bool is_array)
 {
+	json->heard = true;
 	if (!json->depth)
 		take_shape(json, is_array);
 	if (json->raw_depth) {
@@ -323,6 +327,7 @@ static int on_start(struct json_events *json, bool is_array)
 
 static int on_end(struct json_events *json, bool is_array)
 {
+	json->heard = true;
 	json->depth--;
 	if (json->raw_depth) {
 		raw_append(json, is_array ? "]" : "}", 1);
@@ -418,12 +423,19 @@ enum json_read json_events_read(struct json_events *json, const char *bytes, siz
 		json->status = epp_status_no_memory();
 		return JSON_READ_FAILED;
 	}
+	json->heard = false;
 	yajl_status state = yajl_parse(json->yajl, (const unsigned char *)bytes, count);
 	if (json->status)
 		return JSON_READ_FAILED;
+	json->unheard_bytes = json->heard ? 0 : json->unheard_bytes + count;
 	if (state == yajl_status_ok) {
 		json->bytes += count;
-		return JSON_READ_ON;
+		if (json->unheard_bytes <= JSON_TEXT_BYTES_MAX)
+			return JSON_READ_ON;
+		if (asprintf(message, "byte %llu: a text of more than %u MiB", (unsigned long long)json->bytes,
+		             JSON_TEXT_BYTES_MAX >> 20) < 0)
+			*message = NULL;
+		return JSON_READ_INVALID;
 	}
 	json->bytes += yajl_get_bytes_consumed(json->yajl);
 	unsigned char *error = yajl_get_error(json->yajl, 0, NULL, 0);

@@ -1,7 +1,8 @@
 /* Reads JSON piece by piece with yajl and hands out the objects that are events.
  *
  * Three shapes: a bare object (one line of ONNX Runtime's), an array of events, an object whose member `traceEvents` is
- * that array.  Strings may hold bytes that are not UTF-8.  Everything is read as it comes: memory is one event. */
+ * that array.  Strings may hold bytes that are not UTF-8.  Everything is read as it comes: memory is one event, and one text
+ * or number, which yajl gathers whole: beyond JSON_TEXT_BYTES_MAX it is not read any further. */
 #ifndef EPPROF_IMPORT_JSON_EVENTS_H
 #define EPPROF_IMPORT_JSON_EVENTS_H
 
@@ -9,6 +10,8 @@
 
 #include "base/status.h"
 #include "import/event.h"
+
+#define JSON_TEXT_BYTES_MAX (2u << 20)
 
 enum json_shape { JSON_SHAPE_UNKNOWN = 0, JSON_SHAPE_LINE, JSON_SHAPE_ARRAY, JSON_SHAPE_OBJECT, JSON_SHAPE_OTHER };
 
@@ -30,6 +33,8 @@ struct json_events {
 	struct event event;
 	uint64_t events_count;
 	uint64_t bytes; /* given to yajl so far */
+	bool heard;     /* yajl has said something of what it was given last */
+	uint64_t unheard_bytes;
 
 	/* Called at the end of each event but those of JSON_SHAPE_LINE, which are left in `event`. */
 	epp_status *(*found)(void *user, struct event *event);
