@@ -30,7 +30,11 @@ static void *record_wildly(void *argument)
 			if (i % 32 == 0)
 				epp_async_end(session, epp_async_begin(session, EPP_API, name), NULL, 0);
 		}
-		/* Making a track beside release is not allowed; using one of nobody's is. */
+		/* Beside release these find no session. */
+		epp_track track;
+		epp_status_release(epp_track_create(
+		    session, &(epp_track_options){ .struct_size = sizeof(epp_track_options), .name = "wild" }, &track));
+		epp_session_lost(session, EPP_LOSS_NO_BUFFER);
 		epp_event_complete(session, 1, EPP_KERNEL, name, 1, 2, 0, NULL, 0);
 		epp_clock_pair_add(session, 1, 1, 2, 3);
 		/* Others must get a turn on few cores. */
@@ -111,6 +115,44 @@ START_TEST(released_with_a_file)
 }
 END_TEST
 
+static struct epp_log_test {
+	uint32_t inside, gone;
+} log_test;
+
+static void log_slowly(void *user, epp_blame blame, const char *text)
+{
+	struct epp_log_test *test = user;
+	(void)blame, (void)text;
+	STORE_RELEASE(&test->inside, 1);
+	recording_sleep_ms(300);
+	if (LOAD_ACQUIRE(&test->gone))
+		_exit(3);
+	STORE_RELEASE(&test->inside, 0);
+}
+
+/* The host's log runs on the helper, so the run's end waits for it, and the release does not get so long; what the log
+ * needs may be gone afterwards. */
+START_TEST(a_log_is_left_before_release_returns)
+{
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options),
+		                        .path = check_path("slow.epp"),
+		                        .log = log_slowly,
+		                        .log_user = &log_test,
+		                        .release_timeout_ns = 1000000 };
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	session_fail(recording_inside(session), EPP_BLAME_SYSTEM, epp_status_create(EPP_IO, "told slowly"));
+	epp_event_end(session, epp_event_begin_text(session, EPP_NODE, "wakes the helper"), NULL, 0);
+	while (!LOAD_ACQUIRE(&log_test.inside))
+		recording_sleep_ms(1);
+	epp_session_release(session);
+	STORE_RELEASE(&log_test.gone, 1);
+	ck_assert(!LOAD_ACQUIRE(&log_test.inside));
+	recording_sleep_ms(400);
+}
+END_TEST
+
 static Suite *teardown_suite(void)
 {
 	Suite *suite = suite_create("teardown");
@@ -118,6 +160,7 @@ static Suite *teardown_suite(void)
 	tcase_add_test(tcase, released_in_memory);
 	tcase_add_test(tcase, released_in_memory_and_looked_at);
 	tcase_add_test(tcase, released_with_a_file);
+	tcase_add_test(tcase, a_log_is_left_before_release_returns);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

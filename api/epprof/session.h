@@ -70,7 +70,8 @@ typedef enum epp_policy {
 typedef enum epp_blame { EPP_BLAME_NONE = 0, EPP_BLAME_HOST = 1, EPP_BLAME_PLUGIN = 2, EPP_BLAME_SYSTEM = 3 } epp_blame;
 
 /* Told of what went wrong and whose fault it is; the library itself never prints.
- * Thread: [any-thread], never while the library holds a lock.  Ownership: the text is borrowed for the call. */
+ * Thread: [any-thread], never while the library holds a lock, and not once epp_session_release has returned: that waits for
+ * a call that goes on, so it must not be made from one.  Ownership: the text is borrowed for the call. */
 typedef void (*epp_log_fn)(void *user, epp_blame blame, const char *text);
 
 typedef struct epp_session_options {

@@ -129,7 +129,7 @@ static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProf
 {
 	const struct container *container = self->user;
 	if (!events && count)
-		return ort_status_create(2, "ProfilingEventsContainer_AddEvents: events is NULL");
+		return ort_status_create(ORT_INVALID_ARGUMENT, "ProfilingEventsContainer_AddEvents: events is NULL");
 	for (size_t i = 0; i < count; i++)
 		handover_add(container->of, events[i], container->run_us);
 	return NULL;

@@ -78,9 +78,6 @@ static struct recorder *enter(uintptr_t handle)
 epp_status *epp_track_create(epp_session *handle, const epp_track_options *options, epp_track *track)
 {
 	*track = 0;
-	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (!session)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
 	if (!options || options->struct_size < sizeof(*options))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "track: options missing or of another size");
 	if (options->clock_kind > EPP_CLOCK_DURATION_ONLY)
@@ -97,7 +94,9 @@ epp_status *epp_track_create(epp_session *handle, const epp_track_options *optio
 		.producer = -1,
 	};
 	epp_status *status = NULL;
-	pthread_mutex_lock(&session->lock);
+	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
 	const struct epf_track *shared = options->clock_of ? tracks_get(session, options->clock_of) : NULL;
 	if (options->clock_of && !shared)
 		status = epp_status_create(EPP_INVALID_ARGUMENT, "track: clock_of %u is no track", options->clock_of);

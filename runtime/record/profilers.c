@@ -165,15 +165,17 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 	if (!made)
 		return epp_status_no_memory();
 	*made = (struct epp_member){ { .add = container_add }, profiler, of_session };
-	struct session_profiler *of;
-	pthread_mutex_lock(&session->lock);
-	epp_status *status = session->state == SESSION_FREE ? epp_status_create(EPP_UNAVAILABLE, "join: no such session")
-	                                                    : place(session, label, true, &of);
+	struct session_profiler *of = NULL;
+	/* Its release may have come in between. */
+	session = session_lock(of_session);
+	epp_status *status = session ? place(session, label, true, &of)
+	                             : epp_status_create(EPP_UNAVAILABLE, "join: no such session");
 	if (!status)
 		status = take_in(session, profiler, of);
 	if (!status)
 		of->shift_us = of->shift_rest_ns = 0;
-	pthread_mutex_unlock(&session->lock);
+	if (session)
+		pthread_mutex_unlock(&session->lock);
 	if (status)
 		free(made);
 	else

@@ -16,6 +16,7 @@
 
 /* Without membarrier a recorder that has not seen `closed` yet gets this long to leave. */
 #define GRACE_NS 5000000
+#define LOG_POLL_NS 100000
 
 static epp_status *not_a_session(const char *call)
 {
@@ -200,13 +201,23 @@ epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
 	return status;
 }
 
+/* What the host gave for its log may be gone when release has returned. */
+static void let_go_of_log(struct session *session)
+{
+	pthread_mutex_lock(&session->error_lock);
+	session->log = NULL;
+	while (session->telling) {
+		pthread_mutex_unlock(&session->error_lock);
+		nanosleep(&(struct timespec){ .tv_nsec = LOG_POLL_NS }, NULL);
+		pthread_mutex_lock(&session->error_lock);
+	}
+	pthread_mutex_unlock(&session->error_lock);
+}
+
 /* True: it has come to its end just now. */
 static bool leave_to_helper(struct session *session)
 {
-	pthread_mutex_lock(&session->error_lock);
-	/* What the host gave for its log may be gone when release has returned. */
-	session->log = NULL;
-	pthread_mutex_unlock(&session->error_lock);
+	let_go_of_log(session);
 	pthread_mutex_lock(&session->lock);
 	bool idle = session->state == SESSION_IDLE;
 	session->release_wanted = !idle;
@@ -219,6 +230,7 @@ void session_release(struct session *session)
 	epp_status_release(epp_session_end(session_handle(session)));
 	struct timespec deadline = deadline_after(session->release_timeout_ns);
 	pthread_mutex_lock(&session->lock);
+	session->releasing = true;
 	bool idle = wait_idle(session, &deadline);
 	bool hangs = session->state == SESSION_ASKING;
 	pthread_mutex_unlock(&session->lock);

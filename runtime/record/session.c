@@ -38,6 +38,18 @@ struct session *session_of(uintptr_t handle)
 	return session && LOAD_ACQUIRE(&session->generation) == handle >> 2 >> INDEX_BITS ? session : NULL;
 }
 
+struct session *session_lock(uintptr_t handle)
+{
+	struct session *session = session_of(handle);
+	if (!session)
+		return NULL;
+	pthread_mutex_lock(&session->lock);
+	if ((uintptr_t)session_handle(session) == handle && !session->releasing && session->state != SESSION_FREE)
+		return session;
+	pthread_mutex_unlock(&session->lock);
+	return NULL;
+}
+
 static void changed_init(struct session *session)
 {
 	pthread_condattr_t attributes;
@@ -290,11 +302,17 @@ void session_tell(struct session *session)
 	bool due = session->log && session->first_error && !session->error_told;
 	session->error_told |= due;
 	epp_blame blame = session->first_blame;
+	epp_log_fn log = session->log;
 	if (due)
 		strlcpy(text, epp_status_message(session->first_error), sizeof(text));
+	session->telling += due;
 	pthread_mutex_unlock(&session->error_lock);
-	if (due)
-		session->log(session->log_user, blame, text);
+	if (!due)
+		return;
+	log(session->log_user, blame, text);
+	pthread_mutex_lock(&session->error_lock);
+	session->telling--;
+	pthread_mutex_unlock(&session->error_lock);
 }
 
 void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
@@ -311,10 +329,11 @@ void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
 
 uint64_t epp_session_lost(epp_session *handle, epp_loss reason)
 {
-	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (!session || (unsigned)reason >= EPF_LOSS_COUNT)
+	if ((unsigned)reason >= EPF_LOSS_COUNT)
 		return 0;
-	pthread_mutex_lock(&session->lock);
+	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session)
+		return 0;
 	uint64_t lost = session->lost_before[reason] + LOAD_RELAXED(&session->window.live->lost[reason]);
 	if (reason == EPP_LOSS_POLICY)
 		lost += block_writer_overwritten(&session->writer);

@@ -87,6 +87,7 @@ struct session {
 	epp_status *first_error; /* of the run, told by wait */
 	epp_blame first_blame;
 	bool error_told;
+	unsigned telling; /* threads that are in the log; under error_lock */
 
 	/* Recorders and their regions. */
 	LIST_HEAD(, recorder) recorders;
@@ -144,6 +145,9 @@ struct session {
 epp_session *session_handle(const struct session *session);
 /* The session of a handle, or NULL if it is stale or not one.  The entry itself stays readable for ever. */
 struct session *session_of(uintptr_t handle);
+/* The same with its lock held; NULL, and nothing is held, of one that is being released too: for calls that may come beside
+ * its release. */
+struct session *session_lock(uintptr_t handle);
 
 /* The options that this version knows, zero where the caller's struct ends. */
 epp_status *session_check_options(const epp_session_options *given, epp_session_options *known);
