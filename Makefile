@@ -61,6 +61,7 @@ TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(ca
 LIBEPPROF := $(BUILD)/libepprof.so
 LIBTRACE := $(BUILD)/libepprof-trace.so
 LIBKIT := $(BUILD)/libepprof_ep.a
+KIT_FILES := $(BUILD)/kit/ep_kit.c $(BUILD)/kit/epprof_ep.h
 XSPACE_BRIDGES := $(BUILD)/libepprof_tf.so $(BUILD)/libepprof_pjrt.so
 BRIDGES := $(BUILD)/libepprof_ort.so $(XSPACE_BRIDGES)
 JAX_PACKAGE := $(BUILD)/python/jax_plugins/epprof/__init__.py
@@ -117,7 +118,7 @@ DEPS := build/deps
 
 all: lib $(BRIDGES) $(JAX_PACKAGE) $(PROGRAMS) $(SAMPLE_EPS)
 
-lib: $(LIBRARIES) $(TF_SHIM)
+lib: $(LIBRARIES) $(TF_SHIM) $(KIT_FILES)
 
 tests: all $(TEST_PROGRAMS) $(TEST_LIBRARIES)
 
@@ -161,6 +162,11 @@ $(BUILD)/%.a:
 $(BUILD)/libepprof.a: $(call objects,$(EPPROF) $(STATELESS))
 $(BUILD)/libepprof-trace.a: $(call objects,$(TRACE))
 $(LIBKIT): $(call objects,$(KIT))
+# The kit as one C file and one header, to drop in.
+$(KIT_FILES): ep_kit/amalgamate LICENSE $(wildcard ep_kit/*.[ch] api/epprof/*.h)
+	@mkdir -p $(@D)
+	$(Q)ep_kit/amalgamate $(if $(filter %.c,$@),c,header) >$@
+
 # Tests see private symbols: everything, once, and what several of them share.
 $(BUILD)/tests/libeverything.a: $(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(KIT) $(ACCELERATOR) $(TEST_SHARED) $(TRUTH))
 
@@ -319,6 +325,7 @@ DIRS_bin := '$(DESTDIR)$(BINDIR)'
 DIRS_lib := '$(DESTDIR)$(LIBDIR)'
 DIRS_pc := '$(DESTDIR)$(LIBDIR)/pkgconfig'
 DIRS_api := '$(DESTDIR)$(INCLUDEDIR)/epprof'
+DIRS_kit := '$(DESTDIR)$(PREFIX)/share/epprof'
 DIRS_man := '$(DESTDIR)$(MANDIR)'
 DIRS_bash := '$(DESTDIR)$(PREFIX)/share/bash-completion/completions'
 DIRS_zsh := '$(DESTDIR)$(PREFIX)/share/zsh/site-functions'
@@ -356,12 +363,13 @@ $(foreach package,$(PACKAGES),$(eval export PC_TEXT_$(subst -,_,$(package)) = $$
 
 # Without scdoc there is no manual.
 install: all $(if $(SCDOC),$(MANUAL))
-	$(Q)$(INSTALL) -d $(DIRS_bin) $(DIRS_lib) $(DIRS_pc) $(DIRS_api) $(DIRS_bash) $(DIRS_zsh)
+	$(Q)$(INSTALL) -d $(DIRS_bin) $(DIRS_lib) $(DIRS_pc) $(DIRS_api) $(DIRS_kit) $(DIRS_bash) $(DIRS_zsh)
 	$(Q)$(INSTALL) -m 644 cli/completion/epprof.bash $(DIRS_bash)/epprof
 	$(Q)$(INSTALL) -m 644 cli/completion/_epprof $(DIRS_zsh)
 	$(if $(SCDOC),$(Q)$(foreach page,$(MANUAL),$(INSTALL) -D -m 644 $(page) $(DIRS_man)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)) &&) :)
 	$(Q)$(INSTALL) -m 644 api/epprof/*.h $(DIRS_api)
 	$(Q)$(INSTALL) -m 644 $(filter %.a,$(LIBRARIES)) $(DIRS_lib)
+	$(Q)$(INSTALL) -m 644 $(KIT_FILES) $(DIRS_kit)
 	$(Q)$(INSTALL) -m 755 $(TF_SHIM) $(DIRS_lib)
 	$(Q)for lib in $(basename $(notdir $(filter %.so,$(LIBRARIES)))); do \
 		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
@@ -378,7 +386,7 @@ uninstall:
 		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(foreach bridge,$(notdir $(BRIDGES)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
-	rm -rf $(DIRS_api) $(DIRS_python)
+	rm -rf $(DIRS_api) $(DIRS_kit) $(DIRS_python)
 
 clean:
 	rm -rf build build-*

@@ -1,6 +1,6 @@
 /* epprof: the kit for execution providers.
  *
- * One folder (ep_kit/, of which only ep_kit.c is compiled) and the public headers make an EP's profiler: it embeds
+ * One C file and one header (build/kit/, made of ep_kit/ and this) or libepprof_ep.a make an EP's profiler: it embeds
  * OrtEpProfilerImpl, keeps a stack of host events per thread, buffers the EP's events without blocking, relates the EP's
  * clock to the host's, counts every loss, and hands everything over: raw ticks to an epprof host as buffers fill,
  * microseconds to ONNX Runtime in EndProfiling.  libepprof is not needed.
