@@ -66,12 +66,15 @@ static bool kit_token_block_make(struct kit *kit, unsigned block)
 /* Gives the innermost open event a token. */
 static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct kit_thread *thread, struct kit_open *open)
 {
-	uint32_t index = atomic_fetch_add_explicit(&kit->tokens_count, 1, memory_order_relaxed);
-	if (index >= UINT32_MAX / 2 || !kit_token_block_make(kit, kit_token_block(index))) {
-		atomic_fetch_sub_explicit(&kit->tokens_count, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&kit->contexts_lost, 1, memory_order_relaxed);
-		return 0;
-	}
+	uint32_t index = atomic_load_explicit(&kit->tokens_count, memory_order_relaxed);
+	/* The room first, then the number: one given back would be another thread's, which is past it already. */
+	do {
+		if (index >= UINT32_MAX / 2 || !kit_token_block_make(kit, kit_token_block(index))) {
+			atomic_fetch_add_explicit(&kit->contexts_lost, 1, memory_order_relaxed);
+			return 0;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(&kit->tokens_count, &index, index + 1, memory_order_relaxed,
+	                                                memory_order_relaxed));
 	uint64_t token = (uint64_t)kit->token_serial << 32 | (index + 1);
 	*kit_token_find(kit, token) = (struct kit_token){
 		.correlation_id = open->id,

@@ -167,6 +167,65 @@ START_TEST(a_stack_for_each_thread)
 }
 END_TEST
 
+#define TAKERS 8
+#define TAKEN 60
+
+static struct taker {
+	pthread_t thread;
+	uint64_t tokens[TAKEN];
+} takers[TAKERS];
+static pthread_barrier_t takers_ready;
+
+static void *take_tokens(void *user)
+{
+	struct taker *taker = user;
+	OrtEpProfilerImpl *impl = &shared.profiler->impl;
+	pthread_barrier_wait(&takers_ready);
+	for (uint64_t i = 0; i < TAKEN; i++) {
+		MUST(!impl->StartEvent(impl, i + 1));
+		taker->tokens[i] = epp_ep_current(shared.profiler);
+	}
+	return NULL;
+}
+
+static int by_token(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+	return (left > right) - (left < right);
+}
+
+/* The memory allows the table's second block once, to one of the threads that want to make it at the same moment: tokens
+ * are missing then, and none is given twice. */
+START_TEST(tokens_without_room_are_not_given_twice)
+{
+	epp_ep_options options = ep_options();
+	options.buffer_bytes = (size_t)(256 + 512) * 24;
+	for (int round = 0; round < 100; round++) {
+		static uint64_t all[TAKERS * TAKEN];
+		size_t count = 0;
+		shared.profiler = ep_create(&options);
+		ep_start(shared.profiler);
+		pthread_barrier_init(&takers_ready, NULL, TAKERS);
+		for (size_t i = 0; i < TAKERS; i++)
+			MUST(!pthread_create(&takers[i].thread, NULL, take_tokens, &takers[i]));
+		for (size_t i = 0; i < TAKERS; i++) {
+			pthread_join(takers[i].thread, NULL);
+			for (size_t j = 0; j < TAKEN; j++) {
+				if (takers[i].tokens[j])
+					all[count++] = takers[i].tokens[j];
+			}
+		}
+		pthread_barrier_destroy(&takers_ready);
+		ep_end(shared.profiler);
+		ep_release(shared.profiler);
+		MUST(count > 256);
+		qsort(all, count, sizeof(all[0]), by_token);
+		for (size_t i = 1; i < count; i++)
+			MUST(all[i - 1] != all[i]);
+	}
+}
+END_TEST
+
 static void *come_and_go(void *user)
 {
 	(void)user;
@@ -401,6 +460,7 @@ static Suite *ep_kit_threads_suite(void)
 	TCase *ort = tcase_create("ONNX Runtime");
 	tcase_add_checked_fixture(ort, setup_ort, host_teardown);
 	tcase_add_test(ort, emits_beside_the_end_in_ort);
+	tcase_add_test(ort, tokens_without_room_are_not_given_twice);
 	tcase_add_test(ort, a_stack_for_each_thread);
 	tcase_add_test(ort, threads_that_come_and_go);
 	suite_add_tcase(suite, ort);
