@@ -94,8 +94,8 @@ START_TEST(work_belongs_to_each_session_with_an_event_open)
 }
 END_TEST
 
-/* One node at once and one after 1.2 s; how many of the second's events lie outside of it, and the largest bound. */
-static size_t outside_after_a_second(const char *path, int64_t *largest_error_ns)
+/* One node at once and one after 1.2 s; how many events of each lie outside of it, and the largest bound. */
+static void count_outside(const char *path, size_t outside[2], int64_t *largest_error_ns)
 {
 	epp_session *session;
 	OrtEpProfilerImpl *profiler;
@@ -122,7 +122,7 @@ static size_t outside_after_a_second(const char *path, int64_t *largest_error_ns
 	check_ok(epp_trace_open_session(session, &trace));
 	struct content content = content_of(trace);
 	ck_assert_uint_eq(content.device_count, 6);
-	size_t outside[2] = { 0 };
+	outside[0] = outside[1] = 0;
 	*largest_error_ns = 0;
 	for (size_t i = 0; i < content.slices_count; i++) {
 		const struct slice *slice = &content.slices[i];
@@ -136,25 +136,27 @@ static size_t outside_after_a_second(const char *path, int64_t *largest_error_ns
 		if (slice->start_error_ns > *largest_error_ns)
 			*largest_error_ns = slice->start_error_ns;
 	}
-	ck_assert_uint_eq(outside[0], 0);
 	free(content.slices);
 	epp_trace_close(trace);
 	epp_session_release(session);
 	check_ok(epp_plugin_unload(plugin));
-	return outside[1];
 }
 
 START_TEST(without_clock_pairs_a_second_is_too_long)
 {
+	size_t outside[2];
 	int64_t error_ns;
 	/* 200 ppm of 1.2 s are 240 us; a formula without pairs cannot know, and owns up to 500 ppm. */
-	ck_assert_uint_eq(outside_after_a_second(FORMULA_EP, &error_ns), 0);
+	count_outside(FORMULA_EP, outside, &error_ns);
+	ck_assert_uint_eq(outside[0] + outside[1], 0);
 	ck_assert_int_ge(error_ns, 600000);
-	ck_assert_uint_eq(outside_after_a_second(SAMPLE_EP, &error_ns), 0);
+	count_outside(SAMPLE_EP, outside, &error_ns);
+	ck_assert_uint_eq(outside[0] + outside[1], 0);
 	ck_assert_int_lt(error_ns, 100000);
-	/* Beyond that it is wrong, which shows. */
+	/* Beyond that it is wrong, which shows: after a second, or on a busy machine in a first node that takes long. */
 	setenv("ACCELERATOR_FAST_PPM", "5000", 1);
-	ck_assert_uint_gt(outside_after_a_second(FORMULA_EP, &error_ns), 0);
+	count_outside(FORMULA_EP, outside, &error_ns);
+	ck_assert_uint_gt(outside[1], 0);
 }
 END_TEST
 
