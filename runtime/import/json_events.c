@@ -181,6 +181,19 @@ static int on_boolean(void *user, int value)
 	return on_word(user, value ? "true" : "false");
 }
 
+/* A number or a text that is no arg. */
+static void take_value(struct json_events *json, const char *text, size_t bytes)
+{
+	if (at_member(json)) {
+		take_member(json, text, bytes);
+	} else if (at_id2(json)) {
+		json->event.id_is_local = json->member & MEMBER_LOCAL;
+		take_id(json, text, bytes);
+	} else if (json->depth == 1 && json->member == MEMBER_BASE) {
+		json->has_base = event_integer(text, bytes, &json->base_ns);
+	}
+}
+
 static int on_number(void *user, const char *text, size_t bytes)
 {
 	struct json_events *json = user;
@@ -193,13 +206,8 @@ static int on_number(void *user, const char *text, size_t bytes)
 		struct event_arg *arg = event_add_arg(&json->event, json->key);
 		if (arg)
 			event_number(arg, text, bytes);
-	} else if (at_member(json)) {
-		take_member(json, text, bytes);
-	} else if (at_id2(json)) {
-		json->event.id_is_local = json->member & MEMBER_LOCAL;
-		take_id(json, text, bytes);
-	} else if (json->depth == 1 && json->member == MEMBER_BASE) {
-		json->has_base = event_integer(text, bytes, &json->base_ns);
+	} else {
+		take_value(json, text, bytes);
 	}
 	return 1;
 }
@@ -219,13 +227,8 @@ static int on_string(void *user, const unsigned char *chars, size_t bytes)
 			arg->type = EPP_ARG_TEXT;
 			arg->text = event_keep_text(&json->event, text, bytes);
 		}
-	} else if (at_member(json)) {
-		take_member(json, text, bytes);
-	} else if (at_id2(json)) {
-		json->event.id_is_local = json->member & MEMBER_LOCAL;
-		take_id(json, text, bytes);
-	} else if (json->depth == 1 && json->member == MEMBER_BASE) {
-		json->has_base = event_integer(text, bytes, &json->base_ns);
+	} else {
+		take_value(json, text, bytes);
 	}
 	return 1;
 }
