@@ -80,7 +80,8 @@ __attribute__((format(printf, 1, 2), unused)) static char *check_path(const char
 	return path;
 }
 
-static inline int check_main(Suite *suite)
+/* The suite is made once there is a directory: what can be tested here may depend on it. */
+static inline int check_main(Suite *(*make_suite)(void))
 {
 	const char *parent = getenv("TMPDIR");
 
@@ -92,7 +93,7 @@ static inline int check_main(Suite *suite)
 	}
 	check_directory_owner = getpid();
 
-	SRunner *runner = srunner_create(suite);
+	SRunner *runner = srunner_create(make_suite());
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
@@ -106,7 +107,7 @@ static inline int check_main(Suite *suite)
 	int main(void) \
 	{ \
 		setenv("CK_DEFAULT_TIMEOUT", "120", 0); \
-		return check_main(suite_function()); \
+		return check_main(suite_function); \
 	}
 
 #endif

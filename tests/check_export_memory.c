@@ -174,5 +174,5 @@ int main(void)
 	if (RECORDING_SLOW > 1)
 		CHECK_SKIP("a sanitizer's memory is not the command's");
 	setenv("CK_DEFAULT_TIMEOUT", "300", 0);
-	return check_main(suite());
+	return check_main(suite);
 }

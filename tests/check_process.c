@@ -168,5 +168,5 @@ static Suite *process_suite(void)
 
 int main(int count, char **arguments)
 {
-	return count > 1 ? record_by_default(arguments[1]) : check_main(process_suite());
+	return count > 1 ? record_by_default(arguments[1]) : check_main(process_suite);
 }
