@@ -1,15 +1,21 @@
-/* Disks and directories that fail: full, full and emptied again, too small, read-only, of another user, and a file that is
- * removed while it is written.  Nothing blocks, nothing dies, what is lost is counted, and the rest can be read.
+/* Disks and directories that fail: full, full and emptied again, too small, beyond a quota, read-only, of another user, and
+ * a file that is removed while it is written.  Nothing blocks, nothing dies, what is lost is counted, and the rest can be read.
  *
  * Small disks are tmpfs, in namespaces of the test's own where it is not root; where neither can be had, the reason is
- * printed and the tests that need none are run. */
+ * printed and the tests that need none are run.  A quota is played by the kernel's filter of system calls.  A disk that
+ * copies what is stored into again is a btrfs, which takes root to mount. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,6 +138,155 @@ START_TEST(a_disk_that_stays_full)
 }
 END_TEST
 
+/* ---- a quota ---- */
+
+/* From now on this thread, and those that it starts, may write no file beyond `bytes`, below 4 GiB, and get none longer. */
+static void set_quota(uint32_t bytes)
+{
+#define WORD(of, n) (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (of) + 4 * (n))
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, SYS_pwrite64, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, SYS_fallocate, 0, 5),
+		/* A hole may be punched. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(1, 0)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, 0, 0, 3),
+		/* The offset of one, the length of the other. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, WORD(3, 0)),
+		BPF_JUMP(BPF_JMP | BPF_JGT, bytes, 0, 1),
+		BPF_STMT(BPF_RET, SECCOMP_RET_ERRNO | EDQUOT),
+		BPF_STMT(BPF_RET, SECCOMP_RET_ALLOW),
+	};
+#undef WORD
+	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* In a process of its own: a quota stays for good. */
+static void record_under_quota(const char *path, uint32_t quota_bytes, int to)
+{
+	uint64_t told[2];
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	set_quota(quota_bytes);
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	told[0] = recording_fill(session, name, 40 << 20);
+	check_ok(epp_session_end(session));
+	epp_status *status = epp_session_wait(session, UINT64_MAX);
+	told[1] = epp_session_lost(session, EPP_LOSS_DISK);
+	epp_session_release(session);
+	bool says = epp_status_code(status) == EPP_IO && strstr(epp_status_message(status), strerror(EDQUOT));
+	_exit(says && write(to, told, sizeof(told)) == sizeof(told) ? 0 : 1);
+}
+
+START_TEST(a_quota)
+{
+	char *path = strdup(check_path("quota.epp"));
+	int ends[2], status;
+	uint64_t told[2];
+	ck_assert_int_eq(pipe(ends), 0);
+	pid_t child = fork();
+	if (child == 0)
+		record_under_quota(path, EPF_SEGMENTS_OFFSET + (3 << 20), ends[1]);
+	waitpid(child, &status, 0);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+	ck_assert_int_eq(read(ends[0], told, sizeof(told)), sizeof(told));
+	struct trace_scan *scan = trace_scan_file(path);
+	const char *wrong = scan_balance(scan);
+	ck_assert_msg(!wrong, "%s", wrong);
+	ck_assert_uint_gt(told[1], 0);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_DISK), told[1]);
+	ck_assert_uint_eq(scan_ids_taken(scan), told[0]);
+	ck_assert_uint_gt(scan->records_count, 700);
+	ck_assert_uint_eq(scan->records_count + told[1] + scan_lost(scan, EPP_LOSS_NO_BUFFER), told[0]);
+	trace_scan_free(scan);
+	free(path);
+}
+END_TEST
+
+START_TEST(a_quota_too_small_for_a_window)
+{
+	epp_session *session;
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		epp_session_options options = { .struct_size = sizeof(options), .path = check_path("small.epp") };
+		set_quota(1 << 20);
+		epp_status *refused = epp_session_create(&options, &session);
+		_exit(epp_status_code(refused) == EPP_IO && !session && access(options.path, F_OK) ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+}
+END_TEST
+
+/* ---- a disk that takes room for what is stored again ---- */
+
+/* Mounts an empty one at `path`, which is made. */
+static bool mount_btrfs(const char *path)
+{
+	char make[1200];
+	mkdir(path, 0777);
+	snprintf(make, sizeof(make),
+	         "{ truncate -s 160M %s.img && mkfs.btrfs -q %s.img && mount -o loop %s.img %s; } >/dev/null 2>&1", path,
+	         path, path, path);
+	return system(make) == 0;
+}
+
+/* Leaves about so many MiB of it. */
+static void fill_disk(const char *path, unsigned mib)
+{
+	char ballast[512];
+	struct statvfs left;
+	snprintf(ballast, sizeof(ballast), "%s/ballast", path);
+	ck_assert_int_eq(statvfs(path, &left), 0);
+	put_ballast(ballast, (unsigned)(left.f_bavail * left.f_frsize >> 20) - mib);
+	sync();
+}
+
+/* A window in the file would be a bus error here. */
+START_TEST(a_full_disk_that_copies)
+{
+	char *disk = strdup(check_path("copies")), path[512], window[512] = "";
+	uint64_t emitted = 0, written = 0, lost = 0;
+	bool balanced = true;
+	epp_trace *trace;
+	ck_assert(mount_btrfs(disk));
+	fill_disk(disk, 24);
+	snprintf(path, sizeof(path), "%s/full.epp", disk);
+	epp_session *session = recording_start(path);
+	if (recording_inside(session)->window.elsewhere)
+		snprintf(window, sizeof(window), "%s", recording_inside(session)->window.elsewhere);
+	uint64_t events = recording_fill(session, name, 60 << 20);
+	check_ok(epp_session_end(session));
+	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
+	epp_session_release(session);
+	check_ok(epp_trace_open(path, &trace));
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		epp_trace_account line;
+		check_ok(epp_trace_account_at(trace, i, &line));
+		balanced &= line.balanced;
+		emitted += line.emitted;
+		written += line.written;
+		lost += line.lost[EPP_LOSS_DISK];
+	}
+	epp_trace_close(trace);
+	bool kept = access(window, F_OK) == 0;
+	/* Nobody finds it again once the trace is another one. */
+	unlink(check_path("copies/ballast"));
+	trace_scan_free(recording_finish_file(recording_start(path), path));
+	bool left = access(window, F_OK) == 0;
+	umount2(disk, MNT_DETACH);
+	ck_assert(balanced && kept && !left);
+	ck_assert_uint_eq(emitted, events);
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_gt(written, 1000);
+	free(disk);
+}
+END_TEST
+
 START_TEST(a_disk_too_small_for_a_window)
 {
 	char *disk = strdup(check_path("tiny"));
@@ -233,6 +388,16 @@ static bool disks_can_be_had(void)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+static bool btrfs_can_be_had(void)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(mount_btrfs(check_path("probe_btrfs")) && umount2(check_path("probe_btrfs"), MNT_DETACH) == 0 ? 0 : 1);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static Suite *disk_suite(void)
 {
 	Suite *suite = suite_create("disk");
@@ -247,6 +412,12 @@ static Suite *disk_suite(void)
 	} else {
 		printf("SKIP: small disks: a tmpfs can be mounted neither here nor in a namespace of our own\n");
 	}
+	if (btrfs_can_be_had())
+		tcase_add_test(tcase, a_full_disk_that_copies);
+	else
+		printf("SKIP: a disk that copies: there is no mkfs.btrfs, or it may not be mounted\n");
+	tcase_add_test(tcase, a_quota);
+	tcase_add_test(tcase, a_quota_too_small_for_a_window);
 	tcase_add_test(tcase, a_file_that_is_removed);
 	tcase_add_test(tcase, a_path_of_another_user);
 	suite_add_tcase(suite, tcase);

@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/checksum.h"
@@ -24,6 +25,7 @@
 #endif
 
 #define POOL_MAX 16
+#define SHARED_MEMORY "/dev/shm"
 #define POPULATE_BYTES ((size_t)512 << 10)
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -96,6 +98,26 @@ static int reserve(int fd, off_t bytes)
 	return error;
 }
 
+static bool read_header(int fd, struct epf_header *header)
+{
+	return pread(fd, header, sizeof(*header), 0) == sizeof(*header) &&
+	       memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) == 0;
+}
+
+/* Of a trace that was overwritten, which had its header: nobody would find it again. */
+static void remove_window_of(const struct epf_header *old)
+{
+	struct epf_header theirs;
+	if (!(old->features & EPF_FEATURE_WINDOW_ELSEWHERE) || !memchr(old->window_path, 0, sizeof(old->window_path)))
+		return;
+	int fd = open(old->window_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read_header(fd, &theirs) && memcmp(theirs.file_id, old->file_id, sizeof(theirs.file_id)) == 0)
+		unlink(old->window_path);
+	close(fd);
+}
+
 static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 {
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
@@ -108,11 +130,15 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 			return epp_status_errno(error, "%s: locking it", path);
 		return epp_status_create(EPP_BUSY, "%s: another session is writing it", path);
 	}
+	struct epf_header old;
+	bool was_trace = read_header(*fd, &old);
 	if (ftruncate(*fd, 0)) {
 		epp_status *status = epp_status_errno(errno, "%s", path);
 		close(*fd);
 		return status;
 	}
+	if (was_trace)
+		remove_window_of(&old);
 	return NULL;
 }
 
@@ -154,7 +180,8 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 	}
 	if (strlen(window->elsewhere) >= sizeof(header->window_path))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
-	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	/* Others may look into that directory, and not into the trace's. */
+	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", window->elsewhere);
 	int error;
@@ -164,6 +191,38 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 		return NULL;
 	unlink(window->elsewhere);
 	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
+}
+
+/* File systems that give a page that is stored into again a new place take room for it then, and raise SIGBUS where a disk
+ * or a quota has none left: what fallocate got them does not count. */
+static bool copies_on_write(int fd)
+{
+	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
+		                          0x3434 /* nilfs */ };
+	struct statfs system;
+	bool copies = fstatfs(fd, &system) != 0;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		copies |= (uint32_t)system.f_type == kinds[i];
+	return copies;
+}
+
+/* The window where it survives a kill, or else as memory; nobody asked for a place. */
+static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
+{
+	int error = 0;
+	if (!copies_on_write(window->fd))
+		window->base = map_shared(window->fd, &error);
+	if (error)
+		return epp_status_errno(error, "making room for %zu MiB", WINDOW_BYTES >> 20);
+	if (!window->base)
+		epp_status_release(map_elsewhere(SHARED_MEMORY, header, window));
+	window->shared = window->base != NULL;
+	if (window->base)
+		return NULL;
+	free(window->elsewhere);
+	window->elsewhere = NULL;
+	window->base = map_anonymous();
+	return window->base ? NULL : epp_status_no_memory();
 }
 
 /* The header page in the trace itself, where that is not the mapping. */
@@ -196,21 +255,17 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 	EPP_TRY(open_locked(path, overwrite, &fd));
 	window->fd = fd;
 	const char *directory = secure_getenv("EPPROF_WINDOW_DIR");
-	epp_status *status = NULL;
-	int error = 0;
-	if (directory && *directory)
+	epp_status *status;
+	if (directory && *directory) {
 		status = map_elsewhere(directory, header, window);
-	else
-		window->base = map_shared(window->fd, &error);
-	window->shared = window->base != NULL;
-	if (error)
-		status = epp_status_errno(error, "%s: making room for %zu MiB", path, WINDOW_BYTES >> 20);
-	if (!status && !window->base && !(window->base = map_anonymous()))
-		status = epp_status_no_memory();
+		window->shared = true;
+	} else {
+		status = epp_status_prefix(map_somewhere(header, window), "%s", path);
+	}
 	if (!status) {
 		locate(window);
 		fill_header(window, header);
-		error = write_header(window);
+		int error = write_header(window);
 		if (error)
 			status = epp_status_errno(error, "%s", path);
 	}
