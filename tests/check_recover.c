@@ -49,7 +49,10 @@ static void be_killed(const char *path, epp_policy policy)
 	    pthread_create(&thread, NULL, leave_one_open, session))
 		_exit(1);
 	epp_track track;
-	epp_track_options device = { .struct_size = sizeof(device), .name = "stream \"1\"", .ticks_per_second = 1000000 };
+	epp_track_options device = { .struct_size = sizeof(device),
+		                     .name = "stream \"1\"",
+		                     .ticks_per_second = 1000000,
+		                     .clock_kind = EPP_CLOCK_DURATION_ONLY };
 	if (epp_track_create(session, &device, &track))
 		_exit(1);
 	epp_name names[] = { epp_name_intern("a \"name\""), epp_name_intern("\xff\n") };
@@ -244,9 +247,43 @@ END_TEST
 
 static void expect(int code, struct command command)
 {
-	ck_assert_msg(command.code == code, "exit status %d: %s", command.code, command.err);
+	ck_assert_msg(command.code == code, "exit status %d: %s%s", command.code, command.out, command.err);
 	command_free(&command);
 }
+
+/* That is told from a trace which was cut behind its window, released or killed. */
+START_TEST(nothing_was_started)
+{
+	char *path = strdup(check_path("idle.epp")), *out = strdup(check_path("recovered.epp"));
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1, .max_bytes = 4 << 20 };
+	options.policy = _i & 2 ? EPP_POLICY_RING : EPP_POLICY_STREAM;
+	bool killed = _i & 1;
+	epp_session *session;
+	pid_t child = fork();
+	if (child == 0) {
+		check_ok(epp_session_create(&options, &session));
+		if (killed)
+			raise(SIGKILL);
+		epp_session_release(session);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	epp_trace_close(open_valid(path));
+	expect(0, command_run(NULL, "validate", "--strict", path, NULL));
+	expect(0, command_run(NULL, "recover", "--force", "-o", out, path, NULL));
+	expect(0, command_run(NULL, "validate", "--strict", out, NULL));
+	expect(0, command_run(NULL, "pack", "--force", "-o", out, path, NULL));
+	expect(0, command_run(NULL, "validate", "--strict", out, NULL));
+	if (!killed) {
+		ck_assert_int_eq(truncate(path, EPF_SEGMENTS_OFFSET + 70), 0);
+		expect(3, command_run(NULL, "validate", path, NULL));
+		ck_assert_int_eq(truncate(path, EPF_SEGMENTS_OFFSET), 0);
+		expect(3, command_run(NULL, "validate", path, NULL));
+	}
+	free(path);
+	free(out);
+}
+END_TEST
 
 /* A file-size limit is an error, not the end of the process; nothing is left behind. */
 START_TEST(a_file_size_limit)
@@ -328,6 +365,7 @@ static Suite *recover_suite(void)
 	tcase_add_loop_test(tcase, what_was_left_is_all_there, 0, 3);
 	tcase_add_test(tcase, not_while_it_is_recorded);
 	tcase_add_loop_test(tcase, snapshots_of_a_live_session, 0, 2);
+	tcase_add_loop_test(tcase, nothing_was_started, 0, 4);
 	tcase_add_test(tcase, a_file_size_limit);
 	tcase_add_test(tcase, what_is_replaced);
 	tcase_add_test(tcase, the_command);

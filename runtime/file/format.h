@@ -460,6 +460,7 @@ struct epf_ledger_entry {
 	uint64_t lost_idless; /* how many of `lost` took no id */
 };
 
+/* The only one of a finished trace that nothing was ever started in has the number 0, so that it is told from one cut. */
 struct epf_run {
 	uint32_t run;
 	uint32_t source; /* of a merged file: whose run it is */

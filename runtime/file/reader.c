@@ -243,13 +243,12 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	if (impl->stop.text)
 		reader_find(impl, finished ? EPP_ERROR : EPP_NOTE, impl->stop.offset, "%s%s", impl->stop.text,
 		            finished ? "" : ": where the writer was cut off");
-	if (reader->file_bytes < reader->header.segments_offset && (finished || !reader->blocks_count))
+	if (reader->file_bytes < reader->header.segments_offset &&
+	    (finished || (!reader->blocks_count && !impl->has_elsewhere)))
 		reader_find(impl, finished ? EPP_ERROR : EPP_WARNING, reader->file_bytes,
 		            "the file ends inside its window, before any segment");
-	else if (finished && !reader->runs_count)
-		reader_find(impl, reader->blocks_count ? EPP_ERROR : EPP_WARNING, UINT64_MAX,
-		            "the file is finished, but no run is in it: it was cut%s",
-		            reader->blocks_count ? "" : ", unless nothing was ever started");
+	else if (finished && !reader->runs_count && !impl->never_started)
+		reader_find(impl, EPP_ERROR, reader->file_bytes, "the file is finished, but no run is in it: it was cut");
 	for (size_t i = 1; i < reader->sources_count; i++)
 		end_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));

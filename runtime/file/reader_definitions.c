@@ -153,6 +153,9 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 {
 	struct reader *reader = &impl->reader;
 
+	impl->never_started |= !run->run;
+	if (!run->run)
+		return NULL;
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		if (reader->runs[i].run == run->run) {
 			if (!reader->runs[i].end.ticks)

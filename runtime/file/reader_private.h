@@ -101,6 +101,7 @@ struct reader_impl {
 	struct epf_window_extent extents[READER_EXTENTS_MAX];
 	size_t extents_count;
 
+	bool never_started;         /* so it says itself */
 	bool has_elsewhere;         /* the window is read from header.window_path, which is this trace's */
 	size_t blocks_before_slots; /* how many blocks there were when the slots were copied */
 	struct reader_slot *slots;  /* those in use */

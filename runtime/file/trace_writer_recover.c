@@ -249,7 +249,10 @@ static struct epf_host_pair last_pair(const struct recovery *recovery, const str
 static epp_status *write_clocks(struct recovery *recovery)
 {
 	const struct reader *reader = &recovery->impl->reader;
+	static const struct epf_run none = { 0 };
 
+	if (!reader->runs_count)
+		EPP_TRY(trace_writer_append_payload(recovery->writer, EPF_BLOCK_RUN, &none, sizeof(none), sizeof(none)));
 	EPP_TRY(trace_writer_append_payload(recovery->writer, EPF_BLOCK_HOST_PAIRS, reader->pairs,
 	                                    reader->pairs_count * sizeof(*reader->pairs), sizeof(*reader->pairs)));
 	for (size_t i = 0; i < reader->runs_count; i++) {

@@ -443,6 +443,14 @@ void drain_own_losses(struct session *session)
 		memcpy(session->own_written, own.lost, sizeof(own.lost));
 }
 
+void drain_without_run(struct session *session)
+{
+	if (session->window.fd < 0 || session->window.live->run)
+		return;
+	memset(scratch_block(session) + 1, 0, sizeof(struct epf_run));
+	session->accounts_due |= append_plain(session, EPF_BLOCK_RUN, sizeof(struct epf_run)) != 0;
+}
+
 static void finish_run(struct session *session)
 {
 	struct epf_live *live = session->window.live;

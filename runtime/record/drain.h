@@ -13,6 +13,9 @@ unsigned drain_visit(struct session *session, bool final);
  * held. */
 void drain_own_losses(struct session *session);
 
+/* Nothing was ever started: says so, where a reader might take the file for one that was cut.  The drain lock is held. */
+void drain_without_run(struct session *session);
+
 /* The run's first block is due: its start pair goes into the live page. */
 void drain_begin_run(struct session *session, const struct epf_host_pair *start);
 

@@ -248,6 +248,7 @@ static void finish(struct session *session)
 	profilers_detach(session);
 	pthread_mutex_lock(&session->drain_lock);
 	drain_own_losses(session);
+	drain_without_run(session);
 	window_let_go(session);
 	sync_end(session->sync);
 	block_writer_deinit(&session->writer);
