@@ -16,26 +16,22 @@ static const char
 	     "\n"
 	     "An event of a device cannot begin before the event that launched it.  If it does, by more than its bound,\n"
 	     "that is an error where clock pairs placed it, since they claim the bound, and a warning where a formula\n"
-	     "did.  If it ends after what waited for it, or after all around its launch, that is a warning.\n"
+	     "did.  If it ends after what waited for it, that is a warning.\n"
 	     "\n"
-	     "Exit status 3 if there is any error.  Warnings and notes tell of what a reader coped with, such as the\n"
-	     "end of a process that was killed.\n"
+	     "Exit status 3 if there is any error or warning.  Notes tell of what is as it should be, such as the end of a\n"
+	     "process that was killed, or a device that worked on when all around the launch had ended.\n"
 	     "\n"
 	     "Options:\n"
-	     "  --strict  exit with status 3 also for warnings, and if any event was lost\n"
+	     "  --strict  exit with status 3 also if any event was lost\n"
 	     "  --help    this text\n";
 
-struct findings {
-	uint64_t warnings;
-};
-
+/* `user`: how many errors there were, a uint64_t. */
 static void print_finding(void *user, const epp_trace_finding *finding)
 {
 	static const char *const names[] = { "note", "warning", "error" };
-	struct findings *findings = user;
 	char *text = cli_clean(finding->text, strlen(finding->text));
 
-	findings->warnings += finding->severity == EPP_WARNING;
+	*(uint64_t *)user += finding->severity == EPP_ERROR;
 	printf("%s: ", names[finding->severity <= EPP_ERROR ? finding->severity : EPP_ERROR]);
 	if (finding->offset != UINT64_MAX)
 		printf("at byte %" PRIu64 ": ", finding->offset);
@@ -45,7 +41,7 @@ static void print_finding(void *user, const epp_trace_finding *finding)
 
 /* ---- cause and effect ---- */
 
-enum outside { BEFORE_BY_PAIRS, BEFORE_BY_OTHER, BEHIND, OUTSIDE_KINDS };
+enum outside { BEFORE_BY_PAIRS, BEFORE_BY_OTHER, BEHIND_WAIT, BEHIND, OUTSIDE_KINDS };
 
 struct outsiders {
 	uint64_t count[OUTSIDE_KINDS];
@@ -58,9 +54,10 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	int64_t before_ns = event->parent_start_ns - event->start_ns;
 	int64_t behind_ns = event->start_ns + event->duration_ns - event->parent_end_ns;
 	bool before = before_ns > event->start_error_ns;
-	enum outside kind = !before                                 ? BEHIND
-	                    : event->placement == EPP_PLACED_FITTED ? BEFORE_BY_PAIRS
-	                                                            : BEFORE_BY_OTHER;
+	enum outside kind = before && event->placement == EPP_PLACED_FITTED ? BEFORE_BY_PAIRS
+	                    : before                                        ? BEFORE_BY_OTHER
+	                    : event->flags & EPP_FLAG_AFTER_WAIT            ? BEHIND_WAIT
+	                                                                    : BEHIND;
 
 	if (outsiders->count[kind]++)
 		return;
@@ -71,14 +68,19 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	         cli_duration((double)(before ? event->start_error_ns : event->end_error_ns), bound));
 }
 
-static epp_status *check_causes(epp_trace *trace, struct findings *findings, uint64_t *errors)
+static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 {
-	static const char *const texts[OUTSIDE_KINDS] = {
-		"placed by clock pairs begin before what launched them",
-		"begin before what launched them",
-		"end behind what waited for them or was around their launch",
+	static const struct {
+		epp_severity severity;
+		const char *text;
+	} kinds[OUTSIDE_KINDS] = {
+		[BEFORE_BY_PAIRS] = { EPP_ERROR, "placed by clock pairs begin before what launched them" },
+		[BEFORE_BY_OTHER] = { EPP_WARNING, "begin before what launched them" },
+		[BEHIND_WAIT] = { EPP_WARNING, "end behind what waited for them" },
+		[BEHIND] = { EPP_NOTE, "end behind all that was around their launch, and nothing waited for them" },
 	};
 	struct outsiders outsiders = { 0 };
+	uint64_t errors = 0;
 	epp_timeline *timeline;
 	const epp_event *event;
 	char text[512];
@@ -93,13 +95,12 @@ static epp_status *check_causes(epp_trace *trace, struct findings *findings, uin
 	status = epp_timeline_status(timeline);
 	epp_timeline_release(timeline);
 	for (unsigned kind = 0; kind < OUTSIDE_KINDS && !status; kind++) {
-		epp_severity severity = kind == BEFORE_BY_PAIRS ? EPP_ERROR : EPP_WARNING;
 		if (!outsiders.count[kind])
 			continue;
 		snprintf(text, sizeof text, "%" PRIu64 " device events %s; the first: %s", outsiders.count[kind],
-		         texts[kind], outsiders.first[kind]);
-		*errors += severity == EPP_ERROR;
-		print_finding(findings, &(epp_trace_finding){ severity, UINT64_MAX, text });
+		         kinds[kind].text, outsiders.first[kind]);
+		*found += kinds[kind].severity != EPP_NOTE;
+		print_finding(&errors, &(epp_trace_finding){ kinds[kind].severity, UINT64_MAX, text });
 	}
 	return status;
 }
@@ -107,25 +108,25 @@ static epp_status *check_causes(epp_trace *trace, struct findings *findings, uin
 static int check(epp_trace *trace, const char *path, bool strict)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
-	struct findings findings = { 0 };
 	struct accounts accounts;
 	char records[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
-	uint64_t errors = 0;
+	uint64_t found = 0, errors = 0;
 
-	epp_status *status = epp_trace_validate(trace, print_finding, &findings, &errors);
+	epp_status *status = epp_trace_validate(trace, print_finding, &errors, &found);
+	/* Of a trace that is damaged there may be no timeline. */
 	if (!status && !errors)
-		status = check_causes(trace, &findings, &errors);
+		status = check_causes(trace, &found);
 	if (!status)
 		status = accounts_add_up(&accounts, trace);
 	if (status)
 		return cli_unreadable(epp_status_prefix(status, "%s", path));
-	if (errors) {
-		printf("invalid: %" PRIu64 " %s\n", errors, errors == 1 ? "error" : "errors");
+	if (found) {
+		printf("invalid: %" PRIu64 " %s\n", found, found == 1 ? "finding" : "findings");
 		return CLI_INVALID;
 	}
 	printf("valid: %s records, %s lost, %s\n", cli_count(info->records_count, records),
 	       accounts.lost_total ? cli_count(accounts.lost_total, lost) : "none", cli_state(info->state));
-	return strict && (findings.warnings || accounts.lost_total) ? CLI_INVALID : CLI_OK;
+	return strict && accounts.lost_total ? CLI_INVALID : CLI_OK;
 }
 
 static int run(int argc, char **argv)

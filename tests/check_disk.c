@@ -230,8 +230,8 @@ static bool mount_btrfs(const char *path)
 	char make[1200];
 	mkdir(path, 0777);
 	snprintf(make, sizeof(make),
-	         "{ truncate -s 160M %s.img && mkfs.btrfs -q %s.img && mount -o loop %s.img %s; } >/dev/null 2>&1", path,
-	         path, path, path);
+	         "{ truncate -s 160M %s.img && mkfs.btrfs -q %s.img && mount -o loop %s.img %s; } >/dev/null 2>&1",
+	         path, path, path, path);
 	return system(make) == 0;
 }
 
@@ -393,7 +393,8 @@ static bool btrfs_can_be_had(void)
 	int status;
 	pid_t child = fork();
 	if (child == 0)
-		_exit(mount_btrfs(check_path("probe_btrfs")) && umount2(check_path("probe_btrfs"), MNT_DETACH) == 0 ? 0 : 1);
+		_exit(mount_btrfs(check_path("probe_btrfs")) && umount2(check_path("probe_btrfs"), MNT_DETACH) == 0 ? 0
+		                                                                                                    : 1);
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

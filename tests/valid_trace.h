@@ -8,7 +8,7 @@
 static inline void print_error(void *user, const epp_trace_finding *finding)
 {
 	(void)user;
-	if (finding->severity == EPP_ERROR)
+	if (finding->severity != EPP_NOTE)
 		printf("at %llu: %s\n", (unsigned long long)finding->offset, finding->text);
 }
 

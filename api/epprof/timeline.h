@@ -64,9 +64,10 @@ enum epp_event_flags {
 	EPP_FLAG_ENDED_ELSEWHERE = 8, /* ended on another thread */
 	EPP_FLAG_REFERRED = 16,       /* some event names it as its parent */
 	EPP_FLAG_UNCORRELATED = 32,   /* a device event without a host event */
-	EPP_FLAG_OUTSIDE_PARENT = 64 /* begins before its parent, or ends after what waited for it or, if nothing is known to
-	                                have waited, after the outermost event around its parent; by more than its error
-	                                bound: reported, not moved */
+	EPP_FLAG_OUTSIDE_PARENT = 64, /* begins before its parent, or ends after what waited for it or, if nothing is known to
+	                                 have waited, after the outermost event around its parent; by more than its error
+	                                 bound: reported, not moved */
+	EPP_FLAG_AFTER_WAIT = 128 /* so it does, and something waited for it: one of the two times is wrong */
 };
 
 typedef struct epp_event {

@@ -178,7 +178,11 @@ EPP_EXPORT epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_
 /* "no buffer", "too deep", ...; NULL beyond the last reason. */
 EPP_EXPORT const char *epp_loss_name(unsigned reason);
 
-typedef enum epp_severity { EPP_NOTE = 0, EPP_WARNING = 1, EPP_ERROR = 2 } epp_severity;
+typedef enum epp_severity {
+	EPP_NOTE = 0,    /* nothing is wrong: a process was killed or still writes, what is missing is counted */
+	EPP_WARNING = 1, /* something does not hold, and what it costs is known or little */
+	EPP_ERROR = 2
+} epp_severity;
 
 typedef struct epp_trace_finding {
 	epp_severity severity;
@@ -187,10 +191,11 @@ typedef struct epp_trace_finding {
 } epp_trace_finding;
 
 /* Checks structure, checksums, order, pairing, ids, clocks and balance, reading the whole trace, and calls `report` for
- * each finding.  `*errors` counts those of EPP_ERROR.  A status is returned only if the check itself could not be done.
+ * each finding.  `*found` counts them without the notes: 0 if all holds.  A status is returned only if the check itself
+ * could not be done.
  * Ownership: a finding is valid during the call.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, const epp_trace_finding *finding),
-                                          void *user, uint64_t *errors) EPP_MUST_CHECK;
+                                          void *user, uint64_t *found) EPP_MUST_CHECK;
 
 /* ---- args of records ---- */
 

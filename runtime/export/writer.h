@@ -80,7 +80,7 @@ static inline bool export_tells_place(const epp_event *event)
 /* "slice", "instant", ... */
 const char *export_kind(unsigned kind);
 /* The words for epp_event_flags, by their bits: "unended", "open", ... */
-#define EXPORT_FLAGS_COUNT 7u
+#define EXPORT_FLAGS_COUNT 8u
 extern const char *const export_flags[EXPORT_FLAGS_COUNT];
 /* All that are set, with blanks between them, at most EXPORT_FLAGS_BYTES; returns the new end. */
 #define EXPORT_FLAGS_BYTES 96u

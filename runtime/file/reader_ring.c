@@ -184,8 +184,9 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 	if (!list)
 		return reader_no_memory();
 	for (size_t i = 0; i < impl->places_capacity; i++)
+		/* A writer may be cut off there; if it held events of which nothing says that they are gone, the accounts show it. */
 		if (impl->places[i].is_damaged)
-			reader_find(impl, finished ? EPP_ERROR : EPP_WARNING,
+			reader_find(impl, finished ? EPP_ERROR : EPP_NOTE,
 			            reader->header.segments_offset + i * reader->header.segment_bytes,
 			            "a segment's header is damaged: what the segment holds is not read");
 	for (size_t i = 0; i < reader->blocks_count; i++) {

@@ -49,7 +49,7 @@ struct validation {
 	struct reader_impl *impl;
 	void (*report)(void *user, const epp_trace_finding *finding);
 	void *user;
-	uint64_t errors;
+	uint64_t found; /* warnings and errors */
 	uint64_t told[CHECK_COUNT];
 	epp_severity worst[CHECK_COUNT];
 
@@ -57,7 +57,7 @@ struct validation {
 	struct reference *ends; /* orphan and async ends */
 	size_t ends_count, ends_capacity;
 	struct reader_set undefined; /* names and tracks already told */
-	uint64_t lost;               /* records that may be missing */
+	uint64_t lost;               /* records that may be missing; findings of damage: any number */
 };
 
 static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
@@ -68,7 +68,7 @@ static void tell(struct validation *v, enum check check, epp_severity severity, 
 	char text[512];
 	va_list args;
 
-	v->errors += severity == EPP_ERROR;
+	v->found += severity != EPP_NOTE;
 	if (severity > v->worst[check])
 		v->worst[check] = severity;
 	if (v->told[check]++ >= TOLD_MAX || !v->report)
@@ -322,16 +322,18 @@ static epp_status *check_open(struct validation *v)
 	return NULL;
 }
 
-/* Where events were lost, or are still to come, an end may well be alone. */
+/* Where events are still to come, or as many were lost, which is counted, an end may well be alone. */
 static void check_pairing(struct validation *v)
 {
 	bool live = v->impl->reader.info.state == EPP_TRACE_RECORDING;
-	epp_severity severity = live ? EPP_NOTE : v->lost ? EPP_WARNING : EPP_ERROR;
+	size_t alone = 0;
 
 	for (size_t i = 0; i < v->ends_count; i++)
 		if (!validate_ids_has(&v->ids, v->ends[i].source, v->ends[i].id))
-			tell(v, CHECK_PAIRING, severity, v->ends[i].offset,
-			     "an end of id %" PRIu64 ", which never began", v->ends[i].id);
+			v->ends[alone++] = v->ends[i];
+	for (size_t i = 0; i < alone; i++)
+		tell(v, CHECK_PAIRING, live || alone <= v->lost ? EPP_NOTE : EPP_ERROR, v->ends[i].offset,
+		     "an end of id %" PRIu64 ", which never began", v->ends[i].id);
 }
 
 static void check_clock(struct validation *v)
@@ -385,7 +387,8 @@ static void tell_findings(struct validation *v, const struct reader *reader, siz
 	for (size_t i = from; i < reader->findings_count; i++) {
 		const struct reader_finding *finding = &reader->findings[i];
 		tell(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
-		v->lost += finding->severity == EPP_ERROR;
+		if (finding->severity == EPP_ERROR)
+			v->lost = UINT64_MAX / 2;
 	}
 }
 
@@ -447,12 +450,12 @@ static epp_status *check_all(struct validation *v)
 }
 
 epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, const epp_trace_finding *finding),
-                               void *user, uint64_t *errors)
+                               void *user, uint64_t *found)
 {
 	struct validation validation = { .impl = reader_impl(trace->reader), .report = report, .user = user };
 	epp_status *status = check_all(&validation);
 
-	*errors = validation.errors;
+	*found = validation.found;
 	validate_ids_deinit(&validation.ids);
 	reader_set_deinit(&validation.undefined);
 	free(validation.ends);

@@ -92,7 +92,8 @@ static void narrow(epp_event *event, int64_t wait_end_ns)
 	                               event->parent_start_ns, wait_end_ns);
 }
 
-static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns)
+/* `waited`: that is the end of a wait. */
+static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns, bool waited)
 {
 	if (event->placement == EPP_PLACED_DURATION || event->placement == EPP_PLACED_CLAMPED)
 		return;
@@ -101,6 +102,8 @@ static void check_outside(struct epp_timeline *timeline, epp_event *event, int64
 	if (latest_start_ns >= event->parent_start_ns && (outer_end_ns == INT64_MIN || earliest_end_ns <= outer_end_ns))
 		return;
 	event->flags |= EPP_FLAG_OUTSIDE_PARENT;
+	if (waited && earliest_end_ns > outer_end_ns)
+		event->flags |= EPP_FLAG_AFTER_WAIT;
 	timeline->counts.outside_parent++;
 }
 
@@ -117,7 +120,8 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 	event->parent_start_ns = parent->start_ns;
 	event->parent_end_ns = parent->end_ns;
 	EPP_TRY(wait_end(timeline, line, event, parent, &wait_end_ns));
-	check_outside(timeline, event, wait_end_ns != INT64_MAX ? wait_end_ns : outer_end(timeline, parent));
+	bool waited = wait_end_ns != INT64_MAX;
+	check_outside(timeline, event, waited ? wait_end_ns : outer_end(timeline, parent), waited);
 	narrow(event, wait_end_ns);
 	return NULL;
 }
@@ -158,7 +162,7 @@ static bool join_by_thread(struct epp_timeline *timeline, const struct line *lin
 	event->parent_start_ns = found->start_ns;
 	event->parent_end_ns = found->end_ns;
 	event->placement = EPP_PLACED_INFERRED;
-	check_outside(timeline, event, nest_outer_end(&thread->nest, found->start_ns, found->end_ns));
+	check_outside(timeline, event, nest_outer_end(&thread->nest, found->start_ns, found->end_ns), false);
 	return true;
 }
 
