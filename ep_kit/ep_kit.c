@@ -397,6 +397,17 @@ void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_ticks, uint64_
 	kit_thread_leave(thread);
 }
 
+void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_host_ticks)
+{
+	struct kit *kit = profiler ? profiler->state : NULL;
+	struct kit_thread *thread = kit && kit->push && parent ? kit_thread_get(kit) : NULL;
+	if (!thread || !kit_thread_enter(thread))
+		return;
+	if (kit_run_is_on(atomic_load(&kit->run)))
+		kit_push_wait(kit, parent, start_host_ticks);
+	kit_thread_leave(thread);
+}
+
 uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler)
 {
 	return profiler && profiler->state ? kit_host_ticks(profiler->state) : 0;

@@ -6,6 +6,9 @@
 #ifndef EPPROF_KIT_HANDOVER_H
 #define EPPROF_KIT_HANDOVER_H
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "kit.h"
 
 #define KIT_ARG_TEXT 3u /* EpprofArg.type */
@@ -43,6 +46,19 @@ static void kit_push_pair(const struct kit *kit, const struct clock_pair *pair)
 		.half_width_ticks = pair->half_width,
 	};
 	kit_push(kit, &(EpprofBatch){ .pairs = &pushed, .pairs_count = 1 });
+}
+
+/* A wait that ends now. */
+static void kit_push_wait(const struct kit *kit, uint64_t parent, uint64_t start_host_ticks)
+{
+	uint64_t now = kit_host_ticks(kit);
+	const EpprofWait wait = {
+		.parent = parent,
+		.start_host_ticks = start_host_ticks && start_host_ticks < now ? start_host_ticks : now,
+		.end_host_ticks = now,
+		.thread = (int64_t)syscall(SYS_gettid),
+	};
+	kit_push(kit, &(EpprofBatch){ .waits = &wait, .waits_count = 1 });
 }
 
 #endif

@@ -140,6 +140,21 @@ static void command_completed(void *user, const accelerator_completion *completi
 		sample_launch_end(launch);
 }
 
+/* [profiling] Each profiler of this thread's is told that what was launched here has ended. */
+void sample_wait(accelerator_event done)
+{
+	struct sample_profiler *profiler;
+	pthread_mutex_lock(&sample.lock);
+	profiler = LIST_FIRST(&sample.profilers);
+	uint64_t since = profiler ? epp_ep_host_ticks(&profiler->kit) : 0;
+	pthread_mutex_unlock(&sample.lock);
+	accelerator_event_synchronise(sample.device, done);
+	pthread_mutex_lock(&sample.lock);
+	LIST_FOREACH(profiler, &sample.profilers, others)
+		epp_ep_waited(&profiler->kit, epp_ep_current(&profiler->kit), since);
+	pthread_mutex_unlock(&sample.lock);
+}
+
 const char *sample_ep_run(const sample_ep_node *node)
 {
 	static const char *const op_types[] = {
@@ -178,7 +193,7 @@ const char *sample_ep_run(const sample_ep_node *node)
 		return accelerator_result_text(result);
 	}
 	if (!sample.leave_running)
-		accelerator_event_synchronise(sample.device, done);
+		sample_wait(done);
 	return NULL;
 }
 

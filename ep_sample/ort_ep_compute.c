@@ -91,7 +91,7 @@ static OrtStatus *chain_run(const struct sample_plan *plan, const OrtKernelConte
 		result = accelerator_chain_submit(sample_device(), chain, &done);
 	/* The launch ends with the copy out, so it is over when this returns; what failed has none, and is to be over, too. */
 	if (!status && !result)
-		accelerator_event_synchronise(sample_device(), done);
+		sample_wait(done);
 	else
 		accelerator_synchronise(sample_device());
 	for (size_t i = 0; i < plan->kernels_count; i++) {

@@ -26,4 +26,7 @@ struct sample_launch;
 struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool of_nobody);
 void sample_launch_end(struct sample_launch *launch);
 
+/* Waits for the end of what this thread launched for its open host events.  Thread: [any-thread]. */
+void sample_wait(accelerator_event done);
+
 #endif

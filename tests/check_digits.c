@@ -73,10 +73,10 @@ static void check_device_events(const struct content *content, bool within_run)
 	}
 }
 
-/* What `passes_count` passes leave: two workers with two batches each, six nodes a batch. */
-static void check_counts(const struct content *content, size_t passes_count)
+/* What `passes_count` passes leave: two workers with two batches each, six nodes a batch, each of which may wait. */
+static void check_counts(const struct content *content, size_t passes_count, bool waits)
 {
-	size_t runs_count = passes_count * 4;
+	size_t runs_count = passes_count * 4, waits_count = waits ? runs_count * 6 : 0;
 	ck_assert_uint_eq(count_named(content, "classify"), 1);
 	ck_assert_uint_eq(count_named(content, "worker"), 2);
 	ck_assert_uint_eq(count_named(content, "model_run"), runs_count);
@@ -91,8 +91,9 @@ static void check_counts(const struct content *content, size_t passes_count)
 	ck_assert_uint_eq(count_named(content, "copy_in"), runs_count * 10);
 	ck_assert_uint_eq(count_named(content, "copy_out"), runs_count * 6);
 	ck_assert_uint_eq(content->device_count, runs_count * 22);
-	ck_assert_uint_eq(content->slices_count, runs_count * 29 + 3);
-	ck_assert_uint_eq(content->flows_count, 2);
+	ck_assert_uint_eq(count_named(content, "wait"), waits_count);
+	ck_assert_uint_eq(content->slices_count, runs_count * 29 + 3 + waits_count);
+	ck_assert_uint_eq(content->flows_count, 2 + waits_count);
 	ck_assert_uint_eq(content->counters_count, passes_count * 2);
 	ck_assert_uint_eq(content->lost, 0);
 	ck_assert_uint_eq(content->state, EPP_TRACE_FINISHED);
@@ -104,7 +105,7 @@ START_TEST(digits_are_recognised_and_recorded)
 	expect(0, "62 of 64 right", DIGITS "-o %s -n 20", path);
 	ck_assert_ptr_nonnull(strstr(output, path));
 	struct content content = content_of_file(path);
-	check_counts(&content, 20);
+	check_counts(&content, 20, true);
 	check_device_events(&content, false);
 	free(content.slices);
 }
@@ -115,7 +116,7 @@ START_TEST(work_left_running_ends_within_the_run)
 	const char *path = check_path("running.epp");
 	expect(0, "62 of 64 right", "export SAMPLE_EP_LEAVE_RUNNING=1; " DIGITS "-o %s -n 20", path);
 	struct content content = content_of_file(path);
-	check_counts(&content, 20);
+	check_counts(&content, 20, false);
 	check_device_events(&content, true);
 	size_t left_running_count = 0;
 	for (size_t i = 0; i < content.slices_count; i++) {
@@ -132,7 +133,7 @@ START_TEST(without_a_common_clock_durations_stay)
 	const char *path = check_path("durations.epp");
 	expect(0, "62 of 64 right", "export SAMPLE_EP_DURATIONS_ONLY=1; " DIGITS "-o %s -n 3", path);
 	struct content content = content_of_file(path);
-	check_counts(&content, 3);
+	check_counts(&content, 3, true);
 	for (size_t i = 0; i < content.slices_count; i++)
 		if (content.slices[i].on_device)
 			ck_assert_uint_eq(content.slices[i].placement, EPP_PLACED_DURATION);
@@ -149,7 +150,7 @@ START_TEST(a_clock_of_another_rate_that_wraps)
 	       "ACCELERATOR_START_TICKS=0xffffff00 ACCELERATOR_FAST_PPM=-400; " DIGITS "-o %s -n 20",
 	       path);
 	struct content content = content_of_file(path);
-	check_counts(&content, 20);
+	check_counts(&content, 20, true);
 	check_device_events(&content, false);
 	free(content.slices);
 }
@@ -217,7 +218,7 @@ START_TEST(an_existing_file_is_kept_unless_forced)
 	expect(0, "precious", "cat %s", path);
 	expect(0, "62 of 64 right", DIGITS "-n 1 --force -o %s", path);
 	struct content content = content_of_file(path);
-	check_counts(&content, 1);
+	check_counts(&content, 1, true);
 	free(content.slices);
 }
 END_TEST

@@ -1,8 +1,11 @@
 /* What profilers push while a run goes on: rules, accounts, many threads, and pushes that come when no run does:
  * runtime/record/handover.c, EpprofApi_PushEvents_SinceV1. */
+#include <sched.h>
 #include <string.h>
 
+#include "epprof/timeline.h"
 #include "profiler_double.h"
+#include "valid_trace.h"
 
 static epp_name name;
 
@@ -94,6 +97,65 @@ START_TEST(pushed_events_are_checked)
 	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_REFUSED], 5);
 	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_TOO_LARGE], 1);
 	trace_scan_free(scan);
+}
+END_TEST
+
+/* The device's clock is known to 50 ms only: what launched a kernel and what waited for it tell more. */
+START_TEST(a_wait_narrows_the_bound)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, NULL, "pusher");
+	check_ok(epp_session_start(session));
+	uint64_t second = epp_host_ticks_per_second(), launch = epp_event_begin(session, EPP_NODE, name),
+		 start = epp_host_ticks();
+	EpprofClock clock = { .id = 5, .kind = 1, .ticks_per_second = second };
+	EpprofClockPair pair = { .device_ticks = start, .host_ticks = start, .half_width_ticks = second / 20, .clock = 5 };
+	push(&a, &(EpprofBatch){ .clocks = &clock, .clocks_count = 1, .pairs = &pair, .pairs_count = 1 });
+	push_event(&a, (EpprofEvent){ .name = "kernel",
+	                              .parent = launch,
+	                              .category = 2,
+	                              .clock = 5,
+	                              .start_ticks = start,
+	                              .end_ticks = start + 1 });
+	EpprofWait waits[] = {
+		{ .parent = launch, .start_host_ticks = start, .end_host_ticks = start + second / 1000, .thread = 77 },
+		{ .parent = 0 },
+		{ .parent = launch, .start_host_ticks = 2, .end_host_ticks = 1 }
+	};
+	push(&a, &(EpprofBatch){ .waits = waits, .waits_count = _i ? 3 : 0 });
+	/* Of an EP that knows nothing of waits. */
+	profiler_registry_push(
+	    &a.impl, &(EpprofBatch){ .struct_size = offsetof(EpprofBatch, waits), .waits = waits, .waits_count = 3 });
+	while (epp_host_ticks() < start + second / 500)
+		sched_yield();
+	epp_event_end(session, launch, NULL, 0);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned kernels = 0, rows = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		if (!strcmp(event->name, "kernel") && ++kernels)
+			ck_assert(_i ? event->end_error_ns <= 1100000 : event->end_error_ns >= 50000000);
+		if (!strcmp(event->name, "wait") && ++rows) {
+			ck_assert_str_eq(event->track->name, "thread 77");
+			ck_assert_uint_eq(event->category, EPP_API);
+			ck_assert_int_eq((event->duration_ns + 500) / 1000, 1000);
+		}
+	}
+	ck_assert_uint_eq(kernels, 1);
+	ck_assert_uint_eq(rows, (unsigned)_i);
+	epp_timeline_release(timeline);
+	check_valid(trace);
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		epp_trace_account line;
+		check_ok(epp_trace_account_at(trace, i, &line));
+		ck_assert_uint_eq(line.emitted, !line.is_plugin ? line.written : _i ? 4 : 1);
+		ck_assert_uint_eq(line.lost[EPP_LOSS_REFUSED], line.is_plugin && _i ? 2 : 0);
+	}
+	epp_trace_close(trace);
+	epp_session_release(session);
 }
 END_TEST
 
@@ -311,6 +373,7 @@ static Suite *push_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, pushed_events_are_checked);
 	tcase_add_test(tcase, streams_have_the_names_they_were_given);
+	tcase_add_loop_test(tcase, a_wait_narrows_the_bound, 0, 2);
 	tcase_add_test(tcase, a_parent_that_was_inferred_is_marked);
 	tcase_add_test(tcase, a_profiler_that_counts_for_itself);
 	tcase_add_test(tcase, pushes_when_no_run_goes_on);

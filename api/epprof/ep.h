@@ -13,6 +13,7 @@
  *   uint64_t token = epp_ep_current(&mine->profiler);           where work is launched, on the launching thread
  *   epp_ep_event event = { .parent = token, .name = "gemm", .start_ticks = s, .end_ticks = e, .device = 0, .stream = 1 };
  *   epp_ep_emit(&mine->profiler, &event);                       when the device says it is done, on any thread
+ *   epp_ep_waited(&mine->profiler, token, since);               where a host thread waited for it, if it did
  *
  * What ONNX Runtime gets: an event has its device as process (-1 for device 0, -2 for device 1, ...) and its stream as
  * thread, so that streams keep rows of their own; its args are the EP's, `device`, `stream`, and of its parent
@@ -113,6 +114,13 @@ EPP_EP_API void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_tic
                                   uint64_t half_width_ticks);
 EPP_EP_API uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler);
 EPP_EP_API uint64_t epp_ep_host_ticks_per_second(epp_ep_profiler *profiler);
+
+/* Says that this thread has waited for the device and goes on now: what was launched under `parent`, a token, has ended.
+ * `start_host_ticks`: when the wait began, of epp_ep_host_ticks; 0: not known.  In an epprof host the wait is an event of
+ * category API then, with an arrow to it, and the bounds of what it waited for are narrowed: they cannot end behind it.  In
+ * ONNX Runtime it does nothing, as outside StartProfiling to EndProfiling.
+ * Thread: [any-thread], as epp_ep_emit; costs a hand-over. */
+EPP_EP_API void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_host_ticks);
 
 /* What was emitted and lost in the run that is on or was the last, and outside of runs since the end of the one before:
  * emitted = handed over + in hand + lost.

@@ -73,6 +73,14 @@ typedef struct EpprofTrack {
 	uint32_t clock;
 } EpprofTrack;
 
+/* A thread waited for the device: what had been launched under `parent` had ended when the wait was over. */
+typedef struct EpprofWait {
+	uint64_t parent;           /* the id that StartEvent gave to what launched it */
+	uint64_t start_host_ticks; /* of EpprofApi_HostTicks_SinceV1; not after the end */
+	uint64_t end_host_ticks;
+	int64_t thread; /* the operating system's number */
+} EpprofWait;
+
 /* What an EP produced and lost since StartProfiling, cumulative. */
 typedef struct EpprofLedger {
 	uint64_t emitted;          /* events the EP's code emitted, lost ones included */
@@ -94,9 +102,11 @@ typedef struct EpprofBatch {
 	/* Hosts that do not know the following leave them out; older EPs end here. */
 	const EpprofTrack *tracks;
 	size_t tracks_count;
+	const EpprofWait *waits; /* in no ledger of the EP's: each is one event more */
+	size_t waits_count;
 } EpprofBatch;
 
-/* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, pairs, events, then the ledger.
+/* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, pairs, waits, events, then the ledger.
  * Ownership: everything is borrowed for the call. */
 typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 

@@ -6,156 +6,8 @@
 #include <string.h>
 
 #include "base/ort_event.h"
-#include "record/args.h"
+#include "record/handover_store.h"
 #include "record/tracks.h"
-
-struct handed {
-	uint32_t track;
-	uint32_t category;
-	uint64_t start_ticks;
-	uint64_t end_ticks;
-	uint64_t parent;
-	epp_name name;
-	bool cut;      /* it had more args than a record can hold */
-	bool inferred; /* whose it is */
-};
-
-/* What follows in this region is on `track`; there is room for one record more than is needed. */
-static inline void switch_track(struct recorder *recorder, uint32_t track)
-{
-	if (recorder->track_now == track)
-		return;
-	struct epf_record *change = (struct epf_record *)(void *)recorder->at;
-	change->id = track;
-	recorder_publish(recorder, change, EPF_NAME_TRACK_SWITCH, EPF_BITS(0, EPF_TRACK_SWITCH, 0, 0), 0);
-	recorder->track_now = track;
-}
-
-/* One complete record behind its track switch, in one region.  False: no room, and no id taken: the caller's loss. */
-static inline bool store(struct recorder *recorder, const struct handed *event, const epp_arg *args, size_t args_count)
-{
-	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (event->parent != 0));
-	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, event->parent) * sizeof(struct epf_arg);
-	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
-		return false;
-	switch_track(recorder, event->track);
-	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
-	record->start_ticks = event->start_ticks;
-	record->duration_ticks = event->end_ticks - event->start_ticks;
-	record->id = recorder_take_id(recorder);
-	args_publish(recorder, record, event->name,
-	             EPF_BITS(event->category, EPF_COMPLETE, event->inferred ? EPF_PLACED_INFERRED : 0,
-	                      event->cut ? EPF_FLAG_CUT : 0),
-	             event->parent, args, &size);
-	return true;
-}
-
-static void store_pair(struct recorder *recorder, uint32_t track, uint64_t device, uint64_t host, uint64_t half_width)
-{
-	size_t bytes = 2 * EPF_RECORD_BYTES;
-	/* A pair is no event: without room it is not counted, the fit has others. */
-	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
-		return;
-	switch_track(recorder, track);
-	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
-	record->start_ticks = device;
-	record->duration_ticks = host;
-	record->id = half_width;
-	recorder_publish(recorder, record, EPF_NAME_CLOCK_PAIR, EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0), 0);
-}
-
-static struct recorder *enter(uintptr_t handle)
-{
-	struct recorder *recorder = recorder_find(handle, RECORDER_HANDOVER);
-	if (recorder && recorder_enter(recorder))
-		return recorder;
-	/* Closed between finding and entering: the run is over. */
-	return NULL;
-}
-
-/* ---- the host application's tracks ---- */
-
-epp_status *epp_track_create(epp_session *handle, const epp_track_options *options, epp_track *track)
-{
-	*track = 0;
-	if (!options || options->struct_size < sizeof(*options))
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: options missing or of another size");
-	if (options->clock_kind > EPP_CLOCK_DURATION_ONLY)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: clock kind %u is unknown", options->clock_kind);
-	if (options->clock_kind != EPP_CLOCK_HOST && !options->ticks_per_second)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: a clock of its own needs ticks_per_second");
-	struct epf_track definition = {
-		.kind = EPF_TRACK_CUSTOM,
-		.clock_kind = options->clock_kind,
-		.clock_bits = options->clock_bits ? options->clock_bits : 64,
-		.ticks_per_second = options->ticks_per_second,
-		.device = options->device,
-		.stream = options->stream,
-		.producer = -1,
-	};
-	epp_status *status = NULL;
-	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (!session)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
-	const struct epf_track *shared = options->clock_of ? tracks_get(session, options->clock_of) : NULL;
-	if (options->clock_of && !shared)
-		status = epp_status_create(EPP_INVALID_ARGUMENT, "track: clock_of %u is no track", options->clock_of);
-	else if (shared)
-		definition.clock = shared->clock;
-	else if (options->clock_kind != EPP_CLOCK_HOST)
-		definition.clock = ++session->clocks_end;
-	if (!status) {
-		*track = tracks_add(session, &definition, options->name ? options->name : "",
-		                    options->group ? options->group : "");
-		if (!*track)
-			status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u",
-			                           SESSION_TRACKS_MAX);
-	}
-	pthread_mutex_unlock(&session->lock);
-	return status;
-}
-
-void epp_event_complete(epp_session *handle, epp_track track, epp_category category, epp_name name, uint64_t start_ticks,
-                        uint64_t end_ticks, uint64_t parent, const epp_arg *args, size_t args_count)
-{
-	if (LOAD_RELAXED(&epp_recording_count) == 0)
-		return;
-	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
-	struct recorder *recorder = enter(of);
-	if (!recorder) {
-		const struct session *session = session_of(of);
-		if (session && LOAD_RELAXED(&session->pushes))
-			session_lose(of, EPP_LOSS_NO_SLOT, 1);
-		return;
-	}
-	bool refused = end_ticks < start_ticks || !tracks_get(recorder->session, track);
-	struct handed event = { .track = track,
-		                .category = category & 3u,
-		                .start_ticks = start_ticks,
-		                .end_ticks = end_ticks,
-		                .parent = parent,
-		                .name = name ? name : EPF_NAME_NONE };
-	if (refused || !store(recorder, &event, args, args_count)) {
-		recorder_lose(recorder, refused ? EPP_LOSS_REFUSED : EPP_LOSS_NO_BUFFER);
-		COUNT_OWNED(&recorder->slot->lost_idless, 1);
-	}
-	recorder_leave(recorder);
-}
-
-void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ticks, uint64_t host_ticks,
-                        uint64_t half_width_ticks)
-{
-	if (LOAD_RELAXED(&epp_recording_count) == 0)
-		return;
-	struct recorder *recorder = enter(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (!recorder)
-		return;
-	if (tracks_get(recorder->session, track))
-		store_pair(recorder, track, device_ticks, host_ticks, half_width_ticks);
-	recorder_leave(recorder);
-}
-
-/* ---- a profiler's ---- */
 
 void handover_lose(struct session_profiler *of, epp_loss reason, uint64_t count)
 {
@@ -231,6 +83,9 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 		                           2 * (uint64_t)of->shift_rest_ns * clock_ticks_per_second() / 1000000000u;
 		definition.offset_ns = of->offset_ns;
 		definition.thread_id = stream > 0 && stream <= UINT32_MAX ? (uint32_t)stream : 0;
+	} else if (clock == HANDOVER_HOST) {
+		definition.kind = EPF_TRACK_CUSTOM;
+		definition.clock_kind = EPF_TRACK_CLOCK_HOST;
 	} else {
 		definition.clock_kind = handover->clocks[clock].description.kind;
 		definition.clock_bits = handover->clocks[clock].description.bits;
@@ -299,12 +154,12 @@ static inline void record(struct session_profiler *of, struct recorder **known, 
 {
 	struct recorder *recorder = handed->track ? *known : NULL;
 	if (handed->track && !(recorder && recorder_enter(recorder)))
-		*known = recorder = enter((uintptr_t)session_handle(of->session));
+		*known = recorder = handover_enter((uintptr_t)session_handle(of->session));
 	if (!recorder) {
 		handover_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
 		return;
 	}
-	if (!store(recorder, handed, args, args_count))
+	if (!handover_store(recorder, handed, args, args_count))
 		handover_lose(of, EPP_LOSS_NO_BUFFER, 1);
 	recorder_leave(recorder);
 }
@@ -370,6 +225,29 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 	record(of, &pushing->recorder, &handed, args, args_count);
 }
 
+/* The wait is an event on a row of its thread's, and the arrow to it says that it was one. */
+static void push_wait(struct session_profiler *of, const EpprofWait *wait)
+{
+	struct handed handed = {
+		.category = EPP_API,
+		.start_ticks = wait->start_host_ticks,
+		.end_ticks = wait->end_host_ticks,
+		.name = epp_name_intern("wait"),
+	};
+	ADD_RELAXED(&of->session->window.producers[of->producer].emitted, 1);
+	if (!wait->parent || wait->end_host_ticks < wait->start_host_ticks) {
+		handover_lose(of, EPP_LOSS_REFUSED, 1);
+		return;
+	}
+	handed.track = track_for(of, HANDOVER_HOST, -1, wait->thread, NULL, NULL);
+	struct recorder *recorder = handed.track ? handover_enter((uintptr_t)session_handle(of->session)) : NULL;
+	bool stored = recorder && handover_store_wait(recorder, &handed, wait->parent);
+	if (recorder)
+		recorder_leave(recorder);
+	if (!stored)
+		handover_lose(of, recorder ? EPP_LOSS_NO_BUFFER : EPP_LOSS_NO_SLOT, 1);
+}
+
 static uint64_t lost_by(const EpprofLedger *ledger)
 {
 	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
@@ -410,7 +288,8 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	/* Tracks came later than the rest. */
 	if (!batch || batch->struct_size < offsetof(EpprofBatch, tracks))
 		return;
-	bool has_tracks = batch->struct_size >= sizeof(*batch) && batch->tracks;
+	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
+	bool has_waits = batch->struct_size >= sizeof(*batch) && batch->waits;
 	size_t events_count = batch->events ? batch->events_count : 0;
 	if (!LOAD_RELAXED(&of->session->pushes)) {
 		/* Before a run, or after: whatever it says of itself, these came and are lost. */
@@ -427,16 +306,19 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 		if (clock_known(of->handover, track->clock))
 			track_for(of, track->clock, track->device, track->stream, track->name, track->group);
 	}
-	struct recorder *recorder = batch->pairs && batch->pairs_count ? enter((uintptr_t)session_handle(of->session))
-	                                                               : NULL;
+	struct recorder *recorder = batch->pairs && batch->pairs_count
+	                                ? handover_enter((uintptr_t)session_handle(of->session))
+	                                : NULL;
 	for (size_t i = 0; recorder && i < batch->pairs_count; i++) {
 		const EpprofClockPair *pair = &batch->pairs[i];
 		if (clock_known(of->handover, pair->clock))
-			store_pair(recorder, of->handover->clocks[pair->clock].track, pair->device_ticks,
-			           pair->host_ticks, pair->half_width_ticks);
+			handover_store_pair(recorder, of->handover->clocks[pair->clock].track, pair->device_ticks,
+			                    pair->host_ticks, pair->half_width_ticks);
 	}
 	if (recorder)
 		recorder_leave(recorder);
+	for (size_t i = 0; has_waits && i < batch->waits_count; i++)
+		push_wait(of, &batch->waits[i]);
 	struct pushing pushing = { .of = of };
 	for (size_t i = 0; i < events_count; i++)
 		push_event(&pushing, &batch->events[i]);

@@ -40,6 +40,7 @@ struct handover {
 	uint64_t counted;  /* what we counted as emitted in this run, until it said that it counts */
 };
 #define HANDOVER_OFFSET_US UINT32_MAX
+#define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: of waits */
 
 /* A run begins: the profiler's own counts start from zero again. */
 void handover_begin_run(struct session_profiler *of);

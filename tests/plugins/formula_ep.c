@@ -117,6 +117,17 @@ static int64_t formula_us(const struct state *state, uint64_t ticks)
 	return (state->start_offset_ns + (int64_t)ns) / 1000;
 }
 
+uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler)
+{
+	(void)profiler;
+	return 0;
+}
+
+void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_host_ticks)
+{
+	(void)profiler, (void)parent, (void)start_host_ticks;
+}
+
 void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 {
 	struct state *state = profiler->state;
