@@ -11,6 +11,7 @@
 #include <search.h>
 
 #include "base/status.h"
+#include "export/ledger.h"
 #include "export/xplane.h"
 
 /* Of an event without its args; of an arg beside its text. */
@@ -18,6 +19,10 @@
 #define ARG_BYTES 48u
 /* Of an entry that explains a number, beside its text. */
 #define ENTRY_BYTES 32u
+/* At most, as they are mostly: of the facts, of an account, of a line's head. */
+#define FACTS_BYTES 4096u
+#define ACCOUNT_BYTES 512u
+#define ROW_BYTES 256u
 /* As far as picoseconds go. */
 #define TIME_MOST_NS (INT64_MAX / 1000)
 
@@ -261,6 +266,13 @@ static struct xplane_part *last_part(struct xplanes *xplanes)
 	return &xplanes->parts[xplanes->parts_count - 1];
 }
 
+/* What a document has beside events and names: facts, the account, heads of lines. */
+static uint64_t rest_bytes(const struct export_run *run, const struct xplanes *xplanes)
+{
+	return FACTS_BYTES + ACCOUNT_BYTES * ledger_count(run) + ROW_BYTES * xplanes->rows.rows_count +
+	       xplanes->keys_bytes * (xplanes->rows.processes_count + 1);
+}
+
 /* Whether another event would be too much for the last part. */
 static bool is_full(const struct export_run *run, size_t bytes)
 {
@@ -268,8 +280,10 @@ static bool is_full(const struct export_run *run, size_t bytes)
 	const struct xplane_part *part = last_part(xplanes);
 	uint64_t most = run->options->part_bytes ? run->options->part_bytes : XPLANE_PART_BYTES;
 
-	return part->lines.total_bytes + part->names_bytes + xplanes->keys_bytes * xplanes->rows.processes_count + bytes >
-	       most;
+	uint64_t used = part->lines.total_bytes + part->names_bytes + bytes;
+
+	/* Half of it is events, whatever the rest is. */
+	return used > most / 2 && used + rest_bytes(run, xplanes) > most;
 }
 
 static epp_status *next_part(struct export_run *run)
