@@ -59,6 +59,11 @@ static epp_status *flush_words(struct parquet *parquet, int column, struct words
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < parquet->rows_count; i++) {
+		parquet->numbers[i] = words->numbers[words->page[i]] - 1;
+		most |= parquet->numbers[i];
+	}
+	/* Some have no number yet, once or twice in a row group. */
+	for (size_t i = 0; i < parquet->rows_count && most == UINT32_MAX; i++) {
 		uint32_t *number = &words->numbers[words->page[i]];
 		if (!*number) {
 			const char *text = text_of(words->page[i], room);
@@ -66,7 +71,6 @@ static epp_status *flush_words(struct parquet *parquet, int column, struct words
 			++*number;
 		}
 		parquet->numbers[i] = *number - 1;
-		most |= *number - 1;
 	}
 	return parquet_page_numbers(&parquet->file, (size_t)column, &rows, most ? parquet->numbers : NULL);
 }

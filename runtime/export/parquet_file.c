@@ -1,5 +1,5 @@
 /* Pages of the second version: levels stand before the values and are never compressed, and a page that would not get
- * smaller is left as it is, which its head says. */
+ * smaller by a quarter is left as it is, which its head says: what is encoded well costs more time than it saves room. */
 #include "export/parquet_file.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define MAGIC "PAR1"
 #define HEAD_BYTES 128u
-#define ZSTD_LEVEL 1
+#define ZSTD_LEVEL (-1)
 /* Of pages that compressing does not help, one of so many is tried again. */
 #define TRY_EVERY 16u
 
@@ -110,7 +110,7 @@ static epp_status *add_page(struct parquet_file *file, struct parquet_column *co
 	}
 	if (plain->count && column->pages_left_plain % TRY_EVERY == 0) {
 		EPP_TRY(compress(file));
-		is_packed = packed->count - levels_bytes < plain->count - plain->count / 8;
+		is_packed = packed->count - levels_bytes < plain->count - plain->count / 4;
 	}
 	column->pages_left_plain = is_packed ? 0 : column->pages_left_plain + 1;
 	size_t values_bytes = is_packed ? packed->count - levels_bytes : plain->count;

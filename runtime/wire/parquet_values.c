@@ -1,4 +1,5 @@
-/* Both encodings end in `pack`, which puts numbers of a few bits one behind the other, the lowest bits first. */
+/* Both encodings end in `pack`, which puts numbers of a few bits one behind the other, the lowest bits first: eight at a
+ * time, by code of its own for each width, in which every shift is a constant. */
 #include "wire/parquet_values.h"
 
 #include <stdbool.h>
@@ -18,38 +19,86 @@ static char *put_word(char *at, uint64_t word)
 	return mempcpy(at, &word, sizeof word); /* little-endian, as is every processor that this runs on */
 }
 
-/* Eight numbers of at most eight bits are one word. */
-static inline void put_eight(char *at, const uint64_t *v, unsigned width)
-{
-	uint64_t low = v[0] | v[1] << width | v[2] << 2 * width | v[3] << 3 * width;
-	uint64_t high = v[4] | v[5] << width | v[6] << 2 * width | v[7] << 3 * width;
+struct run {
+	char *at;
+	uint64_t word;
+	unsigned used; /* bits of the word */
+};
 
-	put_word(at, low | high << 4 * width);
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+static ALWAYS_INLINE void put_number(struct run *run, uint64_t number, unsigned width)
+{
+	run->word |= number << run->used;
+	run->used += width;
+	if (run->used >= 64) {
+		run->at = put_word(run->at, run->word);
+		run->used -= 64;
+		run->word = run->used ? number >> (width - run->used) : 0;
+	}
 }
 
-/* `count` is a multiple of eight; words that are not full are written too, and are not part of the result. */
-static char *pack(char *at, const uint64_t *values, size_t count, unsigned width)
+/* Eight numbers are `width` bytes.  Where that is a constant, so is where each of them comes to stand. */
+static ALWAYS_INLINE char *pack_wide(char *at, const uint64_t *numbers, size_t count, unsigned width)
 {
-	char *end = at + count / EIGHT * width;
-	uint64_t word = 0;
-	unsigned used = 0;
+	for (size_t i = 0; i < count; i += EIGHT, at += width) {
+		struct run run = { .at = at };
+		put_number(&run, numbers[i], width);
+		put_number(&run, numbers[i + 1], width);
+		put_number(&run, numbers[i + 2], width);
+		put_number(&run, numbers[i + 3], width);
+		put_number(&run, numbers[i + 4], width);
+		put_number(&run, numbers[i + 5], width);
+		put_number(&run, numbers[i + 6], width);
+		put_number(&run, numbers[i + 7], width);
+		if (run.used)
+			put_word(run.at, run.word);
+	}
+	return at;
+}
 
-	if (width <= EIGHT) {
-		for (size_t i = 0; i < count; i += EIGHT, at += width)
-			put_eight(at, values + i, width);
-		return end;
+static ALWAYS_INLINE char *pack_small(char *at, const uint32_t *numbers, size_t count, unsigned width)
+{
+	for (size_t i = 0; i < count; i += EIGHT, at += width) {
+		struct run run = { .at = at };
+		put_number(&run, numbers[i] | (uint64_t)numbers[i + 1] << width, 2 * width);
+		put_number(&run, numbers[i + 2] | (uint64_t)numbers[i + 3] << width, 2 * width);
+		put_number(&run, numbers[i + 4] | (uint64_t)numbers[i + 5] << width, 2 * width);
+		put_number(&run, numbers[i + 6] | (uint64_t)numbers[i + 7] << width, 2 * width);
+		if (run.used)
+			put_word(run.at, run.word);
 	}
-	for (size_t i = 0; i < count; i++) {
-		word |= values[i] << used;
-		used += width;
-		if (used >= 64) {
-			at = put_word(at, word);
-			used -= 64;
-			word = used ? values[i] >> (width - used) : 0;
-		}
+	return at;
+}
+
+#define CASE(pack, width) \
+	case width: \
+		return pack(at, numbers, count, width);
+#define FOUR(pack, width) CASE(pack, (width)) CASE(pack, (width) + 1) CASE(pack, (width) + 2) CASE(pack, (width) + 3)
+#define SIXTEEN(pack, width) \
+	FOUR(pack, (width)) FOUR(pack, (width) + 4) FOUR(pack, (width) + 8) FOUR(pack, (width) + 12)
+
+/* `count`, here and below, is a multiple of eight; words that are not full are written too, and are not part of the result. */
+static char *pack(char *at, const uint64_t *numbers, size_t count, unsigned width)
+{
+	switch (width) {
+		SIXTEEN(pack_wide, 1)
+		SIXTEEN(pack_wide, 17)
+		SIXTEEN(pack_wide, 33)
+		SIXTEEN(pack_wide, 49)
+	default:
+		return at;
 	}
-	put_word(at, word);
-	return end;
+}
+
+static char *pack_places(char *at, const uint32_t *numbers, size_t count, unsigned width)
+{
+	switch (width) {
+		SIXTEEN(pack_small, 1)
+		SIXTEEN(pack_small, 17)
+	default:
+		return at;
+	}
 }
 
 static bool all_same(const void *values, size_t count, size_t value_bytes)
@@ -65,7 +114,7 @@ struct block {
 };
 
 /* Differences wrap, as the format wants it: readers add them up the same way. */
-static void take_differences(struct block *block, const int64_t *values, size_t count)
+static ALWAYS_INLINE void take_differences(struct block *block, const int64_t *values, size_t count)
 {
 	int64_t least = INT64_MAX;
 
@@ -77,6 +126,12 @@ static void take_differences(struct block *block, const int64_t *values, size_t 
 	block->least = least;
 	for (size_t i = 0; i < count; i++)
 		block->differences[i] -= (uint64_t)least;
+}
+
+/* The last block, which is filled up with zeros. */
+static void take_last_differences(struct block *block, const int64_t *values, size_t count)
+{
+	take_differences(block, values, count);
 	memset(block->differences + count, 0, (BLOCK - count) * sizeof *block->differences);
 }
 
@@ -113,7 +168,10 @@ char *parquet_delta(char *at, const int64_t *values, size_t count)
 		return (char *)memset(at, 0, bytes) + bytes;
 	}
 	for (size_t i = 0; i + 1 < count; i += BLOCK) {
-		take_differences(&block, values + i, count - 1 - i < BLOCK ? count - 1 - i : BLOCK);
+		if (count - 1 - i < BLOCK)
+			take_last_differences(&block, values + i, count - 1 - i);
+		else
+			take_differences(&block, values + i, BLOCK);
 		at = put_block(at, &block);
 	}
 	return at;
@@ -130,20 +188,16 @@ char *parquet_repeated(char *at, uint32_t value, size_t count, unsigned width)
 
 char *parquet_packed(char *at, const uint32_t *values, size_t count, unsigned width)
 {
-	uint64_t wide[BLOCK];
-
 	if (!count)
 		return at;
 	if (all_same(values, count, sizeof *values))
 		return parquet_repeated(at, values[0], count, width);
 	at = protobuf_varint(at, (count + EIGHT - 1) / EIGHT << 1 | 1);
-	for (size_t i = 0, step; i < count; i += step) {
-		step = count - i < BLOCK ? count - i : BLOCK;
-		for (size_t j = 0; j < step; j++)
-			wide[j] = values[i + j];
-		size_t eights = (step + EIGHT - 1) / EIGHT * EIGHT;
-		memset(wide + step, 0, (eights - step) * sizeof *wide);
-		at = pack(at, wide, eights, width);
-	}
-	return at;
+	uint32_t last[EIGHT] = { 0 };
+	size_t whole = count / EIGHT * EIGHT;
+	at = pack_places(at, values, whole, width);
+	if (whole == count)
+		return at;
+	memcpy(last, values + whole, (count - whole) * sizeof *last);
+	return pack_places(at, last, EIGHT, width);
 }
