@@ -9,7 +9,8 @@
 #   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR
 #   BINDIR MANDIR.
 
-CFLAGS ?= -O2 -g
+# A sanitizer takes longer to compile what is optimised than it saves; a line in a report needs no more than -g1.
+CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 CXXFLAGS ?= $(CFLAGS)
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local

@@ -200,7 +200,7 @@ static const struct add adds[] = {
 
 static void add_events(struct profiler_double *self, OrtProfilingEventsContainer *container)
 {
-	char correlation[32], values[300][8], keys[300][8];
+	char correlation[32], values[300][16], keys[300][16];
 	const char *key_list[300] = { "ort_correlation_id", "key", NULL, "no value" };
 	const char *value_list[300] = { correlation, "va\"lue", "no key", NULL };
 	OrtProfilingEvent *events[ADDS + 2] = { NULL };

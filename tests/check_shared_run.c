@@ -24,7 +24,7 @@ START_TEST(a_session_runs_again_and_again)
 	}
 	ck_assert_str_eq(tf_calls(), "isencsencsencsencsenc");
 	for (int i = 1; i <= 5; i++) {
-		char name[16];
+		char name[24];
 		snprintf(name, sizeof(name), "work %d", i);
 		ck_assert_uint_eq(events_of(session, name), 1);
 	}
