@@ -370,7 +370,7 @@ static void drop_shape(struct shape *shape)
 static size_t next_of(const struct shape *shape, size_t at)
 {
 	if (RECORDING_SLOW > 1)
-		at += random_below(STRIDE);
+		at += random_below(STRIDE * CHECK_ONE_IN);
 	for (unsigned zeros = 0; ++at < shape->bytes && !shape->image[at] && zeros < STRIDE; zeros++)
 		continue;
 	return at;

@@ -261,9 +261,10 @@ static void check_killed(const char *path)
 START_TEST(killed_between_two_writes)
 {
 	char *path = check_path("kept_written.epp");
-	fate->cleanings_before = 1 + (uint32_t)_i % 2;
-	fate->fatal_after = _i / 4;
-	fate->half = (uint32_t)_i / 2 % 2;
+	unsigned way = (unsigned)_i * CHECK_ONE_IN;
+	fate->cleanings_before = 1 + way % 2;
+	fate->fatal_after = way / 4;
+	fate->half = way / 2 % 2;
 	pid_t child = fork();
 	if (child == 0)
 		pass_for_ever(path, &fate->passed);
@@ -309,7 +310,7 @@ static Suite *kept_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_loop_test(tcase, threads_without_end, 0, 2);
 	tcase_add_test(tcase, names_take_the_place_of_events);
-	tcase_add_loop_test(tcase, killed_between_two_writes, 0, 56);
+	tcase_add_loop_test(tcase, killed_between_two_writes, 0, 56 / CHECK_ONE_IN);
 	tcase_add_test(tcase, killed_while_threads_pass);
 	suite_add_tcase(suite, tcase);
 	return suite;

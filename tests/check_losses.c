@@ -279,7 +279,7 @@ static void check_export(const char *trace, const char *format, const char *reas
 	free(path);
 }
 
-static void check_everywhere(const char *path, epp_loss reason, uint64_t lost)
+static void check_everywhere(const char *path, epp_loss reason, uint64_t lost, unsigned first_format)
 {
 	char line[64];
 	const char *word = epp_loss_name(reason);
@@ -289,7 +289,7 @@ static void check_everywhere(const char *path, epp_loss reason, uint64_t lost)
 	snprintf(line, sizeof(line), "\"%s\": %" PRIu64, word, lost);
 	expect(0, command_run(NULL, "info", "--format", "json", path, NULL), line);
 	expect(0, command_run(NULL, "validate", path, NULL), NULL);
-	for (unsigned i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+	for (unsigned i = first_format; i < sizeof(formats) / sizeof(*formats); i += CHECK_ONE_IN)
 		check_export(path, formats[i], word, lost);
 }
 
@@ -332,7 +332,7 @@ START_TEST(every_reason)
 		expect(0, command_run(NULL, "validate", path, NULL), NULL);
 		expect(0, command_run(NULL, "recover", "--force", "-o", recovered, path, NULL), NULL);
 	}
-	check_everywhere(dies ? recovered : path, row->reason, lost);
+	check_everywhere(dies ? recovered : path, row->reason, lost, (unsigned)_i % CHECK_ONE_IN);
 	free(path);
 	free(recovered);
 }
