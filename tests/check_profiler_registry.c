@@ -111,10 +111,14 @@ END_TEST
 static sem_t entered;
 static sem_t may_leave;
 static atomic_int left;
+static atomic_uint pushes;
 
+/* The first one stays until it may leave. */
 static void linger(void *user, const EpprofBatch *pushed)
 {
 	(void)user, (void)pushed;
+	if (atomic_fetch_add(&pushes, 1))
+		return;
 	sem_post(&entered);
 	sem_wait(&may_leave);
 	atomic_store(&left, 1);
@@ -147,19 +151,24 @@ static void *release_once(void *profiler)
 static void wait_for_pushes(void *(*first)(void *), void *(*second)(void *))
 {
 	pthread_t pusher, one, other;
+	unsigned before;
 	sem_init(&entered, 0, 0);
 	sem_init(&may_leave, 0, 0);
 	atomic_store(&left, 0);
 	atomic_store(&gone, 0);
+	atomic_store(&pushes, 0);
 	ck_assert(profiler_registry_attach(&profilers[0], &profilers, linger, NULL));
 	pthread_create(&pusher, NULL, push_once, &profilers[0]);
 	sem_wait(&entered);
 	pthread_create(&one, NULL, first, &profilers[0]);
 	pthread_create(&other, NULL, second, &profilers[0]);
-	pause_briefly();
+	/* Once one of them waits, nobody gets in any more, and no session may take the profiler. */
+	do {
+		pause_briefly();
+		before = atomic_load(&pushes);
+		profiler_registry_push(&profilers[0], &batch);
+	} while (atomic_load(&pushes) != before);
 	ck_assert_int_eq(atomic_load(&gone), 0);
-	/* While they wait nobody gets in: this push returns at once, and no session may take the profiler. */
-	profiler_registry_push(&profilers[0], &batch);
 	ck_assert(!profiler_registry_attach(&profilers[0], &profilers, linger, NULL));
 	sem_post(&may_leave);
 	pthread_join(pusher, NULL);
