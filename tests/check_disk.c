@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/chunks.h"
 #include "recording.h"
 
 static epp_name name;
@@ -287,6 +288,42 @@ START_TEST(a_full_disk_that_copies)
 }
 END_TEST
 
+/* Holds the helper up until the window is to grow. */
+static uint64_t come_late(epp_session *session)
+{
+	struct session *inside = recording_inside(session);
+	uint64_t events = 0;
+	pthread_mutex_lock(&inside->drain_lock);
+	for (; LOAD_RELAXED(&inside->chunks_free) > WINDOW_EXTENT_CHUNKS / 2; events++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	chunks_grow(inside);
+	pthread_mutex_unlock(&inside->drain_lock);
+	return events;
+}
+
+/* What a disk has left is for what is recorded. */
+START_TEST(a_disk_with_little_room_gives_no_extent)
+{
+	static const struct {
+		unsigned mib;
+		uint32_t chunks;
+	} disks[] = { { 250, WINDOW_EXTENT_CHUNKS }, { 400, 2 * WINDOW_EXTENT_CHUNKS } };
+	char *disk = strdup(check_path("little")), path[512];
+	snprintf(path, sizeof(path), "%s/x.epp", disk);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(mount_disk(disk, disks[i].mib));
+		epp_session *session = recording_start(path);
+		uint64_t events = come_late(session);
+		ck_assert_uint_eq(recording_inside(session)->window.chunks_count, disks[i].chunks);
+		struct trace_scan *scan = recording_finish_file(session, path);
+		umount2(disk, MNT_DETACH);
+		ck_assert_uint_eq(scan->records_count, events);
+		trace_scan_free(scan);
+	}
+	free(disk);
+}
+END_TEST
+
 START_TEST(a_disk_too_small_for_a_window)
 {
 	char *disk = strdup(check_path("tiny"));
@@ -408,6 +445,7 @@ static Suite *disk_suite(void)
 	if (disks_can_be_had()) {
 		tcase_add_test(tcase, a_full_disk_that_is_emptied);
 		tcase_add_test(tcase, a_disk_that_stays_full);
+		tcase_add_test(tcase, a_disk_with_little_room_gives_no_extent);
 		tcase_add_test(tcase, a_disk_too_small_for_a_window);
 		tcase_add_test(tcase, a_disk_that_may_not_be_written);
 	} else {

@@ -58,7 +58,7 @@ START_TEST(a_full_region_becomes_a_block)
 	trace_scan_free(scan);
 	recording_end(session);
 	ck_assert_uint_eq(inside->window.live->log_used, 0);
-	ck_assert_uint_eq(inside->chunks_free, EPF_CHUNK_COUNT);
+	ck_assert_uint_eq(inside->chunks_free, inside->window.chunks_count);
 	ck_assert_uint_eq(inside->slots_free, EPF_SLOT_COUNT);
 	epp_session_release(session);
 }
@@ -184,7 +184,7 @@ START_TEST(what_fails_for_too_long_is_lost)
 	uint64_t count = 0;
 	for (; epp_session_lost(session, EPP_LOSS_DISK) == 0 && count < 100000000; count += 1000) {
 		events(session, 1000);
-		if (LOAD_RELAXED(&inside->chunks_free) < EPF_CHUNK_COUNT / 4)
+		if (LOAD_RELAXED(&inside->chunks_free) < WINDOW_EXTENT_CHUNKS / 4)
 			recording_sleep_ms(3);
 	}
 	mend_writer(inside, fd);

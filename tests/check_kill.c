@@ -2,7 +2,8 @@
  * begins and ends, before and after each call; it is killed at some instant, and its file is held against the notes.
  * Every end that returned is there once, nothing is there twice or both open and complete, and of each thread at most the
  * one call that was going on may have left either state.  Every other child also has threads that come and go, so that
- * slots are given back meanwhile.
+ * slots are given back meanwhile; in every third the helper is held up again and again, so that the window grows and all of
+ * it is in use.
  *
  * CHECK_KILLS=3000 build/tests/check_kill: so many kills instead of 300, or 50 where the environment has CI. */
 #include <signal.h>
@@ -35,6 +36,7 @@ struct notes {
 static struct shared {
 	struct notes notes[THREADS];
 	uint64_t visits_called, visits_done;
+	uint32_t chunks; /* that the window has, where the helper is held up */
 	int ready;
 } * shared;
 
@@ -92,7 +94,22 @@ static void *visit(void *argument)
 	return NULL;
 }
 
-static void be_killed(const char *path, bool visitors)
+/* Until most chunks are full; then it may come, and makes the window grow. */
+static void *hold_helper_up(void *unused)
+{
+	struct session *inside = recording_inside(session);
+	for (;;) {
+		pthread_mutex_lock(&inside->drain_lock);
+		STORE_RELEASE(&shared->chunks, inside->window.chunks_count);
+		while (LOAD_RELAXED(&inside->chunks_free) > inside->window.chunks_count / 4)
+			recording_sleep_ms(1);
+		pthread_mutex_unlock(&inside->drain_lock);
+		recording_sleep_ms(3);
+	}
+	return unused;
+}
+
+static void be_killed(const char *path, bool visitors, bool held_up)
 {
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
 	pthread_t threads[THREADS];
@@ -100,6 +117,9 @@ static void be_killed(const char *path, bool visitors)
 		_exit(1);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, record, &shared->notes[i]);
+	pthread_t holder;
+	if (held_up)
+		pthread_create(&holder, NULL, hold_helper_up, NULL);
 	for (unsigned i = 0; visitors && i < UINT32_MAX; i++) {
 		pthread_t one;
 		if (pthread_create(&one, NULL, visit, (void *)(uintptr_t)(1 + i % 97)) == 0)
@@ -328,6 +348,11 @@ static void check_file(const char *path, unsigned kill_number)
 	free(findings.visits);
 }
 
+static bool is_ready(bool held_up)
+{
+	return LOAD_ACQUIRE(&shared->ready) && (!held_up || LOAD_ACQUIRE(&shared->chunks) > WINDOW_EXTENT_CHUNKS);
+}
+
 START_TEST(killed_at_any_instant)
 {
 	unsigned kills = kills_count(300, 50);
@@ -345,8 +370,9 @@ START_TEST(killed_at_any_instant)
 		last_id = last_end = 0;
 		pid_t child = fork();
 		if (child == 0)
-			be_killed(path, i % 2);
-		for (int ms = 0; ms < 20000 && !LOAD_ACQUIRE(&shared->ready); ms++)
+			be_killed(path, i % 2, i % 3 == 2);
+		bool held_up = i % 3 == 2;
+		for (int ms = 0; ms < 20000 && !is_ready(held_up); ms++)
 			recording_sleep_ms(1);
 		/* Often early, while regions are first filled and emptied, at times late. */
 		long us = rand() % (i % 4 ? 8000 : 50000);

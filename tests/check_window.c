@@ -1,4 +1,5 @@
 /* Windows: files made, locked, finished and given up, and clean ones from the pool: runtime/file/window.c. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +9,8 @@
 #include "base/checksum.h"
 #include "file/window.h"
 #include "recording.h"
+
+#define FIRST_BYTES (WINDOW_BYTES - (EPF_CHUNK_COUNT - WINDOW_EXTENT_CHUNKS) * EPF_CHUNK_BYTES)
 
 static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
 
@@ -39,7 +42,7 @@ START_TEST(a_file_is_made_mapped_and_finished)
 	char *path = check_path("window.epp");
 	check_ok(window_open_file(path, false, &plain, &window));
 	check_header(window.header, EPF_RECORDING);
-	ck_assert(window.shared);
+	ck_assert(window_is_shared(&window));
 	ck_assert_uint_eq(window.header->features, 0);
 	ck_assert_ptr_eq(window.slots, window.base + EPF_SLOTS_OFFSET);
 	ck_assert_ptr_eq(window.chunks + EPF_CHUNK_COUNT * EPF_CHUNK_BYTES, window.base + WINDOW_BYTES);
@@ -50,7 +53,9 @@ START_TEST(a_file_is_made_mapped_and_finished)
 	ck_assert_int_eq(pread(fd, &slot, sizeof(slot), EPF_SLOTS_OFFSET + 5 * EPF_SLOT_BYTES), sizeof(slot));
 	ck_assert_uint_eq(slot.thread_id, 4711);
 	ck_assert_int_eq(fstat(fd, &st), 0);
-	ck_assert_uint_ge((uint64_t)st.st_blocks * 512, WINDOW_BYTES);
+	ck_assert_int_eq(st.st_size, WINDOW_BYTES);
+	ck_assert_uint_ge((uint64_t)st.st_blocks * 512, FIRST_BYTES);
+	ck_assert_uint_lt((uint64_t)st.st_blocks * 512, FIRST_BYTES + WINDOW_EXTENT_BYTES / 2);
 	/* Nobody else may write it, in this process or another. */
 	check_fails(EPP_BUSY, window_open_file(path, true, &plain, &second));
 	ck_assert_ptr_null(second.base);
@@ -72,6 +77,70 @@ START_TEST(a_file_is_made_mapped_and_finished)
 	check_header(second.header, EPF_RECORDING);
 	ck_assert_uint_eq(second.slots[5].thread_id, 0);
 	window_close(&second, 0, 0);
+}
+END_TEST
+
+static uint64_t disk_bytes(int fd)
+{
+	struct stat st;
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_size, WINDOW_BYTES);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+START_TEST(a_window_grows_and_gives_all_back)
+{
+	struct window window;
+	char *path = check_path("grows.epp");
+	check_ok(window_open_file(path, false, &plain, &window));
+	int fd = open(path, O_RDONLY);
+	uint8_t *base = window.base;
+	for (uint32_t count = WINDOW_EXTENT_CHUNKS; count < EPF_CHUNK_COUNT; count += WINDOW_EXTENT_CHUNKS) {
+		ck_assert_uint_eq(window.chunks_count, count);
+		ck_assert_int_eq(window_grow(&window), 0);
+		ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + count * EPF_CHUNK_BYTES);
+		/* A store into what is new is in the file at once. */
+		size_t at = EPF_CHUNKS_OFFSET + (size_t)count * EPF_CHUNK_BYTES + 12345;
+		uint8_t byte = 0;
+		ck_assert_uint_eq(base[at], 0);
+		base[at] = 77;
+		ck_assert_int_eq(pread(fd, &byte, 1, (off_t)at), 1);
+		ck_assert_uint_eq(byte, 77);
+	}
+	ck_assert_uint_eq(window.chunks_count, EPF_CHUNK_COUNT);
+	ck_assert_int_eq(window_grow(&window), ENOBUFS);
+	ck_assert_ptr_eq(window.base, base);
+	/* All of it is kept populated: round once, to where it began. */
+	size_t at = 0, parts = 0;
+	do
+		at = window_populate(&window, at), parts++;
+	while (at && parts < 1000);
+	ck_assert_uint_ge(parts, WINDOW_BYTES >> 20);
+	ck_assert_uint_lt(parts, 1000);
+	ck_assert_int_eq(window_finish(&window), 0);
+	window_close(&window, 0, EPF_CHUNK_COUNT);
+	ck_assert_uint_le(disk_bytes(fd), 64 << 10);
+	close(fd);
+}
+END_TEST
+
+/* Whatever the reason, it is as before: it may go on, and grow later. */
+START_TEST(a_window_that_cannot_grow)
+{
+	struct window window;
+	char *path = check_path("stays.epp");
+	check_ok(window_open_file(path, false, &plain, &window));
+	uint64_t before = disk_bytes(window.fd);
+	int fd = window.mapped_fd;
+	window.mapped_fd = open(path, O_RDONLY);
+	ck_assert_int_ne(window_grow(&window), 0);
+	ck_assert_uint_eq(window.chunks_count, WINDOW_EXTENT_CHUNKS);
+	ck_assert_uint_eq(disk_bytes(fd), before);
+	close(window.mapped_fd);
+	window.mapped_fd = fd;
+	ck_assert_int_eq(window_grow(&window), 0);
+	ck_assert_uint_eq(window.chunks_count, 2 * WINDOW_EXTENT_CHUNKS);
+	window_close(&window, 0, 0);
 }
 END_TEST
 
@@ -148,12 +217,15 @@ START_TEST(memory_is_clean_each_time)
 		struct window window;
 		check_ok(window_open_memory(&plain, &window));
 		ck_assert_int_eq(window.fd, -1);
-		ck_assert(!window.shared);
+		ck_assert(!window_is_shared(&window));
 		/* The same memory, or nothing is shown. */
 		if (first)
 			ck_assert_ptr_eq(window.base, first);
 		first = window.base;
 		check_clean(&window);
+		ck_assert_uint_eq(window.chunks_count, WINDOW_EXTENT_CHUNKS);
+		while (window.chunks_count < used[i % 5][1])
+			ck_assert_int_eq(window_grow(&window), 0);
 		soil(&window, used[i % 5][0], used[i % 5][1]);
 		ck_assert_int_eq(window_finish(&window), 0);
 		window_close(&window, used[i % 5][0], used[i % 5][1]);
@@ -194,6 +266,13 @@ START_TEST(a_window_in_a_directory_of_its_own)
 	check_header(&header, EPF_RECORDING);
 	header = read_header(kept);
 	check_header(&header, EPF_RECORDING);
+	/* It is that file that grows. */
+	int fd = open(kept, O_RDONLY);
+	ck_assert_int_eq(window_grow(&window), 0);
+	ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + WINDOW_EXTENT_BYTES);
+	ck_assert_int_eq(fstat(window.fd, &st), 0);
+	ck_assert_uint_le((uint64_t)st.st_blocks * 512, 64 << 10);
+	close(fd);
 	ck_assert_int_eq(window_finish(&window), 0);
 	window_close(&window, 0, 0);
 	header = read_header(path);
@@ -214,6 +293,8 @@ static Suite *window_suite(void)
 	Suite *suite = suite_create("window");
 	TCase *tcase = tcase_create("window");
 	tcase_add_test(tcase, a_file_is_made_mapped_and_finished);
+	tcase_add_test(tcase, a_window_grows_and_gives_all_back);
+	tcase_add_test(tcase, a_window_that_cannot_grow);
 	tcase_add_test(tcase, a_window_that_is_given_up);
 	tcase_add_test(tcase, a_child_lets_go);
 	tcase_add_test(tcase, memory_is_clean_each_time);

@@ -5,7 +5,8 @@
  *                     then EPF_PRODUCER_COUNT struct epf_producer
  *   slots_offset      slot_count slots of 4,096 bytes, mapped: one thread's open stack, counters and first region
  *   log_offset        log_bytes, mapped: definitions (names, tracks, clocks) that no block holds yet
- *   chunks_offset     chunk_count regions of chunk_bytes (64 KiB), mapped
+ *   chunks_offset     chunk_count regions of chunk_bytes (64 KiB), mapped; the later ones may be a hole, which reads as zeros,
+ *                     until the writer needs them
  *   segments_offset   segments of segment_bytes (1 MiB), written with pwrite: blocks
  * Live page to chunks are "the window".  All integers are in the byte order that the header names, all structs are packed
  * by their own layout (asserted below), all offsets are multiples of 4,096.
@@ -57,7 +58,7 @@
 #define EPF_SLOT_BYTES 4096u
 #define EPF_SLOT_COUNT 1024u
 #define EPF_CHUNK_BYTES 65536u
-#define EPF_CHUNK_COUNT 256u
+#define EPF_CHUNK_COUNT 768u
 #define EPF_LOG_BYTES (1u << 20)
 #define EPF_SEGMENT_BYTES (1u << 20)
 #define EPF_SEGMENT_HEADER_BYTES 64u
@@ -414,6 +415,7 @@ struct epf_segment {
 };
 #define EPF_SEGMENT_KEPT 1u
 
+/* 7 is none. */
 enum epf_block_type {
 	EPF_BLOCK_RECORDS = 1,     /* row-wise delta and varint: file/codec.h */
 	EPF_BLOCK_DEFINITIONS = 2, /* struct epf_definition ... : names and tracks */
@@ -422,7 +424,6 @@ enum epf_block_type {
 	EPF_BLOCK_PRODUCERS = 5, /* struct epf_producer ...: state at the run's end, supersedes earlier ones; the first one's
 	                             * number is `slot`: 0 but in a merged file, which may have more than EPF_PRODUCER_COUNT */
 	EPF_BLOCK_RUN = 6,       /* struct epf_run */
-	EPF_BLOCK_WINDOW = 7,  /* struct epf_window_extent: more chunks */
 	EPF_BLOCK_SOURCES = 8, /* struct epf_source ...: merged files, from source 1 on */
 	EPF_BLOCK_COLUMNS = 9, /* records of one track, run and source, packed: file/format_packed.h */
 	EPF_BLOCK_INDEX = 10,  /* of a packed file: likewise */
@@ -468,12 +469,6 @@ struct epf_run {
 	struct epf_host_pair start;
 	struct epf_host_pair end;
 	uint64_t faults; /* as in the live page */
-};
-
-struct epf_window_extent {
-	uint64_t chunks_offset;
-	uint32_t chunk_count;
-	uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct epf_source) == 256, "source");

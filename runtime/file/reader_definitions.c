@@ -191,7 +191,6 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 {
 	struct reader *reader = &impl->reader;
 	size_t bytes = block->payload_bytes;
-	struct epf_window_extent extent;
 	bool memory = true;
 
 	switch (block->type) {
@@ -226,17 +225,6 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		return reader_ring_define(impl, payload, bytes, offset);
 	case EPF_BLOCK_KEPT:
 		return reader_ring_keep(impl, payload, bytes, offset);
-	case EPF_BLOCK_WINDOW:
-		if (bytes < sizeof(extent) || impl->extents_count == READER_EXTENTS_MAX)
-			break;
-		memcpy(&extent, payload, sizeof(extent));
-		if (extent.chunks_offset % EPF_PAGE_BYTES == 0 && extent.chunk_count <= READER_CHUNKS_MAX &&
-		    extent.chunks_offset < UINT64_MAX / 2)
-			impl->extents[impl->extents_count++] = extent;
-		else
-			reader_find(impl, EPP_ERROR, offset, "more window, of %u chunks at %llu", extent.chunk_count,
-			            (unsigned long long)extent.chunks_offset);
-		break;
 	case EPF_BLOCK_SOURCES:
 		for (size_t at = 0; bytes - at >= sizeof(struct epf_source) && reader->sources_count < UINT16_MAX;
 		     at += sizeof(struct epf_source)) {

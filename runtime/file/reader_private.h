@@ -32,7 +32,6 @@
 #define READER_NAMES_MAX (1u << 21)
 #define READER_PRODUCERS_MAX (1u << 20)
 #define READER_FINDINGS_MAX 1000u
-#define READER_EXTENTS_MAX 16u
 #define READER_ARGS_BYTES_MAX (EPF_COLUMNS_ARGS_MAX * 16u + EPF_COLUMNS_TEXT_MAX + 64u)
 
 /* Strings that live as long as the reader. */
@@ -98,8 +97,6 @@ struct reader_impl {
 	size_t kept_count;
 	uint64_t kept_through;
 	uint64_t producers_number; /* the segment that they are from */
-	struct epf_window_extent extents[READER_EXTENTS_MAX];
-	size_t extents_count;
 
 	bool never_started;         /* so it says itself */
 	bool has_elsewhere;         /* the window is read from header.window_path, which is this trace's */

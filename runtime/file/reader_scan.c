@@ -127,17 +127,6 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 	return NULL;
 }
 
-static bool in_extent(const struct reader_impl *impl, uint64_t offset)
-{
-	for (size_t i = 0; i < impl->extents_count; i++) {
-		const struct epf_window_extent *extent = &impl->extents[i];
-		if (offset >= extent->chunks_offset &&
-		    offset - extent->chunks_offset < (uint64_t)extent->chunk_count * impl->reader.header.chunk_bytes)
-			return true;
-	}
-	return false;
-}
-
 /* Whether a segment's blocks are to be read at all. */
 static bool begin_segment(struct reader_impl *impl, size_t bytes)
 {
@@ -145,8 +134,6 @@ static bool begin_segment(struct reader_impl *impl, size_t bytes)
 	uint64_t offset = header->segments_offset + impl->segment_index * header->segment_bytes;
 	struct epf_segment segment;
 
-	if (in_extent(impl, offset))
-		return false;
 	if (bytes < sizeof(segment))
 		return false;
 	memcpy(&segment, impl->segment, sizeof(segment));

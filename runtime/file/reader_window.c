@@ -405,9 +405,6 @@ epp_status *reader_window(struct reader_impl *impl)
 	if (!status)
 		status = copy_regions(&window, header->chunks_offset, header->chunk_count, header->chunk_bytes, 0,
 		                      header->chunk_bytes);
-	for (size_t i = 0; i < impl->extents_count && !status; i++)
-		status = copy_regions(&window, impl->extents[i].chunks_offset, impl->extents[i].chunk_count,
-		                      header->chunk_bytes, 0, header->chunk_bytes);
 	if (!status)
 		status = drop_emptied(&window);
 	if (!status)

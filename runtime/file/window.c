@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -27,6 +28,11 @@
 #define POOL_MAX 16
 #define SHARED_MEMORY "/dev/shm"
 #define POPULATE_BYTES ((size_t)512 << 10)
+#define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + WINDOW_EXTENT_BYTES)
+/* A disk that has less does not give an extent. */
+#define ROOM_TO_SPARE (256ull << 20)
+
+static const struct window none = { .fd = -1, .mapped_fd = -1 };
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *pool[POOL_MAX];
@@ -40,6 +46,7 @@ static void locate(struct window *window)
 	window->slots = (struct epf_slot *)(window->base + EPF_SLOTS_OFFSET);
 	window->log = window->base + EPF_LOG_OFFSET;
 	window->chunks = window->base + EPF_CHUNKS_OFFSET;
+	window->chunks_count = WINDOW_EXTENT_CHUNKS;
 }
 
 /* The checksum leaves the state out, which changes alone when a trace is finished. */
@@ -70,7 +77,7 @@ static void fill_header(const struct window *window, const struct epf_header *he
 	full.chunk_count = EPF_CHUNK_COUNT;
 	full.log_bytes = EPF_LOG_BYTES;
 	full.segment_bytes = EPF_SEGMENT_BYTES;
-	if (window->fd >= 0 && !window->shared)
+	if (window->fd >= 0 && !window_is_shared(window))
 		full.features |= EPF_FEATURE_NO_SURVIVAL;
 	if (window->elsewhere)
 		strlcpy(full.window_path, window->elsewhere, sizeof(full.window_path));
@@ -85,14 +92,14 @@ static bool populate(uint8_t *at, size_t bytes)
 	return errno == EINVAL; /* an older kernel: the first touch pays */
 }
 
-/* Allocates the file's first `bytes`.  Returns 0 or errno. */
-static int reserve(int fd, off_t bytes)
+/* Allocates a part of the file.  Returns 0 or errno. */
+static int reserve(int fd, off_t offset, off_t bytes)
 {
 	sigset_t before;
 	limit_signal_hold(&before);
 	int error;
 	do
-		error = syscall(SYS_fallocate, fd, 0, (off_t)0, bytes) ? errno : 0;
+		error = syscall(SYS_fallocate, fd, 0, offset, bytes) ? errno : 0;
 	while (error == EINTR);
 	limit_signal_let_go(&before, error);
 	return error;
@@ -116,6 +123,25 @@ static void remove_window_of(const struct epf_header *old)
 	if (read_header(fd, &theirs) && memcmp(theirs.file_id, old->file_id, sizeof(theirs.file_id)) == 0)
 		unlink(old->window_path);
 	close(fd);
+}
+
+/* A file system that cannot punch keeps the room. */
+static void give_back(int fd, off_t offset, off_t bytes)
+{
+	syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
+}
+
+/* The window as a file has it: its first part allocated, the rest a hole.  Returns 0 or errno. */
+static int make_room(int fd)
+{
+	int error = reserve(fd, 0, (off_t)FIRST_BYTES);
+	if (error)
+		return error;
+	sigset_t before;
+	limit_signal_hold(&before);
+	error = ftruncate(fd, (off_t)WINDOW_BYTES) ? errno : 0;
+	limit_signal_let_go(&before, error);
+	return error;
 }
 
 static epp_status *open_locked(const char *path, bool overwrite, int *fd)
@@ -148,10 +174,11 @@ static uint8_t *map_anonymous(void)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* Maps the beginning of `fd`, allocated and touched; NULL with *error 0: it will not be mapped. */
+/* Maps the beginning of `fd`, what there is at first of it allocated and touched; NULL with *error 0: it will not be
+ * mapped. */
 static uint8_t *map_shared(int fd, int *error)
 {
-	*error = reserve(fd, WINDOW_BYTES);
+	*error = make_room(fd);
 	if (*error == EOPNOTSUPP || *error == ENODEV) {
 		*error = 0;
 		return NULL;
@@ -159,7 +186,7 @@ static uint8_t *map_shared(int fd, int *error)
 	void *base = *error ? MAP_FAILED : mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return NULL;
-	if (populate(base, WINDOW_BYTES))
+	if (populate(base, FIRST_BYTES))
 		return base;
 	munmap(base, WINDOW_BYTES);
 	return NULL;
@@ -186,9 +213,11 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 		return epp_status_errno(errno, "%s", window->elsewhere);
 	int error;
 	window->base = map_shared(fd, &error);
-	close(fd);
-	if (window->base)
+	if (window->base) {
+		window->mapped_fd = fd;
 		return NULL;
+	}
+	close(fd);
 	unlink(window->elsewhere);
 	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
 }
@@ -214,9 +243,10 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 		window->base = map_shared(window->fd, &error);
 	if (error)
 		return epp_status_errno(error, "making room for %zu MiB", WINDOW_BYTES >> 20);
-	if (!window->base)
+	if (window->base)
+		window->mapped_fd = window->fd;
+	else
 		epp_status_release(map_elsewhere(SHARED_MEMORY, header, window));
-	window->shared = window->base != NULL;
 	if (window->base)
 		return NULL;
 	free(window->elsewhere);
@@ -228,7 +258,7 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 /* The header page in the trace itself, where that is not the mapping. */
 static int write_header(const struct window *window)
 {
-	if (window->fd < 0 || (window->shared && !window->elsewhere))
+	if (window->mapped_fd == window->fd)
 		return 0;
 	sigset_t before;
 	limit_signal_hold(&before);
@@ -242,26 +272,26 @@ static void unmap(struct window *window)
 {
 	if (window->base)
 		munmap(window->base, WINDOW_BYTES);
+	if (window->mapped_fd >= 0 && window->mapped_fd != window->fd)
+		close(window->mapped_fd);
 	if (window->fd >= 0)
 		close(window->fd);
 	free(window->elsewhere);
-	*window = (struct window){ .fd = -1 };
+	*window = none;
 }
 
 epp_status *window_open_file(const char *path, bool overwrite, const struct epf_header *header, struct window *window)
 {
-	*window = (struct window){ .fd = -1 };
+	*window = none;
 	int fd;
 	EPP_TRY(open_locked(path, overwrite, &fd));
 	window->fd = fd;
 	const char *directory = secure_getenv("EPPROF_WINDOW_DIR");
 	epp_status *status;
-	if (directory && *directory) {
+	if (directory && *directory)
 		status = map_elsewhere(directory, header, window);
-		window->shared = true;
-	} else {
+	else
 		status = epp_status_prefix(map_somewhere(header, window), "%s", path);
-	}
 	if (!status) {
 		locate(window);
 		fill_header(window, header);
@@ -280,7 +310,7 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 
 epp_status *window_open_memory(const struct epf_header *header, struct window *window)
 {
-	*window = (struct window){ .fd = -1 };
+	*window = none;
 	pthread_mutex_lock(&pool_lock);
 	if (pool_count) {
 		window->base = pool[--pool_count];
@@ -310,10 +340,9 @@ int window_finish(struct window *window)
 		return error;
 	if (window->elsewhere)
 		unlink(window->elsewhere);
-	/* A file system that cannot punch keeps the room: a finished file's window is not read. */
+	/* A finished file's window is not read. */
 	if (window->fd >= 0)
-		syscall(SYS_fallocate, window->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)EPF_LIVE_OFFSET,
-		        (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
+		give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
 	return 0;
 }
 
@@ -352,7 +381,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 		pthread_mutex_unlock(&pool_lock);
 	}
 	if (kept)
-		*window = (struct window){ .fd = -1 };
+		*window = none;
 	else
 		unmap(window);
 }
@@ -368,12 +397,45 @@ void window_drop(struct window *window)
 	unmap(window);
 }
 
+static size_t bytes_in_use(const struct window *window)
+{
+	return EPF_CHUNKS_OFFSET + (size_t)window->chunks_count * EPF_CHUNK_BYTES;
+}
+
 size_t window_populate(const struct window *window, size_t at)
 {
-	size_t bytes = at + POPULATE_BYTES < WINDOW_BYTES ? POPULATE_BYTES : WINDOW_BYTES - at;
-	if (window->shared)
+	size_t end = bytes_in_use(window);
+	size_t bytes = at + POPULATE_BYTES < end ? POPULATE_BYTES : end - at;
+	if (window_is_shared(window))
 		populate(window->base + at, bytes);
-	return at + bytes < WINDOW_BYTES ? at + bytes : 0;
+	return at + bytes < end ? at + bytes : 0;
+}
+
+static int reserve_extent(int fd, off_t offset)
+{
+	struct statvfs disk;
+	if (fstatvfs(fd, &disk))
+		return errno;
+	if (disk.f_frsize && disk.f_bavail < ROOM_TO_SPARE / disk.f_frsize)
+		return ENOSPC;
+	return reserve(fd, offset, WINDOW_EXTENT_BYTES);
+}
+
+int window_grow(struct window *window)
+{
+	if (window->chunks_count == EPF_CHUNK_COUNT)
+		return ENOBUFS;
+	size_t at = bytes_in_use(window);
+	bool shared = window_is_shared(window);
+	int error = shared ? reserve_extent(window->mapped_fd, (off_t)at) : 0;
+	if (!error && !populate(window->base + at, WINDOW_EXTENT_BYTES))
+		error = errno;
+	/* A part of it may be there. */
+	if (error && shared)
+		give_back(window->mapped_fd, (off_t)at, WINDOW_EXTENT_BYTES);
+	if (!error)
+		window->chunks_count += WINDOW_EXTENT_CHUNKS;
+	return error;
 }
 
 void window_fork_child(void)

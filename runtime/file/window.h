@@ -6,6 +6,10 @@
  * disk or quota may then have no room, which is a SIGBUS), in /dev/shm.  Where that does not do either, and for sessions in
  * memory, it is anonymous.  Anonymous windows come from a pool of clean ones, so that a short session costs microseconds.
  * Recorders store into it without asking; so it is unmapped only when none can any more.
+ *
+ * Only the first chunks take room from the beginning.  The others have their addresses, and their places in the file, but
+ * are a hole until window_grow; so nothing has to be told to anybody when there are more, and a kill in between leaves
+ * chunks that read as zeros.
  */
 #ifndef EPPROF_FILE_WINDOW_H
 #define EPPROF_FILE_WINDOW_H
@@ -22,10 +26,15 @@
 #define WINDOW_WARM_SLOTS 16u
 #define WINDOW_WARM_CHUNKS 12u
 
+/* How many chunks there are at first, and how many more room is made for at a time: 16 MiB. */
+#define WINDOW_EXTENT_CHUNKS 256u
+#define WINDOW_EXTENT_BYTES ((size_t)WINDOW_EXTENT_CHUNKS * EPF_CHUNK_BYTES)
+_Static_assert(EPF_CHUNK_COUNT % WINDOW_EXTENT_CHUNKS == 0, "whole extents");
+
 struct window {
 	uint8_t *base;   /* NULL: none */
-	int fd;          /* -1: in memory */
-	bool shared;     /* the mapping is a file's */
+	int fd;          /* the trace; -1: in memory */
+	int mapped_fd;   /* of the mapping: fd, or the window's own file; -1: it is anonymous */
 	char *elsewhere; /* the path of the window's own file; NULL: it is the trace's beginning */
 	struct epf_header *header;
 	struct epf_live *live;
@@ -33,7 +42,14 @@ struct window {
 	struct epf_slot *slots;
 	uint8_t *log;
 	uint8_t *chunks;
+	uint32_t chunks_count; /* that may be used; the helper's, or whoever drains */
 };
+
+/* Whether a store into it is kept by the kernel when the process is killed. */
+static inline bool window_is_shared(const struct window *window)
+{
+	return window->mapped_fd >= 0;
+}
 
 /* Creates the file, locks it against other writers, makes room for the window and maps it.  `header` is written with
  * its geometry filled in.  Errors: as epp_session_create. */
@@ -51,10 +67,14 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 /* Closes the file but leaves the mapping for ever: somebody may still store into it.  So the file stays locked, too. */
 void window_abandon(struct window *window);
 
+/* Makes the next WINDOW_EXTENT_CHUNKS usable and counts them in chunks_count.  Returns 0 or errno, in particular ENOSPC
+ * where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
+int window_grow(struct window *window);
+
 /* In a forked child: closes and unmaps a window of the parent's without touching what is in it. */
 void window_drop(struct window *window);
 
-/* Makes the pages from `at` on present and writable, without changing them, and returns where to go on: writeback takes
+/* Makes the pages in use from `at` on present and writable, without changing them, and returns where to go on: writeback takes
  * the right to write away page by page, and a recorder that stores then pays for a fault.  A part at a time, because it may
  * have to wait for the disk. */
 size_t window_populate(const struct window *window, size_t at);

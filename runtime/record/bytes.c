@@ -47,7 +47,7 @@ size_t epp_session_read(epp_session *handle, uint64_t offset, void *buffer, size
 	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
 	if (!session)
 		return 0;
-	if (session->window.fd >= 0 && session->window.shared && !session->window.elsewhere)
+	if (session->window.fd >= 0 && session->window.mapped_fd == session->window.fd)
 		return read_file(session->window.fd, offset, buffer, bytes);
 	pthread_mutex_lock(&session->drain_lock);
 	size_t done = read_memory(session, offset, buffer, bytes);

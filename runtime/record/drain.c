@@ -12,11 +12,12 @@
 #include <string.h>
 
 #include "file/codec.h"
+#include "record/chunks.h"
 #include "record/sync.h"
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
-#define CHUNKS_TO_SPARE (EPF_CHUNK_COUNT / 4)
+#define CHUNKS_TO_SPARE (WINDOW_EXTENT_CHUNKS / 4)
 
 /* Kinds whose records took an id of their own. */
 #define OWN_ID_KINDS \
@@ -150,7 +151,7 @@ enum failed {
 
 static enum failed at_end(const struct session *session)
 {
-	return session->window.shared ? FAILED_STAYS : FAILED_IS_LOST;
+	return window_is_shared(&session->window) ? FAILED_STAYS : FAILED_IS_LOST;
 }
 
 /* Makes a block of a region and, if `ending`, of what its thread left open, up to `end_ticks`.  `region` may be NULL (the
@@ -231,7 +232,7 @@ static int by_ticks(const void *a, const void *b)
 static size_t collect_full(struct session *session, struct full_chunk *full)
 {
 	size_t count = 0;
-	for (uint32_t chunk = 0; chunk < EPF_CHUNK_COUNT; chunk++) {
+	for (uint32_t chunk = 0; chunk < session->window.chunks_count; chunk++) {
 		if (LOAD_ACQUIRE(&session->chunk_state[chunk]) != REGION_FULL)
 			continue;
 		full[count++] = (struct full_chunk){ LOAD_RELAXED(&session->chunk_full_ticks[chunk]), chunk };
@@ -263,7 +264,7 @@ static unsigned drain_full(struct session *session, enum failed failed, bool *st
 		if (!*stuck) {
 			if (chunk >= session->chunks_used)
 				session->chunks_used = chunk + 1;
-			recorder_chunk_free(session, chunk);
+			chunks_put_back(session, chunk);
 			emptied++;
 		}
 	}
@@ -302,7 +303,7 @@ static void close_account(struct session *session, struct recorder *recorder, ui
 	if (region && !in_slot) {
 		if (recorder->chunk >= session->chunks_used)
 			session->chunks_used = recorder->chunk + 1;
-		recorder_chunk_free(session, recorder->chunk);
+		chunks_put_back(session, recorder->chunk);
 	}
 	STORE_RELEASE(&recorder->slot->state, EPF_SLOT_LEFT);
 }

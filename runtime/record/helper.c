@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/chunks.h"
 #include "record/drain.h"
 
 #define BUSY_SLEEP_NS 2000000
@@ -64,6 +65,7 @@ static int64_t visit(struct session *session)
 			session_free_apart(session);
 		return -1;
 	}
+	chunks_grow(session);
 	unsigned emptied = drain_visit(session, false);
 	STORE_RELAXED(&session->chunks_free_at_visit, LOAD_RELAXED(&session->chunks_free));
 	session->quiet_visits = emptied ? 0 : session->quiet_visits + 1;

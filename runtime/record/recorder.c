@@ -12,12 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/chunks.h"
 #include "record/helper.h"
 #include "record/session.h"
 #include "record/tracks.h"
 
-/* How many chunks may go between two visits before a sleeping helper is woken. */
-#define CHUNKS_BEFORE_WAKE 8u
 /* A worker waits this long for the helper to make progress before it gives an event up. */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS_MAX 25000
@@ -118,40 +117,7 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 	return first;
 }
 
-/* ---- chunks ---- */
-
-static uint32_t chunk_take(struct session *session)
-{
-	uint64_t head = LOAD_ACQUIRE(&session->chunks_head);
-	for (;;) {
-		uint32_t index = (uint32_t)head;
-		if (!index)
-			return RECORDER_NO_CHUNK;
-		/* The tag makes the exchange fail if the chunk was taken and put back since: what is read here is then void. */
-		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&session->chunk_next[index - 1]);
-		if (__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
-		                                __ATOMIC_ACQUIRE)) {
-			STORE_RELAXED(&session->chunk_state[index - 1], REGION_TAKEN);
-			uint32_t left = __atomic_sub_fetch(&session->chunks_free, 1, __ATOMIC_RELAXED);
-			if (left + CHUNKS_BEFORE_WAKE < LOAD_RELAXED(&session->chunks_free_at_visit))
-				helper_wake();
-			return index - 1;
-		}
-	}
-}
-
-void recorder_chunk_free(struct session *session, uint32_t chunk)
-{
-	STORE_RELAXED(&session->chunk_state[chunk], REGION_FREE);
-	uint64_t head = LOAD_RELAXED(&session->chunks_head);
-	uint64_t next;
-	do {
-		STORE_RELAXED(&session->chunk_next[chunk], (uint16_t)head);
-		next = ((head >> 32) + 1) << 32 | (chunk + 1);
-	} while (!__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
-	                                      __ATOMIC_RELAXED));
-	ADD_RELAXED(&session->chunks_free, 1);
-}
+/* ---- regions ---- */
 
 /* Fills in a region's header; the last store makes it count. */
 static void region_begin(struct recorder *recorder, struct epf_region *region, size_t region_bytes)
@@ -211,11 +177,11 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 {
 	struct session *session = recorder->session;
 	region_leave(recorder);
-	uint32_t chunk = chunk_take(session);
+	uint32_t chunk = chunks_take(session);
 	for (int i = 0; chunk == RECORDER_NO_CHUNK && recorder->may_wait && i < WAIT_STEPS_MAX; i++) {
 		helper_wake();
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_STEP_NS }, NULL);
-		chunk = chunk_take(session);
+		chunk = chunks_take(session);
 	}
 	if (chunk == RECORDER_NO_CHUNK) {
 		/* Waited for once and in vain: nobody empties any. */

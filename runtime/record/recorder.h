@@ -80,9 +80,6 @@ uint64_t recorder_next_ids(struct recorder *recorder);
 /* Takes a closed or left recorder out of its session's list, whose lock is held; frees it if its thread is gone. */
 void recorder_unlist(struct recorder *recorder);
 
-/* Puts an emptied chunk back; any thread. */
-void recorder_chunk_free(struct session *session, uint32_t chunk);
-
 /* Process-wide: the next block of ids; reseeded in a forked child. */
 #define RECORDER_ID_BLOCK 65536u
 uint64_t recorder_id_block(void);

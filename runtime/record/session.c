@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "record/chunks.h"
 #include "record/describe.h"
 #include "record/drain.h"
 #include "record/helper.h"
@@ -71,6 +72,7 @@ static struct session *entry_take(void)
 				break;
 			session->index = i;
 			session->generation = 1;
+			session->window.fd = session->window.mapped_fd = session->writer.fd = -1;
 			session->scratch = malloc(SESSION_SCRATCH_BYTES);
 			pthread_mutex_init(&session->drain_lock, NULL);
 			pthread_mutex_init(&session->lock, NULL);
@@ -101,7 +103,7 @@ static void entry_return(struct session *session)
 	STORE_RELEASE(&session->generation, session->generation + 1);
 	size_t first = offsetof(struct session, path);
 	memset((char *)session + first, 0, offsetof(struct session, scratch) - first);
-	session->window.fd = session->writer.fd = -1;
+	session->window.fd = session->window.mapped_fd = session->writer.fd = -1;
 	pthread_mutex_unlock(&session->error_lock);
 	pthread_mutex_unlock(&session->lock);
 	STORE_RELEASE(&session->state, SESSION_FREE);
@@ -128,14 +130,6 @@ epp_status *session_check_options(const epp_session_options *options, epp_sessio
 		                         "session options: a ring needs max_bytes of at least %u MiB",
 		                         BLOCK_WRITER_RING_BYTES_MIN >> 20);
 	return NULL;
-}
-
-static void chunks_reset(struct session *session)
-{
-	for (uint32_t i = 0; i < EPF_CHUNK_COUNT; i++)
-		session->chunk_next[i] = (uint16_t)(i + 1 < EPF_CHUNK_COUNT ? i + 2 : 0);
-	session->chunks_head = 1;
-	session->chunks_free = session->chunks_free_at_visit = EPF_CHUNK_COUNT;
 }
 
 static bool begin_writer(struct session *session, const epp_session_options *options)
@@ -192,7 +186,7 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 	session->tracks_end = 1;
 	session->names_written = 1;
 	session->next_sequence = 1;
-	chunks_reset(session);
+	chunks_init(session);
 	if (path)
 		tracks_names_begin(session);
 	*handle = session_handle(session);

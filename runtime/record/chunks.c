@@ -1,0 +1,79 @@
+/* The head of the free list carries a tag that every change counts up. */
+#include "record/chunks.h"
+
+#include "base/clock.h"
+#include "record/helper.h"
+
+/* How many chunks may go between two visits before a sleeping helper is woken. */
+#define CHUNKS_BEFORE_WAKE 8u
+/* Of all, how many are full when the helper has come late: if nothing holds it up it finds fewer, whatever the speed. */
+#define LATE_PART 8u
+/* Of all, how many are left when threads, which have one in hand each, take too many. */
+#define FEW_PART 4u
+
+void chunks_init(struct session *session)
+{
+	uint32_t count = session->window.chunks_count;
+	for (uint32_t i = 0; i < count; i++)
+		session->chunk_next[i] = (uint16_t)(i + 1 < count ? i + 2 : 0);
+	session->chunks_head = 1;
+	session->chunks_free = session->chunks_free_at_visit = count;
+}
+
+uint32_t chunks_take(struct session *session)
+{
+	uint64_t head = LOAD_ACQUIRE(&session->chunks_head);
+	for (;;) {
+		uint32_t index = (uint32_t)head;
+		if (!index)
+			return RECORDER_NO_CHUNK;
+		/* The tag makes the exchange fail if the chunk was taken and put back since: what is read here is then void. */
+		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&session->chunk_next[index - 1]);
+		if (__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
+		                                __ATOMIC_ACQUIRE)) {
+			STORE_RELAXED(&session->chunk_state[index - 1], REGION_TAKEN);
+			uint32_t left = __atomic_sub_fetch(&session->chunks_free, 1, __ATOMIC_RELAXED);
+			if (left + CHUNKS_BEFORE_WAKE < LOAD_RELAXED(&session->chunks_free_at_visit))
+				helper_wake();
+			return index - 1;
+		}
+	}
+}
+
+void chunks_put_back(struct session *session, uint32_t chunk)
+{
+	STORE_RELAXED(&session->chunk_state[chunk], REGION_FREE);
+	uint64_t head = LOAD_RELAXED(&session->chunks_head);
+	uint64_t next;
+	do {
+		STORE_RELAXED(&session->chunk_next[chunk], (uint16_t)head);
+		next = ((head >> 32) + 1) << 32 | (chunk + 1);
+	} while (!__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
+	                                      __ATOMIC_RELAXED));
+	ADD_RELAXED(&session->chunks_free, 1);
+}
+
+static bool are_short(const struct session *session)
+{
+	uint32_t count = session->window.chunks_count, full = 0;
+	for (uint32_t chunk = 0; chunk < count; chunk++)
+		full += LOAD_RELAXED(&session->chunk_state[chunk]) == REGION_FULL;
+	return full > count / LATE_PART || LOAD_RELAXED(&session->chunks_free) < count / FEW_PART;
+}
+
+void chunks_grow(struct session *session)
+{
+	uint32_t count = session->window.chunks_count;
+	uint64_t now = clock_ticks();
+	/* Where blocks cannot be written, more chunks would fill up too. */
+	bool may = count < EPF_CHUNK_COUNT && !session->writer.error && now >= session->chunks_grow_due_ticks;
+	if (!may || !are_short(session))
+		return;
+	if (window_grow(&session->window)) {
+		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
+		return;
+	}
+	/* The lowest is taken first. */
+	for (uint32_t chunk = session->window.chunks_count; chunk-- > count;)
+		chunks_put_back(session, chunk);
+}
