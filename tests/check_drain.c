@@ -1,7 +1,13 @@
 /* From regions to blocks: what the helper leaves behind on each visit, what waits when a write fails, and when it wakes:
  * runtime/record/drain.c and helper.c. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "record/helper.h"
 #include "recording.h"
@@ -221,6 +227,81 @@ START_TEST(a_burst_wakes_the_helper)
 }
 END_TEST
 
+/* "sched_attr" up to the runtime, which is the slice. */
+struct attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t slice_ns, deadline_ns, period_ns;
+};
+
+static struct attributes attributes_of(pid_t thread)
+{
+	struct attributes attributes = { .size = 0 };
+	ck_assert_int_eq(syscall(SYS_sched_getattr, thread, &attributes, sizeof(attributes), 0), 0);
+	return attributes;
+}
+
+/* The helper, by its name; 0: it is not there. */
+static pid_t helper_thread(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	pid_t found = 0;
+	for (struct dirent *entry; (entry = readdir(tasks)) && !found;) {
+		char path[300], text[32] = "";
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		FILE *file = fopen(path, "r");
+		if (file && fgets(text, sizeof(text), file) && !strcmp(text, "epprof\n"))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return found;
+}
+
+static bool may_be_faster(void)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(setpriority(PRIO_PROCESS, 0, -10) ? 1 : 0);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void *its_attributes(void *to)
+{
+	*(struct attributes *)to = attributes_of(0);
+	return NULL;
+}
+
+START_TEST(the_helper_is_let_run_soon)
+{
+	struct attributes ours = attributes_of(0), helpers = ours, apart;
+	epp_session *session = recording_start(NULL);
+	/* It says so first of all. */
+	for (int i = 0; i < 5000 && !(helpers.flags & 1); i++) {
+		pid_t helper = helper_thread();
+		if (helper)
+			helpers = attributes_of(helper);
+		recording_sleep_ms(1);
+	}
+	ck_assert_uint_eq(helpers.policy, ours.policy);
+	ck_assert_uint_eq(helpers.flags & 1, 1);
+	/* A kernel that knows of slices tells ours. */
+	if (ours.slice_ns)
+		ck_assert_uint_lt(helpers.slice_ns, ours.slice_ns);
+	ck_assert_int_eq(helpers.nice, ours.nice == 0 && may_be_faster() ? -10 : ours.nice);
+	/* Other threads are what they were. */
+	recording_on_thread(its_attributes, &apart);
+	ck_assert_int_eq(apart.nice, ours.nice);
+	ck_assert_uint_eq(apart.slice_ns, ours.slice_ns);
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
 static Suite *drain_suite(void)
 {
 	Suite *suite = suite_create("drain");
@@ -232,6 +313,7 @@ static Suite *drain_suite(void)
 	tcase_add_test(tcase, what_fails_to_the_end_stays_in_the_window);
 	tcase_add_test(tcase, what_fails_for_too_long_is_lost);
 	tcase_add_test(tcase, a_burst_wakes_the_helper);
+	tcase_add_test(tcase, the_helper_is_let_run_soon);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -79,7 +79,7 @@ typedef struct epp_session_options {
 	const char *path;   /* the .epp to write; NULL: in memory.  Expanded: %pid%, %hostname%, %session% (a count) */
 	const char *label;  /* what the session is called in the trace; NULL: the program's name */
 	uint64_t memory_bytes; /* in memory: the most that finished blocks may take; 0: 256 MiB */
-	uint64_t max_bytes;    /* ring and stop: how much of what was recorded is kept, beside the window's 21 MiB, or up
+	uint64_t max_bytes; /* ring and stop: how much of what was recorded is kept, beside the window's 21 MiB, or up
 	                                to 53 while recording is fast; at least 1 MiB for stop, 4 MiB for ring */
 	uint64_t release_timeout_ns; /* how long release waits for a plugin; 0: one second */
 	epp_log_fn log;              /* NULL: nobody is told; the ledger still counts */
