@@ -59,6 +59,15 @@ START_TEST(facts_come_in_order)
 	                       "pu1 5 pu1GetNumDroppedRecords - 00 0/0\n"
 	                       "pu1 5 pu1GetTimestamp - 00 0/0\n"
 	                       "pu1 5 pu1GetResultString - 00 0/0\n");
+	check_ok(probe(CHECK_BUILD "/libsample_pjrt_ep.so"));
+	ck_assert_ptr_nonnull(strstr(told, "pjrt 3 PJRT not told 00 0/0\n"
+	                                   "pjrt 4 PLUGIN_Profiler_Api - 00 80/104\n"
+	                                   "pjrt 5 error_destroy - 11 0/0\n"));
+	ck_assert_ptr_nonnull(strstr(told, "pjrt 5 collect_data - 11 0/0\npjrt 5 consume - 00 0/0\n"));
+	unsetenv("PJRT_FAULT");
+	check_ok(probe(PLUGIN("pjrt_fault")));
+	ck_assert_ptr_nonnull(strstr(told, "pjrt 3 PJRT 0.114 00 0/0\npjrt 4 PLUGIN_Profiler_Api - 00 104/104\n"));
+	ck_assert_ptr_nonnull(strstr(told, "pjrt 5 serialize - 10 0/0\n"));
 	/* Nobody has to listen. */
 	check_ok(epp_plugin_probe(CHECK_BUILD "/libsample_ort_ep.so", NULL, NULL));
 }

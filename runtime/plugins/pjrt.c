@@ -22,6 +22,7 @@ struct pjrt_plugin {
 	struct shared_run run; /* first */
 	PLUGIN_Profiler_Api api;
 	size_t said_bytes; /* of its table */
+	int version[2];    /* of PJRT; zeros: it says none */
 	char *name;
 	PLUGIN_Profiler *profiler;               /* NULL: no run */
 	PLUGIN_Profiler_ConsumeResult *consumed; /* NULL: none */
@@ -160,7 +161,9 @@ static epp_status *collect(struct shared_run *run, struct shared_data *data)
 {
 	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
 	EPP_TRY(collect_data(pjrt, &data->xspace));
-	return data->xspace.count || !pjrt->api.consume ? NULL : consume(pjrt, &data->xspace);
+	/* They go together. */
+	bool consumes = pjrt->api.consume && pjrt->api.consume_result_destroy && pjrt->api.serialize;
+	return data->xspace.count || !consumes ? NULL : consume(pjrt, &data->xspace);
 }
 
 static epp_status *discard(struct shared_run *run, struct shared_data *data)
@@ -197,25 +200,55 @@ static const PLUGIN_Profiler_Api *extension_find(const PJRT_Api *api)
 	return NULL;
 }
 
+static const struct {
+	const char *name;
+	size_t offset;
+	bool is_required;
+} entries[] = {
+#define ENTRY(name, is_required) { #name, offsetof(PLUGIN_Profiler_Api, name), is_required }
+	ENTRY(error_destroy, true),
+	ENTRY(error_message, true),
+	ENTRY(error_get_code, true),
+	ENTRY(create, true),
+	ENTRY(destroy, true),
+	ENTRY(start, true),
+	ENTRY(stop, true),
+	ENTRY(collect_data, true),
+	ENTRY(consume, false),
+	ENTRY(consume_result_destroy, false),
+	ENTRY(serialize, false),
+#undef ENTRY
+};
+#define ENTRIES_COUNT (sizeof(entries) / sizeof(entries[0]))
+
+static bool has_entry(const PLUGIN_Profiler_Api *api, size_t index)
+{
+	void *entry;
+	memcpy(&entry, (const char *)api + entries[index].offset, sizeof(entry));
+	return entry != NULL;
+}
+
 static epp_status *table_check(const PLUGIN_Profiler_Api *api)
 {
-	const struct {
-		const char *name;
-		bool is_there;
-	} entries[] = { { "error_destroy", api->error_destroy },
-		        { "error_message", api->error_message },
-		        { "error_get_code", api->error_get_code },
-		        { "create", api->create },
-		        { "destroy", api->destroy },
-		        { "start", api->start },
-		        { "stop", api->stop },
-		        { "collect_data", api->collect_data } };
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		if (!entries[i].is_there)
-			return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: its profiler's %s is NULL",
-			                         entries[i].name);
+	for (size_t i = 0; i < ENTRIES_COUNT; i++) {
+		if (entries[i].is_required && !has_entry(api, i))
+			return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: its profiler's %s is NULL", entries[i].name);
 	}
 	return NULL;
+}
+
+/* PJRT's version stands in the table behind what matters here: a struct with its size, of which 0 means none. */
+#define VERSION_OFFSET 16
+#define VERSION_BYTES 24
+static void version_take(struct pjrt_plugin *pjrt, const PJRT_Api *api)
+{
+	size_t bytes;
+	if (api->struct_size < VERSION_OFFSET + VERSION_BYTES)
+		return;
+	memcpy(&bytes, (const char *)api + VERSION_OFFSET, sizeof(bytes));
+	if (bytes >= VERSION_BYTES)
+		memcpy(pjrt->version, (const char *)api + VERSION_OFFSET + VERSION_BYTES - sizeof(pjrt->version),
+		       sizeof(pjrt->version));
 }
 
 static epp_status *table_take(struct pjrt_plugin *pjrt, void *library)
@@ -228,15 +261,13 @@ static epp_status *table_take(struct pjrt_plugin *pjrt, void *library)
 	const PLUGIN_Profiler_Api *table = extension_find(api);
 	if (!table)
 		return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: it has no profiler extension");
+	version_take(pjrt, api);
 	pjrt->said_bytes = table->struct_size;
 	if (table->struct_size < EPPROF_PJRT_TABLE_BYTES)
 		return epp_status_create(EPP_INCOMPATIBLE,
 		                         "GetPjrtApi: its profiler's table says %zu bytes, %zu are needed",
 		                         table->struct_size, EPPROF_PJRT_TABLE_BYTES);
 	memcpy(&pjrt->api, table, table->struct_size < sizeof(pjrt->api) ? table->struct_size : sizeof(pjrt->api));
-	/* They go together. */
-	if (!pjrt->api.consume_result_destroy || !pjrt->api.serialize)
-		pjrt->api.consume = NULL;
 	return table_check(&pjrt->api);
 }
 
@@ -266,8 +297,13 @@ static epp_status *open_plugin(epp_plugin *plugin)
 static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 {
 	const struct pjrt_plugin *pjrt = plugin->state;
+	if (pjrt->version[0] || pjrt->version[1])
+		plugin_probe_version(probe, "PJRT", "%d.%d", pjrt->version[0], pjrt->version[1]);
+	else
+		plugin_probe_version(probe, "PJRT", "not told");
 	plugin_probe_size(probe, "PLUGIN_Profiler_Api", pjrt->said_bytes, sizeof(pjrt->api));
-	plugin_probe_entry(probe, "consume", pjrt->api.consume != NULL, false);
+	for (size_t i = 0; i < ENTRIES_COUNT; i++)
+		plugin_probe_entry(probe, entries[i].name, has_entry(&pjrt->api, i), entries[i].is_required);
 }
 
 const struct plugin_adapter plugin_adapter_pjrt = {

@@ -158,7 +158,12 @@ const PJRT_Api *GetPjrtApi(void)
 	static PLUGIN_Profiler_Api api;
 	static PJRT_Profiler_Extension extension;
 	static PJRT_Extension_Base other;
-	static PJRT_Api pjrt;
+	static struct {
+		PJRT_Api api;
+		size_t version_bytes;
+		void *version_extension;
+		int version[2];
+	} pjrt;
 	api = (PLUGIN_Profiler_Api){ .struct_size = is("small table") ? 72
 		                                    : is("80 bytes")  ? 80
 		                                                      : sizeof(api),
@@ -181,6 +186,8 @@ const PJRT_Api *GetPjrtApi(void)
 		                       .next = is("circle")         ? &other
 		                               : is("no extension") ? NULL
 		                                                    : &extension.base };
-	pjrt = (PJRT_Api){ .struct_size = is("small") ? 8 : sizeof(pjrt), .extension_start = &other };
-	return is("no table") ? NULL : &pjrt;
+	pjrt.api = (PJRT_Api){ .struct_size = is("small") ? 8 : sizeof(pjrt), .extension_start = &other };
+	pjrt.version_bytes = 24;
+	pjrt.version[1] = 114;
+	return is("no table") ? NULL : &pjrt.api;
 }
