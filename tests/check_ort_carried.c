@@ -2,6 +2,7 @@
  * order.  Covers ort_profilers.c and ort_foreign.c. */
 #include <stdatomic.h>
 
+#include "lives.h"
 #include "ort_bridge_host.h"
 
 static void record_carried(void)
@@ -137,6 +138,35 @@ START_TEST(a_plugin_that_sessions_share_records_once)
 }
 END_TEST
 
+/* A profiling of a session of ONNX Runtime's, with all that it carries; the trace goes on. */
+static struct host lasting;
+
+static void whole_profiling(void)
+{
+	OrtEpProfilerImpl *profiler = started(&lasting);
+	begin(profiler, 5000);
+	end(profiler, 5000, "op");
+	ended(profiler);
+	added_names[0] = 0;
+}
+
+static void record_again_and_again(void)
+{
+	lasting = host_open();
+	OrtEpProfilerImpl *other = started(&lasting);
+	lives_leave_nothing(whole_profiling);
+	ended(other);
+	host_close(&lasting);
+}
+
+START_TEST(profilings_leave_nothing_behind)
+{
+	struct trace_scan *scan = recorded(record_again_and_again, SHARED_PLUGINS);
+	ck_assert_uint_ge(scan_count(scan, EPF_EVENT, 0), 30);
+	trace_scan_free(scan);
+}
+END_TEST
+
 /* One that fails at its end, beside one that does not. */
 static void record_beside_a_failure(void)
 {
@@ -203,10 +233,12 @@ static Suite *ort_carried_suite(void)
 {
 	Suite *suite = suite_create("ort_carried");
 	TCase *tcase = tcase_create("ort_carried");
+	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, carried_events_go_into_both);
 	tcase_add_test(tcase, a_plugin_of_another_framework_s_too);
 	tcase_add_test(tcase, a_plugin_may_be_named_as_for_pytorch);
 	tcase_add_test(tcase, a_plugin_that_sessions_share_records_once);
+	tcase_add_test(tcase, profilings_leave_nothing_behind);
 	tcase_add_test(tcase, one_that_fails_loses_its_own_events_alone);
 	tcase_add_test(tcase, events_begin_beside_the_end);
 	suite_add_tcase(suite, tcase);

@@ -10,6 +10,7 @@
 
 #include "bridges/carried.h"
 #include "check.h"
+#include "lives.h"
 #include "wire/utf8.h"
 #include "wire/xspace.h"
 
@@ -337,6 +338,22 @@ START_TEST(what_does_not_fit_is_left_out_and_counted)
 }
 END_TEST
 
+static void whole_run(void)
+{
+	host_start();
+	work(SAMPLE("pu1"), 2);
+	work(SAMPLE("tf"), 2);
+	host_stop();
+	host_collect();
+}
+
+START_TEST(runs_leave_nothing_behind)
+{
+	host_load(SAMPLE("pu1") ":" SAMPLE("tf"));
+	lives_leave_nothing(whole_run);
+}
+END_TEST
+
 static void *run_again(void *user)
 {
 	(void)user;
@@ -372,6 +389,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);
 	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);
+	tcase_add_test(tests, runs_leave_nothing_behind);
 	tcase_add_test(tests, threads_may_call_at_once);
 }
 

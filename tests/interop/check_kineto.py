@@ -175,6 +175,29 @@ print("=" + json.dumps(counts))
 """, SAMPLE)
         self.assertEqual(run.said, [[20, 20]])
 
+    def test_sessions_leave_nothing_behind(self):
+        run = Run("""
+import os
+def held():
+    with open("/proc/self/maps") as file:
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), len(file.readlines())
+def sessions(count):
+    for i in range(count):
+        with profile(activities=[CPU, DEVICE]) as p:
+            torch.ops.sample.work(torch.ones(3), 10)
+    return p
+sessions(5)
+before = held()
+p = sessions(25)
+print("=" + json.dumps([before, held()]))
+trace(p)
+""", SAMPLE)
+        ((files, threads, maps), (files_then, threads_then, maps_then)), = run.said
+        self.assertLessEqual(files_then, files)
+        self.assertLessEqual(threads_then, threads)
+        self.assertLess(maps_then, maps + 25)  # PyTorch's own memory, too
+        self.assertEqual(len(run.of("kernel", "relu")), 10)
+
     def test_threads(self):
         run = Run("""
 from torch._C._profiler import _ExperimentalConfig
