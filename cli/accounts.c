@@ -20,7 +20,7 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 			if (account.is_plugin && (reason == EPP_LOSS_DISK || reason == EPP_LOSS_POLICY))
 				continue;
 			accounts->lost[reason] += account.lost[reason];
-			if (reason != EPP_LOSS_TOO_LARGE)
+			if (reason != EPP_LOSS_TOO_LARGE && reason != EPP_LOSS_RESTART_GAP)
 				accounts->lost_total += account.lost[reason];
 		}
 	}

@@ -2,7 +2,7 @@
  * ledger, in what `info` says, in what `recover` makes of it and in every export; and the accounts add up: `validate` finds
  * nothing.
  *
- * A restart gap is an interval and has no count: check_shared_run has it. */
+ * A restart gap counts intervals; that there is one when there must be, check_shared_run has. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -135,6 +135,17 @@ static uint64_t lose_plugin(epp_session *session)
 	return 321;
 }
 
+static uint64_t lose_intervals(epp_session *session)
+{
+	EpprofBatch batch = { .struct_size = sizeof(batch), .gaps_count = 2, .gaps_ns = 3000000 };
+	events(session, 2);
+	profiler_registry_push(&profiler.impl, &batch);
+	batch.gaps_count = 1;
+	batch.gaps_ns = 500000;
+	profiler_registry_push(&profiler.impl, &batch);
+	return 3;
+}
+
 static const struct row {
 	epp_loss reason;
 	uint64_t (*force)(epp_session *session);
@@ -151,6 +162,7 @@ static const struct row {
 	{ EPP_LOSS_POLICY, lose_policy, false, EPP_POLICY_RING },
 	{ EPP_LOSS_AFTER_END, lose_after_end, false, 0 },
 	{ EPP_LOSS_PLUGIN, lose_plugin, true, 0 },
+	{ EPP_LOSS_RESTART_GAP, lose_intervals, true, 0 },
 };
 
 static void lose(const char *path, const struct row *row, bool dies, int to)
@@ -286,6 +298,8 @@ static void check_everywhere(const char *path, epp_loss reason, uint64_t lost, u
 	snprintf(line, sizeof(line), "%s %s", grouped(lost), word);
 	ck_assert_uint_eq(lost_in(path, reason), lost);
 	expect(0, command_run(NULL, "info", path, NULL), line);
+	if (reason == EPP_LOSS_RESTART_GAP)
+		expect(0, command_run(NULL, "info", path, NULL), "off for 3.5 ms");
 	snprintf(line, sizeof(line), "\"%s\": %" PRIu64, word, lost);
 	expect(0, command_run(NULL, "info", "--format", "json", path, NULL), line);
 	expect(0, command_run(NULL, "validate", path, NULL), NULL);

@@ -82,6 +82,8 @@ START_TEST(sessions_share_one_run)
 	struct trace_scan *scan = recording_look(second);
 	ck_assert_uint_eq(scan->producers[0].emitted, 2);
 	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN], 0);
+	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_RESTART_GAP], 1);
+	ck_assert_ptr_nonnull(strstr(scan->producers[0].note, "off for "));
 	trace_scan_free(scan);
 	both_release();
 }

@@ -104,6 +104,8 @@ typedef struct EpprofBatch {
 	size_t tracks_count;
 	const EpprofWait *waits; /* in no ledger of the EP's: each is one event more */
 	size_t waits_count;
+	uint64_t gaps_count; /* how often since the last batch the EP was stopped and started again, for others' sake */
+	uint64_t gaps_ns;    /* how long it was off then */
 } EpprofBatch;
 
 /* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, pairs, waits, events, then the ledger.

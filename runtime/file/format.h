@@ -76,6 +76,8 @@
 #define EPF_NAME_BYTES_MAX 65536u
 #define EPF_LOSS_COUNT 16u /* indexes are epp_loss of epprof/session.h */
 #define EPF_PRODUCER_COUNT 32u
+/* Two reasons count no events: args that were cut, and gaps. */
+#define EPF_LOSS_IS_OF_EVENTS(reason) ((reason) != EPP_LOSS_TOO_LARGE && (reason) != EPP_LOSS_RESTART_GAP)
 
 /* ---- header page ---- */
 

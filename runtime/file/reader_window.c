@@ -80,7 +80,7 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 		return reader_no_memory();
 	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
 		own.lost[reason] = reader->live.lost[reason];
-		own.lost_idless += reason == EPP_LOSS_TOO_LARGE ? 0 : own.lost[reason];
+		own.lost_idless += EPF_LOSS_IS_OF_EVENTS(reason) ? own.lost[reason] : 0;
 	}
 	reader->ledger[reader->ledger_count++] = own;
 	return NULL;

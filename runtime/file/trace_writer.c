@@ -275,7 +275,7 @@ static uint64_t sum(const uint64_t *lost)
 {
 	uint64_t total = 0;
 	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT; reason++)
-		total += reason == EPP_LOSS_TOO_LARGE ? 0 : lost[reason];
+		total += EPF_LOSS_IS_OF_EVENTS(reason) ? lost[reason] : 0;
 	return total;
 }
 

@@ -367,6 +367,13 @@ void profile_deliver_note(struct profile_target *to, const char *name, int64_t f
 		     .tracks = &notes, .tracks_count = 1, .events = &event, .events_count = 1, .ledger = &to->ledger });
 }
 
+void profile_deliver_gap(struct profile_target *to, int64_t from_ns, int64_t until_ns)
+{
+	profile_deliver_note(to, "epprof.restart_gap", from_ns, until_ns, NULL);
+	/* The time of day may have been set meanwhile. */
+	push(to, &(EpprofBatch){ .gaps_count = 1, .gaps_ns = until_ns > from_ns ? (uint64_t)(until_ns - from_ns) : 0 });
+}
+
 static void take_message(void *user, bool is_error, struct protobuf_string text)
 {
 	struct delivery *delivery = user;

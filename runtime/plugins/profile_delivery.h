@@ -52,6 +52,10 @@ epp_status *profile_deliver_run_metadata(struct profile_target *to, const struct
 void profile_deliver_note(struct profile_target *to, const char *name, int64_t from_ns, int64_t until_ns,
                           const struct protobuf_string *text);
 
+/* The plugin was off from one time to the other, so that what came meanwhile is not in the trace: an event of the adapter's
+ * own, and a restart gap in the ledger. */
+void profile_deliver_gap(struct profile_target *to, int64_t from_ns, int64_t until_ns);
+
 /* The counts as they are now. */
 void profile_deliver_ledger(struct profile_target *to);
 

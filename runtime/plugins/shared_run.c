@@ -124,7 +124,7 @@ static void start_again(struct shared_run *run, const struct epf_host_pair *stop
 			                                              epp_status_message(status)));
 		if (!is_first_of_session(other))
 			continue;
-		profile_deliver_note(&other->target, "epprof.restart_gap", stopped->realtime_ns, now.realtime_ns, NULL);
+		profile_deliver_gap(&other->target, stopped->realtime_ns, now.realtime_ns);
 		profile_deliver_ledger(&other->target);
 	}
 	epp_status_release(status);

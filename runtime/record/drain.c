@@ -433,7 +433,7 @@ void drain_own_losses(struct session *session)
 	struct epf_ledger_entry own = { .track = 0, .run = 1 };
 	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
 		own.lost[reason] = LOAD_RELAXED(&live->lost[reason]);
-		own.lost_idless += reason == EPP_LOSS_TOO_LARGE ? 0 : own.lost[reason];
+		own.lost_idless += EPF_LOSS_IS_OF_EVENTS(reason) ? own.lost[reason] : 0;
 	}
 	if (!memcmp(own.lost, session->own_written, sizeof(own.lost)))
 		return;

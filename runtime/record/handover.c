@@ -271,6 +271,18 @@ static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
+/* How many there were is among the losses; how long they took, in words. */
+static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
+{
+	struct epf_producer *producer = &of->session->window.producers[of->producer];
+	handover_lose(of, EPP_LOSS_RESTART_GAP, count);
+	pthread_mutex_lock(&of->session->lock);
+	of->handover->gaps_ns += ns;
+	snprintf(producer->note, sizeof(producer->note), "off for %.6g ms while it was started again for others",
+	         (double)of->handover->gaps_ns / 1e6);
+	pthread_mutex_unlock(&of->session->lock);
+}
+
 /* Events of a profiler that does not count for itself. */
 static void count_emitted(struct session_profiler *of, uint64_t count)
 {
@@ -289,7 +301,7 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	if (!batch || batch->struct_size < offsetof(EpprofBatch, tracks))
 		return;
 	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
-	bool has_waits = batch->struct_size >= sizeof(*batch) && batch->waits;
+	bool has_waits = batch->struct_size >= offsetof(EpprofBatch, gaps_count) && batch->waits;
 	size_t events_count = batch->events ? batch->events_count : 0;
 	if (!LOAD_RELAXED(&of->session->pushes)) {
 		/* Before a run, or after: whatever it says of itself, these came and are lost. */
@@ -319,6 +331,8 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 		recorder_leave(recorder);
 	for (size_t i = 0; has_waits && i < batch->waits_count; i++)
 		push_wait(of, &batch->waits[i]);
+	if (batch->struct_size >= sizeof(*batch) && batch->gaps_count)
+		take_gaps(of, batch->gaps_count, batch->gaps_ns);
 	struct pushing pushing = { .of = of };
 	for (size_t i = 0; i < events_count; i++)
 		push_event(&pushing, &batch->events[i]);

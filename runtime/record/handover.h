@@ -37,6 +37,7 @@ struct handover {
 	/* With the session's lock held. */
 	EpprofLedger last; /* of this run, as pushed */
 	bool has_ledger;   /* it counts for itself */
+	uint64_t gaps_ns;  /* how long it was off, so far */
 	uint64_t counted;  /* what we counted as emitted in this run, until it said that it counts */
 };
 #define HANDOVER_OFFSET_US UINT32_MAX
