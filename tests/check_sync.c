@@ -3,8 +3,10 @@
 #include "record/sync.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -26,6 +28,23 @@ static sem_t may_go;
 static _Atomic bool blocks;
 static _Atomic unsigned blocked_count;
 
+/* A pass that begins from now on copies the file that it would send. */
+static const char *_Atomic copy_to;
+static _Atomic unsigned copies_count;
+
+static void copy(int fd, const struct stat *st)
+{
+	const char *path = copy_to;
+	if (!path || copies_count)
+		return;
+	int to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	off_t at = 0;
+	while (at < st->st_size && sendfile(to, fd, &at, (size_t)(st->st_size - at)) > 0)
+		;
+	close(to);
+	copies_count++;
+}
+
 static int shim(int fd)
 {
 	struct stat st;
@@ -38,6 +57,7 @@ static int shim(int fd)
 	if (S_ISDIR(st.st_mode)) {
 		directories_count++;
 	} else {
+		copy(fd, &st);
 		inodes[files_count % 64] = st.st_ino;
 		files_count++;
 	}
@@ -52,7 +72,7 @@ static void set_up(void)
 {
 	sem_init(&may_go, 0, 0);
 	sync_inject(shim);
-	files_count = directories_count = blocked_count = 0;
+	files_count = directories_count = blocked_count = copies_count = 0;
 	fails_with = 0;
 	blocks = false;
 }
@@ -106,6 +126,28 @@ START_TEST(without_it_nothing_is_synced)
 	const char *path = check_path("none.epp");
 	trace_scan_free(recording_finish_file(start(path, 0), path));
 	ck_assert_uint_eq(files_count + directories_count, 0);
+}
+END_TEST
+
+/* What a thread has in hand is in the file that is sent: a chunk need not be full, nor anything drained. */
+START_TEST(a_chunk_in_hand_goes_along)
+{
+	char *copy = strdup(check_path("copy.epp"));
+	epp_session *session = start(check_path("in-hand.epp"), 5);
+	epp_name name = epp_name_intern("event");
+	for (unsigned i = 0; i < 300; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	epp_event_begin(session, EPP_NODE, name);
+	copy_to = copy;
+	wait_for(&copies_count, 1);
+	struct trace_scan *scan = trace_scan_file(copy);
+	ck_assert_msg(!scan->error, "%s", scan->error);
+	ck_assert_uint_gt(scan->window_regions_count, 0);
+	ck_assert_uint_eq(scan->records_count, 300);
+	ck_assert_uint_eq(scan->open_count, 1);
+	trace_scan_free(scan);
+	epp_session_release(session);
+	free(copy);
 }
 END_TEST
 
@@ -216,6 +258,7 @@ static Suite *sync_suite(void)
 	tcase_add_test(tests, passes_come_without_events);
 	tcase_add_test(tests, the_last_pass_comes_after_release);
 	tcase_add_test(tests, without_it_nothing_is_synced);
+	tcase_add_test(tests, a_chunk_in_hand_goes_along);
 	tcase_add_test(tests, nobody_waits_for_a_pass);
 	tcase_add_test(tests, a_failed_pass_is_told);
 	tcase_add_test(tests, a_window_elsewhere_is_synced_too);
