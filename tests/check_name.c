@@ -97,6 +97,30 @@ START_TEST(long_names_are_cut_and_marked)
 }
 END_TEST
 
+/* Short texts share memory, long ones have their own. */
+START_TEST(texts_of_all_lengths_stay_where_they_are)
+{
+	enum { TEXTS = 700 };
+	static epp_name names[TEXTS];
+	static const char *places[TEXTS];
+	static char text[TEXTS * 13];
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < TEXTS; i++) {
+			size_t bytes = i * 13;
+			memset(text, 'a' + i % 26, bytes + 1);
+			text[bytes / 2] = 'A';
+			epp_name name = epp_name_intern_bytes(text, bytes + 1);
+			ck_assert_uint_eq(name_get(name).bytes, bytes + 1);
+			ck_assert_mem_eq(name_get(name).text, text, bytes + 1);
+			ck_assert_int_eq(name_get(name).text[bytes + 1], 0);
+			ck_assert(round == 0 || (names[i] == name && places[i] == name_get(name).text));
+			names[i] = name;
+			places[i] = name_get(name).text;
+		}
+	}
+}
+END_TEST
+
 START_TEST(names_have_an_end)
 {
 	/* 256 MiB of text is 4,096 of the longest. */
@@ -216,6 +240,7 @@ static Suite *name_suite(void)
 	tcase_add_test(tcase, reserved_numbers_are_not_found_by_their_text);
 	tcase_add_test(tcase, numbers_that_name_nothing);
 	tcase_add_test(tcase, long_names_are_cut_and_marked);
+	tcase_add_test(tcase, texts_of_all_lengths_stay_where_they_are);
 	tcase_add_test(tcase, names_have_an_end);
 	tcase_add_test(tcase, the_table_has_an_end);
 	tcase_add_test(tcase, listeners_miss_no_name);

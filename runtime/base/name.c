@@ -20,6 +20,7 @@ static struct name_text *blocks[BLOCK_COUNT];
 static atomic_uint names_end;
 
 #define TEXT_BYTES_MAX (256u << 20) /* of all names */
+#define SLAB_BYTES (64u << 10)
 
 struct table {
 	struct table *outgrown; /* the one before, for those who still look into it */
@@ -30,6 +31,8 @@ struct table {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table *_Atomic table;
 static size_t text_bytes;
+static char *slab; /* where the next text goes, if there is room for it */
+static size_t slab_left;
 static LIST_HEAD(, name_listener) listeners = LIST_HEAD_INITIALIZER(listeners);
 
 static const char *const reserved[EPF_NAME_FIRST_FREE] = EPF_NAME_TEXTS;
@@ -112,6 +115,25 @@ static bool table_grow(void)
 	return true;
 }
 
+/* Room for a text, which is never given back.  Texts that came one after another are likely to be looked at so, and lie so:
+ * each in a place of its own, a bridge that compares names (ort_event_args.c) would wait for memory at every one.  The lock
+ * is held. */
+static char *text_room(size_t bytes)
+{
+	if (bytes > SLAB_BYTES / 16)
+		return malloc(bytes);
+	if (bytes > slab_left) {
+		char *next = malloc(SLAB_BYTES);
+		if (!next)
+			return NULL;
+		slab = next;
+		slab_left = SLAB_BYTES;
+	}
+	slab_left -= bytes;
+	slab += bytes;
+	return slab - bytes;
+}
+
 /* Puts a text into the next entry; 0 without room.  The lock is held. */
 static epp_name append(const char *text, size_t bytes)
 {
@@ -120,7 +142,7 @@ static epp_name append(const char *text, size_t bytes)
 		return 0;
 	if (!blocks[name / BLOCK_NAMES])
 		blocks[name / BLOCK_NAMES] = calloc(BLOCK_NAMES, sizeof(struct name_text));
-	char *copy = blocks[name / BLOCK_NAMES] ? malloc(bytes + 1) : NULL;
+	char *copy = blocks[name / BLOCK_NAMES] ? text_room(bytes + 1) : NULL;
 	if (!copy)
 		return 0;
 	memcpy(copy, text, bytes);
