@@ -23,11 +23,11 @@ static inline size_t args_text_bytes(const epp_arg *arg, size_t text_left)
 /* At most `most` args are kept: EPF_ARG_SLOTS_MAX, less what else stands in the record's slots. */
 static inline struct args_size args_measure(const epp_arg *args, size_t args_count, uint32_t most)
 {
-	struct args_size size = { 0 };
+	struct args_size size = { .count = args_count < most ? (uint32_t)args_count : most };
 	size_t text_left = EPF_ARG_TEXT_MAX;
-	for (; size.count < args_count && size.count < most; size.count++) {
-		const epp_arg *arg = &args[size.count];
-		size.slots++;
+	size.slots = size.count;
+	size.cut = size.count < args_count;
+	for (const epp_arg *arg = args, *end = args + size.count; arg < end; arg++) {
 		if (__builtin_expect(arg->type == EPP_ARG_TEXT, 0)) {
 			size_t bytes = args_text_bytes(arg, text_left);
 			size.cut |= arg->value.text && bytes < arg->text_bytes;
@@ -35,13 +35,30 @@ static inline struct args_size args_measure(const epp_arg *args, size_t args_cou
 			text_left -= bytes;
 		}
 	}
-	size.cut |= size.count < args_count;
 	return size;
 }
 
 static inline uint32_t args_key(const epp_arg *arg)
 {
 	return arg->key ? arg->key : EPF_NAME_NONE;
+}
+
+/* Most texts are short: two copies that overlap take less than the call would. */
+static inline void args_copy_text(char *to, const char *text, size_t bytes)
+{
+	if (bytes > 16) {
+		memcpy(to, text, bytes);
+	} else if (bytes >= 8) {
+		memcpy(to, text, 8);
+		memcpy(to + bytes - 8, text + bytes - 8, 8);
+	} else if (bytes >= 4) {
+		memcpy(to, text, 4);
+		memcpy(to + bytes - 4, text + bytes - 4, 4);
+	} else if (bytes) {
+		to[0] = text[0];
+		to[bytes / 2] = text[bytes / 2];
+		to[bytes - 1] = text[bytes - 1];
+	}
 }
 
 /* From the first text on.  Apart, since numbers would pay for the call in it. */
@@ -56,8 +73,7 @@ static __attribute__((noinline, unused)) void args_fill_rest(struct epf_arg *slo
 		slot->type_and_bytes = (arg->type & 3u) | (uint32_t)bytes << 8;
 		slot->value = is_text ? 0 : arg->value.u64;
 		slot++;
-		if (bytes)
-			memcpy(slot, arg->value.text, bytes);
+		args_copy_text((char *)slot, arg->value.text, bytes);
 		slot += (bytes + 15) / 16;
 	}
 }

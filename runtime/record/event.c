@@ -42,8 +42,6 @@ static NOINLINE uint64_t begin_full(epp_session *session, uint64_t tail)
 		recorder_leave(recorder);
 		return 0;
 	}
-	if (!EPF_TAIL_NAME(tail))
-		tail |= EPF_NAME_PENDING;
 	push(slot, slot->depth, id, tail, clock_ticks());
 	if (recorder->calls)
 		return calls_start_event(recorder, id);
@@ -53,7 +51,7 @@ static NOINLINE uint64_t begin_full(epp_session *session, uint64_t tail)
 
 uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name)
 {
-	uint64_t tail = EPF_TAIL(name, event_bits(category), 0);
+	uint64_t tail = EPF_TAIL(name ? name : EPF_NAME_PENDING, event_bits(category), 0);
 	if (!USUAL(recorder_cache.handle == (uintptr_t)session))
 		return LOAD_RELAXED(&epp_recording_count) ? begin_full(session, tail) : 0;
 	struct recorder *recorder = recorder_cache.recorder;
@@ -62,7 +60,7 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 	struct epf_slot *slot = recorder->slot;
 	uint32_t depth = slot->depth;
 	uint64_t id = slot->next_id;
-	if (!USUAL(depth < EPF_OPEN_MAX && id != slot->id_block_end && name)) {
+	if (!USUAL(depth < EPF_OPEN_MAX && id != slot->id_block_end)) {
 		recorder_leave(recorder);
 		return begin_full(session, tail);
 	}
@@ -179,6 +177,15 @@ void epp_event_end_named(epp_session *session, uint64_t id, epp_category categor
 {
 	if (id == 0)
 		return;
-	uint64_t tail = EPF_TAIL(name ? name : EPF_NAME_PENDING, event_bits(category), 0);
-	end_full(session, id, clock_ticks(), tail, args, args_count);
+	uint64_t now = clock_ticks_fast(), tail = EPF_TAIL(name ? name : EPF_NAME_PENDING, event_bits(category), 0);
+	struct recorder *recorder = recorder_cache.recorder;
+	if (USUAL(recorder_cache.handle == (uintptr_t)session && recorder_enter_fast(recorder))) {
+		const struct epf_slot *slot = recorder->slot;
+		if (USUAL(slot->depth != 0 && slot->open[slot->depth - 1].id == id)) {
+			end_top(recorder, now, tail, args, args_count);
+			return;
+		}
+		recorder_leave(recorder);
+	}
+	end_full(session, id, now, tail, args, args_count);
 }
