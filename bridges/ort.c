@@ -10,7 +10,9 @@
 #include "ort.h"
 #include "ort_carried.h"
 
+#ifndef EP_NAME
 #define EP_NAME "epprof"
+#endif
 
 EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base,
                                         const OrtLogger *default_logger, OrtEpFactory **factories, size_t max_factories,

@@ -10,6 +10,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "ort.h"
@@ -37,41 +38,47 @@ struct collector {
 };
 
 /* What began on this thread and has not ended: no destructor is needed, so ONNX Runtime may unload what it likes. */
-static __thread struct {
+static __thread struct open_events {
 	uint32_t depth;
 	struct open_event {
 		uint64_t number; /* the collector's */
 		uint64_t ort_id;
 		uint64_t id;
 	} events[OPEN_MAX];
-} open_events;
+} this_thread;
 
 static void push(const struct collector *collector, uint64_t ort_id, uint64_t id)
 {
-	if (open_events.depth == OPEN_MAX) {
-		for (uint32_t i = 1; i < OPEN_MAX; i++)
-			open_events.events[i - 1] = open_events.events[i];
-		open_events.depth--;
+	/* To be asked for once: it costs a call. */
+	struct open_events *open = &this_thread;
+	if (open->depth == OPEN_MAX) {
+		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
+		open->depth--;
 	}
-	open_events.events[open_events.depth++] = (struct open_event){ collector->number, ort_id, id };
+	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id };
+}
+
+static bool is_of(const struct open_event *event, const struct collector *collector, uint64_t ort_id)
+{
+	return event->number == collector->number && event->ort_id == ort_id;
 }
 
 /* Takes the innermost of this collector with this id off, and what it left open inside.  Returns the trace's id, 0: there is
  * none. */
 static uint64_t pop(const struct collector *collector, uint64_t ort_id)
 {
-	uint32_t found = open_events.depth;
-	while (found && (open_events.events[found - 1].number != collector->number ||
-	                 open_events.events[found - 1].ort_id != ort_id))
+	struct open_events *open = &this_thread;
+	uint32_t found = open->depth;
+	while (found && !is_of(&open->events[found - 1], collector, ort_id))
 		found--;
 	if (!found)
 		return 0;
-	uint64_t id = open_events.events[found - 1].id;
+	uint64_t id = open->events[found - 1].id;
 	uint32_t kept = found - 1;
-	for (uint32_t i = found; i < open_events.depth; i++)
-		if (open_events.events[i].number != collector->number)
-			open_events.events[kept++] = open_events.events[i];
-	open_events.depth = kept;
+	for (uint32_t i = found; i < open->depth; i++)
+		if (open->events[i].number != collector->number)
+			open->events[kept++] = open->events[i];
+	open->depth = kept;
 	return id;
 }
 
@@ -138,7 +145,7 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 	if (!__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	push(collector, ort_id, id);
-	return id ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
+	return id && collector->carried ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
 }
 
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
@@ -153,6 +160,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	                                        &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
+	if (!collector->carried)
+		return status;
 	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, event);
 	if (status && carried_status)
 		collector->host->api->ReleaseStatus(carried_status);

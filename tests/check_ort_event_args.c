@@ -1,0 +1,137 @@
+/* What the collector keeps of an event's name and args: bridges/ort_event_args.c, in a host of the test's own. */
+#include "ort_bridge_host.h"
+
+/* ---- values ---- */
+
+static const struct {
+	const char *text;
+	bool is_number;
+	int64_t number;
+} values[] = {
+	{ "0", true, 0 },
+	{ "7", true, 7 },
+	{ "-7", true, -7 },
+	{ "1048576", true, 1048576 },
+	{ "999999999999999999", true, 999999999999999999 },
+	{ "-999999999999999999", true, -999999999999999999 },
+	{ "1000000000000000000", false, 0 },
+	{ "18446744073709551616", false, 0 },
+	{ "184467440737095516160000000000000000000001", false, 0 },
+	{ "", false, 0 },
+	{ "-", false, 0 },
+	{ "-0", false, 0 },
+	{ "00", false, 0 },
+	{ "007", false, 0 },
+	{ "-07", false, 0 },
+	{ "--7", false, 0 },
+	{ "+7", false, 0 },
+	{ " 7", false, 0 },
+	{ "7 ", false, 0 },
+	{ "7.5", false, 0 },
+	{ "0x7", false, 0 },
+	{ "12/", false, 0 },
+	{ "12:", false, 0 },
+	{ "12\xb2", false, 0 },
+	{ "CPUExecutionProvider", false, 0 },
+	{ "[{\"float\":[4]}]", false, 0 },
+};
+#define VALUES (sizeof(values) / sizeof(values[0]))
+
+static void record_values(void)
+{
+	static const char *const keys[] = { "op_name" };
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	for (unsigned i = 0; i < VALUES; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "value %u", i);
+		begin(profiler, 5000 + i);
+		end_with(profiler, 5000 + i, name, keys, &values[i].text, 1);
+	}
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(whole_numbers_are_numbers_and_come_out_as_they_were)
+{
+	struct trace_scan *scan = recorded(record_values, NULL);
+	for (unsigned i = 0; i < VALUES; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "value %u", i);
+		const struct scan_record *record = named(scan, name);
+		const struct scan_arg *arg = &record->args[record->args_count - 1];
+		ck_assert_msg(scan_name_is(scan, arg->key, "op_name"), "%s has no value", name);
+		if (values[i].is_number) {
+			ck_assert_msg(arg->type == EPP_ARG_I64, "\"%s\" is a text", values[i].text);
+			ck_assert_int_eq((int64_t)arg->value, values[i].number);
+		} else {
+			ck_assert_msg(arg->type == EPP_ARG_TEXT, "\"%s\" is a number", values[i].text);
+			ck_assert_uint_eq(arg->text_bytes, strlen(values[i].text));
+			ck_assert_mem_eq(arg->text, values[i].text, arg->text_bytes);
+		}
+	}
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- names ---- */
+
+/* More than are remembered with what came after them. */
+#define NAMES 5000u
+#define EVENTS 30000u
+
+/* In order at first, as a model runs its nodes; then some are left out; then any. */
+static unsigned name_at(unsigned event)
+{
+	if (event < 2 * NAMES)
+		return event % NAMES;
+	if (event < 3 * NAMES)
+		return event % NAMES / 3 * 3;
+	return (unsigned)(event * UINT64_C(2654435761) % 4294967291u % NAMES);
+}
+
+/* Alike in their first 70 bytes, and some the beginning of others. */
+static const char *text_of(unsigned number)
+{
+	static char text[160];
+	snprintf(text, sizeof(text), "%s%.*s", "a layer of a model with a path that is long/and alike in all of them/node",
+	         (int)(number % 2 ? 5 : 10), "0000000000");
+	snprintf(text + strlen(text), 16, "%u", number / 2);
+	return text;
+}
+
+static void record_names(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		begin(profiler, 5000 + i);
+		end(profiler, 5000 + i, text_of(name_at(i)));
+	}
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(names_in_any_order)
+{
+	struct trace_scan *scan = recorded(record_names, NULL);
+	ck_assert_uint_eq(scan->records_count, EVENTS);
+	for (unsigned i = 0; i < EVENTS; i++)
+		ck_assert_msg(scan_name_is(scan, scan->records[i].name, text_of(name_at(i))),
+		              "event %u is not called %s", i, text_of(name_at(i)));
+	trace_scan_free(scan);
+}
+END_TEST
+
+static Suite *ort_event_args_suite(void)
+{
+	Suite *suite = suite_create("ort_event_args");
+	TCase *tcase = tcase_create("ort_event_args");
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, whole_numbers_are_numbers_and_come_out_as_they_were);
+	tcase_add_test(tcase, names_in_any_order);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(ort_event_args_suite)
