@@ -242,6 +242,10 @@ $(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(
 # It writes traces.
 $(BUILD)/tests/plugins/ranks.so: $(LIBTRACE) $(LIBEPPROF)
 
+# The bridge into ONNX Runtime with nothing behind it, for the bench.
+NULL_EPS := $(BUILD)/tests/plugins/null_ep.so $(BUILD)/tests/plugins/asking_ep.so
+$(NULL_EPS): $(LIBEPPROF)
+
 # It links what it takes for TensorFlow.
 $(BUILD)/tests/plugins/tf_needs.so: $(TF_SHIM)
 
@@ -311,8 +315,8 @@ bench-digits: $(BENCH)
 bench-browser: all
 	$(Q)bench/bench_browser.py $(BUILD)/epprof
 
-bench-onnxruntime: $(BRIDGES)
-	$(Q)python=$$(tests/interop/environment.py onnxruntime numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)/libepprof_ort.so
+bench-onnxruntime: $(BRIDGES) $(NULL_EPS)
+	$(Q)python=$$(tests/interop/environment.py onnxruntime numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)
 
 lint:
 	$(Q)tests/lint

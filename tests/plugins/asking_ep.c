@@ -1,0 +1,4 @@
+/* null_ep.c, asking. */
+#define EP_NAME "asking"
+#define ASKING
+#include "null_ep.c"

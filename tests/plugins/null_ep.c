@@ -1,0 +1,112 @@
+/* The collector's library with a profiler that does nothing, for the bench: what ONNX Runtime itself takes for having one.
+ * asking_ep.c compiles the same text into one that also asks for what the collector asks, and keeps none of it. */
+#ifndef EP_NAME
+#define EP_NAME "null"
+#endif
+
+#include "../../bridges/ort.c"
+#ifdef ASKING
+#include "../../bridges/ort_event_args.c"
+#endif
+
+struct null_profiler {
+	OrtEpProfilerImpl impl; /* first */
+	const struct ort_host *host;
+};
+
+static void null_release(OrtEpProfilerImpl *impl)
+{
+	free(impl);
+}
+
+static OrtStatus *null_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
+{
+	(void)impl, (void)offset_ns;
+	return NULL;
+}
+
+static OrtStatus *null_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
+{
+	(void)impl, (void)ort_id;
+	return NULL;
+}
+
+static OrtStatus *null_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
+{
+	OrtStatus *status = NULL;
+	(void)impl, (void)ort_id, (void)event;
+#ifdef ASKING
+	const struct ort_host *host = ((struct null_profiler *)impl)->host;
+	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
+	const char *text = NULL;
+	status = host->ep->ProfilingEvent_GetCategory(event, &category);
+	if (status || category == OrtProfilingEventCategory_SESSION)
+		return status;
+	size_t count = host->version >= MEMORY_VERSION ? KNOWN_KEYS : FIRST_OF_MEMORY;
+	for (size_t i = 0; i < count && !status; i++)
+		status = host->ep->ProfilingEvent_GetArgValue(event, known_keys[i], &text);
+#endif
+	return status;
+}
+
+static OrtStatus *null_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+{
+	(void)impl, (void)container;
+	return NULL;
+}
+
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
+{
+	(void)eps;
+	struct null_profiler *made = calloc(1, sizeof(*made));
+	if (!made)
+		return NULL;
+	made->host = host;
+	made->impl = (OrtEpProfilerImpl){
+		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		.Release = null_release,
+		.StartProfiling = null_start_profiling,
+		.StartEvent = null_start_event,
+		.StopEvent = null_stop_event,
+		.EndProfiling = null_end_profiling,
+	};
+	return &made->impl;
+}
+
+bool ort_output_wanted(void)
+{
+	return true;
+}
+
+/* ---- it carries nothing ---- */
+
+OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries)
+{
+	(void)host, (void)logger;
+	*libraries = NULL;
+	return NULL;
+}
+
+OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices, size_t count)
+{
+	(void)libraries, (void)devices, (void)count;
+	return NULL;
+}
+
+void ort_libraries_unload(struct ort_libraries *libraries)
+{
+	(void)libraries;
+}
+
+OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessionOptions *options,
+                          const OrtLogger *logger, struct ort_eps **eps)
+{
+	(void)libraries, (void)options, (void)logger;
+	*eps = NULL;
+	return NULL;
+}
+
+void ort_eps_release(struct ort_eps *eps)
+{
+	(void)eps;
+}
