@@ -173,7 +173,8 @@ static void record_under_quota(const char *path, uint32_t quota_bytes, int to)
 	set_quota(quota_bytes);
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	told[0] = recording_fill(session, name, 40 << 20);
+	/* More than the window can grow to. */
+	told[0] = recording_fill(session, name, 80 << 20);
 	check_ok(epp_session_end(session));
 	epp_status *status = epp_session_wait(session, UINT64_MAX);
 	told[1] = epp_session_lost(session, EPP_LOSS_DISK);
@@ -260,7 +261,7 @@ START_TEST(a_full_disk_that_copies)
 	epp_session *session = recording_start(path);
 	if (recording_inside(session)->window.elsewhere)
 		snprintf(window, sizeof(window), "%s", recording_inside(session)->window.elsewhere);
-	uint64_t events = recording_fill(session, name, 60 << 20);
+	uint64_t events = recording_fill(session, name, 120 << 20);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
 	epp_session_release(session);
@@ -288,8 +289,8 @@ START_TEST(a_full_disk_that_copies)
 }
 END_TEST
 
-/* Holds the helper up until the window is to grow. */
-static uint64_t come_late(epp_session *session)
+/* Holds the helper up until the window is to grow, and says how many chunks it then has. */
+static uint64_t come_late(epp_session *session, uint32_t *chunks)
 {
 	struct session *inside = recording_inside(session);
 	uint64_t events = 0;
@@ -297,6 +298,7 @@ static uint64_t come_late(epp_session *session)
 	for (; LOAD_RELAXED(&inside->chunks_free) > WINDOW_EXTENT_CHUNKS / 2; events++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 	chunks_grow(inside);
+	*chunks = inside->window.chunks_count;
 	pthread_mutex_unlock(&inside->drain_lock);
 	return events;
 }
@@ -313,8 +315,9 @@ START_TEST(a_disk_with_little_room_gives_no_extent)
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert(mount_disk(disk, disks[i].mib));
 		epp_session *session = recording_start(path);
-		uint64_t events = come_late(session);
-		ck_assert_uint_eq(recording_inside(session)->window.chunks_count, disks[i].chunks);
+		uint32_t chunks;
+		uint64_t events = come_late(session, &chunks);
+		ck_assert_uint_eq(chunks, disks[i].chunks);
 		struct trace_scan *scan = recording_finish_file(session, path);
 		umount2(disk, MNT_DETACH);
 		ck_assert_uint_eq(scan->records_count, events);
