@@ -116,6 +116,8 @@ void cli_csv_string(const char *text, size_t bytes);
 #define CLI_NUMBER_BYTES 32
 /* "1.25 ms"; "1,234,567"; "12.3 MiB".  Return `text`. */
 const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES]);
+/* The same for columns: all units are as wide. */
+const char *cli_duration_aligned(double ns, char text[CLI_NUMBER_BYTES]);
 const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES]);
 const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
 /* "finished", "recording", "cut off". */

@@ -127,14 +127,13 @@ static void print_sources(const struct info *info)
 static void print_runs(const struct info *info)
 {
 	struct cli_table *table = cli_table_create("run|start|length|page faults");
-	char start[CLI_NUMBER_BYTES];
 	epp_trace_run run;
 
 	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
 		if (i == LINES_MAX && !info->all)
 			break;
 		cli_table_count(table, run.run);
-		cli_table_cell(table, cli_duration((double)run.start_ns, start));
+		cli_table_duration(table, (double)run.start_ns);
 		if (run.ended)
 			cli_table_duration(table, (double)(run.end_ns - run.start_ns));
 		else

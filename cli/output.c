@@ -183,7 +183,7 @@ void cli_csv_string(const char *text, size_t bytes)
 
 const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES])
 {
-	static const char *const units[] = { "ns", "us", "ms", "s " };
+	static const char *const units[] = { "ns", "us", "ms", "s" };
 	unsigned unit = 0;
 
 	while (unit < 3 && fabs(ns) >= 999.5) {
@@ -192,6 +192,15 @@ const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES])
 	}
 	int decimals = unit == 0 || fabs(ns) >= 99.95 ? 0 : fabs(ns) >= 9.995 ? 1 : 2;
 	snprintf(text, CLI_NUMBER_BYTES, "%.*f %s", decimals, ns, units[unit]);
+	return text;
+}
+
+const char *cli_duration_aligned(double ns, char text[CLI_NUMBER_BYTES])
+{
+	size_t length = strlen(cli_duration(ns, text));
+
+	if (text[length - 2] == ' ')
+		memcpy(text + length, " ", 2);
 	return text;
 }
 

@@ -115,7 +115,7 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 		cli_table_cell(table, cli_category(line->category));
 	} else if (kind == EPP_BY_KERNEL) {
 		cli_table_cell(table, epp_spread_count(line->launches)
-		                          ? cli_duration((double)epp_spread_quantile(line->launches, 0.5), text)
+		                          ? cli_duration_aligned((double)epp_spread_quantile(line->launches, 0.5), text)
 		                          : "-");
 	} else if (kind != EPP_BY_PHASE) {
 		cli_table_duration(table, (double)line->busy_ns);

@@ -94,7 +94,7 @@ void cli_table_duration(struct cli_table *table, double ns)
 {
 	char text[CLI_NUMBER_BYTES];
 
-	cli_table_cell(table, cli_duration(ns, text));
+	cli_table_cell(table, cli_duration_aligned(ns, text));
 }
 
 static void print_cell(const struct cli_table *table, size_t column, const char *cell, bool last)

@@ -88,7 +88,7 @@ static char *line_text(const epp_timeline *timeline, const epp_event *event)
 		else
 			snprintf(length, sizeof length, "= %" PRId64, arg.value.i64);
 	} else {
-		cli_duration((double)event->duration_ns, length);
+		cli_duration_aligned((double)event->duration_ns, length);
 	}
 	if (name && track &&
 	    asprintf(&text, "%14.6f  %9s  %-16s %s%s", (double)(event->start_ns + event->duration_ns) / 1e9, length,

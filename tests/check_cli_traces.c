@@ -76,6 +76,24 @@ START_TEST(a_cut_trace_is_not_taken_for_a_whole_one)
 }
 END_TEST
 
+/* Seconds stand in a line as they do in a column, without the blank that makes them as wide as the others. */
+START_TEST(seconds_in_lines_and_columns)
+{
+	struct epp_builder *b = builder_create();
+	const char *path = check_path("seconds.epp");
+
+	builder_event(b, builder_thread(b, "main", 1), BUILDER_START, 2000000000, EPP_NODE, builder_name(b, "slow"),
+	              NULL, 0);
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	struct command run = command_run(NULL, "summary", path, NULL);
+	ck_assert_msg(strstr(run.out, "  wall    2.00 s\n") != NULL, "%s", run.out);
+	ck_assert_msg(strstr(run.out, "busy 2.00 s\n") != NULL, "%s", run.out);
+	ck_assert_msg(strstr(run.out, " 2.00 s   2.00 s   2.00 s   2.00 s ") != NULL, "%s", run.out);
+	command_free(&run);
+}
+END_TEST
+
 static Suite *traces_suite(void)
 {
 	Suite *suite = suite_create("cli_traces");
@@ -84,6 +102,7 @@ static Suite *traces_suite(void)
 	tcase_add_loop_test(tests, traces_go_to_files_of_their_own, 0, 5);
 	tcase_add_test(tests, import_asks_for_a_profile);
 	tcase_add_test(tests, a_cut_trace_is_not_taken_for_a_whole_one);
+	tcase_add_test(tests, seconds_in_lines_and_columns);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
