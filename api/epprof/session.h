@@ -213,9 +213,9 @@ typedef enum epp_loss {
 	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more; or
 	                         what a host could not hand over: epp_session_count_refused */
 	EPP_LOSS_DISK = 5,    /* a write failed */
-	EPP_LOSS_POLICY = 6,      /* stop: full; ring: overwritten */
-	EPP_LOSS_FILTER = 7,      /* filtered out on request */
-	EPP_LOSS_AFTER_END = 8,   /* an end that came after the session's end */
+	EPP_LOSS_POLICY = 6,    /* stop: full; ring: overwritten */
+	EPP_LOSS_FILTER = 7,    /* filtered out on request */
+	EPP_LOSS_AFTER_END = 8, /* an end that came after the session's end */
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events; each stands
 	                             in the trace as an event `epprof.restart_gap` */
 	EPP_LOSS_PLUGIN = 10,     /* what a plugin says it lost itself */
