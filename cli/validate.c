@@ -45,6 +45,10 @@ enum outside { BEFORE_BY_PAIRS, BEFORE_BY_OTHER, BEHIND_WAIT, BEHIND, OUTSIDE_KI
 
 struct outsiders {
 	uint64_t count[OUTSIDE_KINDS];
+	struct {
+		uint32_t source;
+		uint64_t id;
+	} where[OUTSIDE_KINDS];         /* the first one's */
 	char first[OUTSIDE_KINDS][256]; /* in words */
 };
 
@@ -61,6 +65,8 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 
 	if (outsiders->count[kind]++)
 		return;
+	outsiders->where[kind].source = event->track->source;
+	outsiders->where[kind].id = event->id;
 	snprintf(outsiders->first[kind], sizeof outsiders->first[kind],
 	         "id %" PRIu64 " (%.60s on %.60s) at %.9f s: %s %s, bound %s", event->id, event->name, event->track->name,
 	         (double)event->start_ns / 1e9, cli_duration((double)(before ? before_ns : behind_ns), off),
@@ -97,10 +103,12 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 	for (unsigned kind = 0; kind < OUTSIDE_KINDS && !status; kind++) {
 		if (!outsiders.count[kind])
 			continue;
+		uint64_t offset;
+		status = epp_trace_offset_of(trace, outsiders.where[kind].source, outsiders.where[kind].id, &offset);
 		snprintf(text, sizeof text, "%" PRIu64 " device events %s; the first: %s", outsiders.count[kind],
 		         kinds[kind].text, outsiders.first[kind]);
 		*found += kinds[kind].severity != EPP_NOTE;
-		print_finding(&errors, &(epp_trace_finding){ kinds[kind].severity, UINT64_MAX, text });
+		print_finding(&errors, &(epp_trace_finding){ kinds[kind].severity, offset, text });
 	}
 	return status;
 }

@@ -150,14 +150,26 @@ START_TEST(after_what_waited)
 }
 END_TEST
 
-static void expect_validate(struct scene *scene, int code, const char *line)
+/* `words` are a finding's with a place in the file, or anything that is said. */
+static void expect_validate(struct scene *scene, int code, const char *severity, const char *words)
 {
 	const char *path = check_path("causes.epp");
 	builder_write(scene->builder, EPF_FINISHED, path);
 	builder_destroy(scene->builder);
 	struct command run = command_run(NULL, "validate", path, NULL);
 	ck_assert_msg(run.code == code, "%s", run.out);
-	ck_assert_msg(strstr(run.out, line) != NULL, "%s", run.out);
+	const char *at = strstr(run.out, words);
+	ck_assert_msg(at != NULL, "%s", run.out);
+	if (severity) {
+		char begin[64];
+		unsigned long long offset = 0;
+		int length = 0;
+		snprintf(begin, sizeof begin, "%s: at byte %%llu: %%n", severity);
+		const char *line = at;
+		while (line > run.out && line[-1] != '\n')
+			line--;
+		ck_assert_msg(sscanf(line, begin, &offset, &length) == 1 && line + length == at && offset, "%s", run.out);
+	}
 	command_free(&run);
 	unlink(path);
 }
@@ -167,7 +179,7 @@ START_TEST(validate_tells)
 	struct scene scene = scene_begin(100);
 	add_kernel(&scene, 100 * MS + 1000, 1000);
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
-	expect_validate(&scene, 0, "valid");
+	expect_validate(&scene, 0, NULL, "valid");
 
 	scene = scene_begin(100);
 	add_kernel(&scene, 99 * MS, 1000);
@@ -175,20 +187,20 @@ START_TEST(validate_tells)
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
 	char line[160];
 	snprintf(line, sizeof line,
-	         "error: 2 device events placed by clock pairs begin before what launched them; the first: id %" PRIu64
+	         "2 device events placed by clock pairs begin before what launched them; the first: id %" PRIu64
 	         " (n on stream) at 0.098000000 s: 2.00 ms before that began, bound ",
 	         first);
-	expect_validate(&scene, 3, line);
+	expect_validate(&scene, 3, "error", line);
 
 	scene = scene_begin(100);
 	add_kernel(&scene, 101 * MS, 3 * MS);
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
-	expect_validate(&scene, 3, "warning: 1 device events end behind what waited for them");
+	expect_validate(&scene, 3, "warning", "1 device events end behind what waited for them");
 
 	/* Work may be left running. */
 	scene = scene_begin(100);
 	add_kernel(&scene, 101 * MS, 3 * MS);
-	expect_validate(&scene, 0, "note: 1 device events end behind all that was around their launch");
+	expect_validate(&scene, 0, "note", "1 device events end behind all that was around their launch");
 
 	/* By ONNX Runtime's microseconds nobody claims more than a formula. */
 	scene = scene_begin(100);
@@ -200,7 +212,7 @@ START_TEST(validate_tells)
 		                        .bracket_ticks = 800 };
 	scene.stream = builder_track(scene.builder, &definition, "formula", "gpu");
 	add_kernel(&scene, 50000, 1000);
-	expect_validate(&scene, 3, "warning: 1 device events begin before what launched them");
+	expect_validate(&scene, 3, "warning", "1 device events begin before what launched them");
 }
 END_TEST
 

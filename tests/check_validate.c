@@ -24,6 +24,15 @@ static void keep(void *user, const epp_trace_finding *finding)
 	findings->offset[findings->count++] = finding->offset;
 }
 
+/* What is wrong is wrong somewhere; a count of what is not told is not. */
+static void all_have_places(const struct findings *findings)
+{
+	for (unsigned i = 0; i < findings->count; i++)
+		if (findings->severity[i] != EPP_NOTE && findings->offset[i] == UINT64_MAX &&
+		    !strstr(findings->text[i], "more findings"))
+			ck_abort_msg("nowhere: %s", findings->text[i]);
+}
+
 static struct findings validate(struct epp_builder *b, enum epf_state state)
 {
 	struct findings findings = { .count = 0 };
@@ -33,6 +42,7 @@ static struct findings validate(struct epp_builder *b, enum epf_state state)
 	check_ok(epp_trace_validate(trace, NULL, NULL, &again));
 	ck_assert_uint_eq(again, findings.errors);
 	epp_trace_close(trace);
+	all_have_places(&findings);
 	return findings;
 }
 

@@ -197,6 +197,12 @@ typedef struct epp_trace_finding {
 EPP_EXPORT epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, const epp_trace_finding *finding),
                                           void *user, uint64_t *found) EPP_MUST_CHECK;
 
+/* Where the record with this id stands in the file: the offset of its block, or of its region in the window.  Sets *offset,
+ * to UINT64_MAX if there is none.  Reads the blocks up to there.
+ * Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
+EPP_EXPORT epp_status *epp_trace_offset_of(epp_trace *trace, uint32_t source, uint64_t id, uint64_t *offset)
+    EPP_MUST_CHECK;
+
 /* ---- args of records ---- */
 
 typedef struct epp_trace_arg {

@@ -305,6 +305,7 @@ void reader_close(struct reader *reader)
 	for (size_t i = 0; i < impl->accounts_count; i++)
 		free(impl->accounts[i].producer);
 	free(impl->accounts);
+	free(impl->said);
 	free(impl->stop.text);
 	free(impl->segment);
 	free(impl->slots);

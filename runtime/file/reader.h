@@ -66,6 +66,7 @@ struct reader_open {
 	struct epf_open open;
 	uint32_t track;
 	uint32_t depth;
+	uint64_t offset; /* where it stands */
 };
 
 struct reader_finding {

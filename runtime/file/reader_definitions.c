@@ -149,13 +149,15 @@ static bool append(void *array_pointer, size_t *count, size_t *capacity, const u
 	return true;
 }
 
-static epp_status *define_run(struct reader_impl *impl, const struct epf_run *run)
+static epp_status *define_run(struct reader_impl *impl, const struct epf_run *run, uint64_t offset)
 {
 	struct reader *reader = &impl->reader;
 
 	impl->never_started |= !run->run;
 	if (!run->run)
 		return NULL;
+	if (!reader_said(impl, READER_SAID_RUN, run->run, offset))
+		return reader_no_memory();
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		if (reader->runs[i].run == run->run) {
 			if (!reader->runs[i].end.ticks)
@@ -179,7 +181,8 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 		reader_find(impl, EPP_ERROR, offset, "producers %u to %zu", first, first + count);
 		return NULL;
 	}
-	if (!reader_grow(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)))
+	if (!reader_grow(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)) ||
+	    !reader_said_producers(impl, first, count, offset + sizeof(struct epf_block)))
 		return reader_no_memory();
 	if (count)
 		memcpy(&reader->producers[first], payload, count * sizeof(*reader->producers));
@@ -199,11 +202,13 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 	case EPF_BLOCK_HOST_PAIRS:
 		if (!block->source)
 			memory = append(&reader->pairs, &reader->pairs_count, &impl->pairs_capacity, payload, bytes,
-			                sizeof(*reader->pairs));
+			                sizeof(*reader->pairs)) &&
+			         reader_said_pairs(impl, payload, bytes, offset + sizeof(*block));
 		break;
 	case EPF_BLOCK_LEDGER:
 		memory = append(&reader->ledger, &reader->ledger_count, &impl->ledger_capacity, payload, bytes,
-		                sizeof(*reader->ledger));
+		                sizeof(*reader->ledger)) &&
+		         reader_said_accounts(impl, payload, bytes, offset + sizeof(*block));
 		if (memory)
 			return reader_ring_entries(impl, bytes / sizeof(*reader->ledger));
 		break;
@@ -217,7 +222,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		if (bytes >= sizeof(struct epf_run)) {
 			struct epf_run run;
 			memcpy(&run, payload, sizeof(run));
-			return define_run(impl, &run);
+			return define_run(impl, &run, offset);
 		}
 		reader_find(impl, EPP_ERROR, offset, "a run of %zu bytes", bytes);
 		break;

@@ -153,7 +153,9 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 		}
 		if (!reader_grow(&reader->open, &impl->open_capacity, reader->open_count + 1, sizeof(*reader->open)))
 			return reader_no_memory();
-		reader->open[reader->open_count++] = (struct reader_open){ *open, slot->track, d };
+		reader->open[reader->open_count++] = (struct reader_open){
+			*open, slot->track, d, offset + offsetof(struct epf_slot, open) + d * sizeof(*open)
+		};
 	}
 	if (!ended_count)
 		return NULL;

@@ -67,6 +67,14 @@ struct reader_entries {
 	uint64_t number; /* the segment's */
 };
 
+/* Where something stands that is kept without its place. */
+enum reader_saying_kind { READER_SAID_PAIR, READER_SAID_RUN, READER_SAID_ACCOUNT, READER_SAID_PRODUCER };
+struct reader_saying {
+	enum reader_saying_kind kind;
+	uint64_t of; /* which: the pair's ticks, or a number */
+	uint64_t offset;
+};
+
 /* An origin: the block was overwritten while the file was read. */
 #define READER_GONE UINT64_MAX
 
@@ -108,6 +116,9 @@ struct reader_impl {
 	size_t accounts_count, accounts_sessions, accounts_threads; /* up to where each kind goes */
 	bool accounts_counted;
 
+	struct reader_saying *said;
+	size_t said_count, said_capacity;
+
 	struct epf_index_place index_place;
 	struct columns_decoder columns;
 	uint8_t *packed; /* a block of columns as it stands */
@@ -133,6 +144,14 @@ char *reader_text(struct reader_impl *impl, const char *text, size_t bytes);
 /* Keeps a finding for validate; beyond READER_FINDINGS_MAX, or without memory, it is dropped. */
 void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offset, const char *format, ...)
     EPP_FORMAT(4, 5);
+
+/* Notes where the file says something of `of`; of arrays in a block, where each element stands.  False: no memory. */
+bool reader_said(struct reader_impl *impl, enum reader_saying_kind kind, uint64_t of, uint64_t offset);
+bool reader_said_pairs(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset);
+bool reader_said_accounts(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset);
+bool reader_said_producers(struct reader_impl *impl, uint32_t first, size_t count, uint64_t offset);
+/* Where it is said, the last time; UINT64_MAX: nowhere. */
+uint64_t reader_said_at(const struct reader_impl *impl, enum reader_saying_kind kind, uint64_t of);
 
 /* Takes in the blocks from where the last scan stopped; called again to see what a live file has got since.  Blocks of
  * records are passed over once impl->records_closed. */

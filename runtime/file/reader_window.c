@@ -53,6 +53,8 @@ static epp_status *take_live(struct reader_impl *impl)
 	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++)
 		if (producers[i].label[0])
 			reader->producers[i] = producers[i];
+	if (!reader_said_producers(impl, 0, EPF_PRODUCER_COUNT, reader->header.live_offset + sizeof(reader->live)))
+		return reader_no_memory();
 	if (!reader->live.run)
 		return NULL;
 	bool known = false;
@@ -153,14 +155,15 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 }
 
 /* What the slot says of its thread, unless a block says it already. */
-static epp_status *take_account(struct reader_impl *impl, const struct epf_slot *slot)
+static epp_status *take_account(struct reader_impl *impl, const struct epf_slot *slot, uint64_t offset)
 {
 	struct reader *reader = &impl->reader;
 
 	for (size_t i = 0; i < reader->ledger_count; i++)
 		if (reader->ledger[i].track == slot->track && reader->ledger[i].run == slot->run)
 			return NULL;
-	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1, sizeof(*reader->ledger)))
+	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1, sizeof(*reader->ledger)) ||
+	    !reader_said(impl, READER_SAID_ACCOUNT, slot->track, offset))
 		return reader_no_memory();
 	struct epf_ledger_entry *entry = &reader->ledger[reader->ledger_count++];
 	*entry = (struct epf_ledger_entry){ .track = slot->track,
@@ -192,7 +195,8 @@ static epp_status *take_slots(struct window_reading *window)
 	}
 	for (size_t i = 0; i < impl->slots_count; i++)
 		if (impl->slots[i].slot.track)
-			EPP_TRY(take_account(impl, &impl->slots[i].slot));
+			EPP_TRY(take_account(impl, &impl->slots[i].slot,
+			                     header->slots_offset + (uint64_t)impl->slots[i].index * EPF_SLOT_BYTES));
 	return NULL;
 }
 

@@ -193,6 +193,29 @@ epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_trace_accou
 	return NULL;
 }
 
+epp_status *epp_trace_offset_of(epp_trace *trace, uint32_t source, uint64_t id, uint64_t *offset)
+{
+	struct reader *reader = trace->reader;
+	struct reader_decoded records = { 0 };
+	epp_status *status = NULL;
+
+	*offset = UINT64_MAX;
+	for (size_t i = 0; i < reader->blocks_count && *offset == UINT64_MAX && !status; i++) {
+		if (reader->blocks[i].source != source)
+			continue;
+		status = reader_block_decode(reader, &reader->blocks[i], &records);
+		for (uint32_t r = 0; r < records.count && !status; r++) {
+			unsigned kind = EPF_BITS_KIND(records.records[r].bits);
+			/* The id of these is another record's. */
+			bool is_own = kind != EPF_ORPHAN_END && kind != EPF_ASYNC_END && kind != EPF_FLOW;
+			if (is_own && records.records[r].id == id)
+				*offset = reader_impl(reader)->origins[i];
+		}
+	}
+	reader_decoded_deinit(&records);
+	return status;
+}
+
 const char *epp_loss_name(unsigned reason)
 {
 	static const char *const names[] = {

@@ -311,12 +311,12 @@ static epp_status *check_open(struct validation *v)
 
 	for (size_t i = 0; i < reader->open_count; i++) {
 		const struct reader_open *open = &reader->open[i];
-		check_name(v, open->open.name, UINT64_MAX);
-		check_track(v, open->track, UINT64_MAX);
+		check_name(v, open->open.name, open->offset);
+		check_track(v, open->track, open->offset);
 		if (!validate_ids_add(&v->ids, 0, open->open.id, &doubled))
 			return reader_no_memory();
 		if (doubled)
-			tell(v, CHECK_ID, EPP_ERROR, UINT64_MAX, "id %" PRIu64 " is open and stands in a record",
+			tell(v, CHECK_ID, EPP_ERROR, open->offset, "id %" PRIu64 " is open and stands in a record",
 			     open->open.id);
 	}
 	return NULL;
@@ -336,6 +336,18 @@ static void check_pairing(struct validation *v)
 		     "an end of id %" PRIu64 ", which never began", v->ends[i].id);
 }
 
+/* Runs say the pairs of their beginning and end themselves. */
+static uint64_t pair_offset(const struct validation *v, const struct epf_host_pair *pair)
+{
+	const struct reader *reader = &v->impl->reader;
+	uint64_t offset = reader_said_at(v->impl, READER_SAID_PAIR, pair->ticks);
+
+	for (size_t i = 0; i < reader->runs_count && offset == UINT64_MAX; i++)
+		if (reader->runs[i].start.ticks == pair->ticks || reader->runs[i].end.ticks == pair->ticks)
+			offset = reader_said_at(v->impl, READER_SAID_RUN, reader->runs[i].run);
+	return offset;
+}
+
 static void check_clock(struct validation *v)
 {
 	const struct reader *reader = &v->impl->reader;
@@ -348,19 +360,20 @@ static void check_clock(struct validation *v)
 		double passed_ns = (double)pair->monotonic_ns - (double)before->monotonic_ns;
 		double slack_ns = (double)(pair->half_width_ticks + before->half_width_ticks) * ns_per_tick + 1000;
 		if (passed_ns < -slack_ns)
-			tell(v, CHECK_CLOCK, EPP_ERROR, UINT64_MAX,
+			tell(v, CHECK_CLOCK, EPP_ERROR, pair_offset(v, pair),
 			     "clock pair %zu: %" PRIu64 " ticks on, but %.0f ns earlier", i,
 			     pair->ticks - before->ticks, -passed_ns);
 		else if (passed_ns < ticks_ns * 0.99 - slack_ns || passed_ns > ticks_ns * 1.01 + slack_ns)
-			tell(v, CHECK_CLOCK, EPP_WARNING, UINT64_MAX, "clock pair %zu: %.0f ns by ticks are %.0f ns", i,
-			     ticks_ns, passed_ns);
+			tell(v, CHECK_CLOCK, EPP_WARNING, pair_offset(v, pair),
+			     "clock pair %zu: %.0f ns by ticks are %.0f ns", i, ticks_ns, passed_ns);
 	}
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		const struct epf_run *run = &reader->runs[i];
+		uint64_t offset = reader_said_at(v->impl, READER_SAID_RUN, run->run);
 		if (run->end.ticks && run->end.ticks < run->start.ticks)
-			tell(v, CHECK_CLOCK, EPP_ERROR, UINT64_MAX, "run %u: ends before it starts", run->run);
+			tell(v, CHECK_CLOCK, EPP_ERROR, offset, "run %u: ends before it starts", run->run);
 		if (!run->end.ticks && reader->header.state == EPF_FINISHED)
-			tell(v, CHECK_CLOCK, EPP_ERROR, UINT64_MAX,
+			tell(v, CHECK_CLOCK, EPP_ERROR, offset,
 			     "run %u: nothing says when it ended, though the file is finished", run->run);
 	}
 }
@@ -374,8 +387,11 @@ static void check_balance(struct validation *v)
 	reader_account_end(impl);
 	for (size_t i = 0; i < impl->accounts_count; i++) {
 		const epp_trace_account *line = &impl->accounts[i].account;
+		uint64_t offset = line->is_plugin ? reader_said_at(impl, READER_SAID_PRODUCER,
+		                                                   (uint64_t)impl->accounts[i].producer_index)
+		                                  : reader_said_at(impl, READER_SAID_ACCOUNT, line->track);
 		if (!line->balanced)
-			tell(v, CHECK_BALANCE, severity, UINT64_MAX,
+			tell(v, CHECK_BALANCE, severity, offset,
 			     "%s: emitted %" PRIu64 ", but written %" PRIu64 " + lost %" PRIu64 " + open %" PRIu64,
 			     line->producer, line->emitted, line->written, line->lost_total, line->open);
 	}
