@@ -52,10 +52,11 @@ typedef struct epp_ep_options {
 	const char *ep_name;               /* copied; NULL: "ep" */
 	uint64_t (*now_ticks)(void *user); /* the device's clock as of now, [any-thread]; NULL: it cannot be read */
 	uint64_t ticks_per_second;         /* nominal; required */
-	uint32_t clock_bits;               /* where the counter wraps, 8 to 64; 0: 64 */
-	uint32_t own_clock_pairs;          /* 1: now_ticks is NULL and the EP calls epp_ep_clock_pair instead; 0 and no
+	uint32_t clock_bits;      /* where the counter wraps, 8 to 64; 0: 64.  How often it did is told by the event's
+	                                      parent, or else by the event before: half a wrap away at most */
+	uint32_t own_clock_pairs; /* 1: now_ticks is NULL and the EP calls epp_ep_clock_pair instead; 0 and no
 	                                      now_ticks: no common clock, only durations count */
-	size_t buffer_bytes;               /* the most that events in hand may take; 0: 64 MiB */
+	size_t buffer_bytes;      /* the most that events in hand may take; 0: 64 MiB */
 	void (*end_profiling)(void *user); /* called first in EndProfiling: emit what the device still holds; may be NULL */
 	void (*release)(epp_ep_profiler *self, void *user); /* init form: called last in Release, frees the EP's object */
 	void *user;

@@ -54,7 +54,7 @@ epp_status *reader_names_lost(struct reader_impl *impl)
 		status = note(&losing, reader->open[i].open.name);
 	reader_decoded_deinit(&decoded);
 	if (losing.lost)
-		reader_find(impl, EPP_WARNING, reader->header.log_offset,
+		reader_find(impl, EPP_NOTE, reader->header.log_offset,
 		            "the log of names was full: %llu names are lost, their events are there",
 		            (unsigned long long)losing.lost);
 	return status;
