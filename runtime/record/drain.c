@@ -228,8 +228,7 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* The oldest first: that is what a ring gives up first, and what readers look for first. */
-static size_t collect_full(struct session *session, struct full_chunk *full)
+static size_t look_for_full(const struct session *session, struct full_chunk *full)
 {
 	size_t count = 0;
 	for (uint32_t chunk = 0; chunk < session->window.chunks_count; chunk++) {
@@ -237,6 +236,17 @@ static size_t collect_full(struct session *session, struct full_chunk *full)
 			continue;
 		full[count++] = (struct full_chunk){ LOAD_RELAXED(&session->chunk_full_ticks[chunk]), chunk };
 	}
+	return count;
+}
+
+/* The oldest first: that is what a ring gives up first, and what readers look for first.  A look may miss a chunk and find one
+ * that the same thread filled later; the next look finds both, so they are taken once a look finds no more than the last. */
+static size_t collect_full(const struct session *session, struct full_chunk *full)
+{
+	size_t known, count = 0;
+	do
+		known = count, count = look_for_full(session, full);
+	while (count > known);
 	if (count > 1)
 		qsort(full, count, sizeof(*full), by_ticks);
 	return count;
@@ -246,6 +256,9 @@ static size_t collect_full(struct session *session, struct full_chunk *full)
 static unsigned drain_full(struct session *session, enum failed failed, bool *stuck)
 {
 	unsigned emptied = 0;
+	struct full_chunk full[EPF_CHUNK_COUNT];
+	size_t count = collect_full(session, full);
+	/* A thread's first region is in its slot: it was filled before any chunk of those, and is looked for after them. */
 	for (uint32_t slot = 0; slot < LOAD_RELAXED(&session->slots_used) && !*stuck; slot++) {
 		if (LOAD_ACQUIRE(&session->slot_region_state[slot]) != REGION_FULL)
 			continue;
@@ -256,8 +269,6 @@ static unsigned drain_full(struct session *session, enum failed failed, bool *st
 			emptied++;
 		}
 	}
-	struct full_chunk full[EPF_CHUNK_COUNT];
-	size_t count = collect_full(session, full);
 	for (size_t i = 0; i < count && !*stuck; i++) {
 		uint32_t chunk = full[i].chunk;
 		*stuck = !drain_region(session, chunk_region(session, chunk), EPF_CHUNK_BYTES, NULL, 0, failed);
