@@ -21,7 +21,7 @@ static struct rows *rows_of_kind(unsigned kind, uint32_t count, uint32_t open_co
 	struct epf_arg args[SLOTS_MAX] = { 0 };
 
 	for (uint32_t i = 0; i < open_count; i++)
-		rows->open_ids[i] = id + i;
+		rows->open_ids[i] = id + i * 9; /* those in between were not */
 	codec_begin(&rows->writer, rows->payload, rows->open_ids, open_count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t duration = random_below(i % 50 ? 8000 : 1u << 30);
@@ -71,6 +71,23 @@ static void put_together(struct rows *const *rows, uint32_t count, bool as_they_
 	columns_encoder_deinit(&encoder);
 }
 
+/* The first start of those that were not open before the first of these blocks. */
+static uint64_t own_first_ticks(struct rows *const *rows, uint32_t count)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t r = 0; r < rows[i]->block.record_count; r++) {
+			const struct codec_record *record = &rows[i]->records[r];
+			bool is_own = EPF_BITS_KIND(record->bits) == EPF_EVENT;
+			for (uint32_t open = 0; open < rows[0]->block.open_count; open++)
+				is_own = is_own && rows[0]->open_ids[open] != record->id;
+			if (is_own && record->start_ticks < first)
+				first = record->start_ticks;
+		}
+	return first;
+}
+
 static void check_both_ways(struct rows *const *rows, uint32_t count)
 {
 	struct packed packed[2] = { 0 };
@@ -79,6 +96,8 @@ static void check_both_ways(struct rows *const *rows, uint32_t count)
 	for (int way = 0; way < 2; way++)
 		put_together(rows, count, way, &packed[way], &index[way]);
 	ck_assert_mem_eq(&packed[0].block, &packed[1].block, sizeof(struct epf_block));
+	ck_assert_uint_eq(packed[0].block.own_first_ticks, own_first_ticks(rows, count));
+	ck_assert_uint_eq(rows[0]->block.own_first_ticks, own_first_ticks(rows, 1));
 	ck_assert_mem_eq(packed[0].payload, packed[1].payload, packed[0].block.payload_bytes);
 	ck_assert_mem_eq(&index[0].next, &index[1].next, sizeof(index->next));
 	ck_assert_mem_eq(index[0].next_references, index[1].next_references, sizeof(index->next_references));

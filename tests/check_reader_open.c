@@ -20,7 +20,7 @@ START_TEST(open_events)
 	ck_assert_uint_eq(reader->open[1].track, first);
 	ck_assert_uint_eq(reader->open[3].open.id, e);
 	ck_assert_uint_eq(reader->open[3].open.start_ticks, BUILDER_START + 40);
-	ck_assert_uint_eq(validation_errors(trace), 0);
+	must_find_no(EPP_ERROR, trace);
 	epp_trace_close(trace);
 
 	/* d has its record and still stands on the stack, as after a kill between the two; c ended on the other thread, once
@@ -48,7 +48,7 @@ START_TEST(open_events)
 		ck_assert_uint_eq(last->track, first);
 		ck_assert_uint_eq(last->first_ticks, BUILDER_START + 20);
 		ck_assert_uint_eq(last->last_ticks, BUILDER_START + 50);
-		ck_assert_uint_eq(validation_errors(trace), 0);
+		must_find_no(EPP_ERROR, trace);
 		epp_trace_close(trace);
 
 		/* A stack that was being moved together. */

@@ -37,7 +37,7 @@ START_TEST(in_block_and_window)
 		epp_trace *trace = open_image(image, bytes);
 		ck_assert_uint_eq(trace->reader->info.records_count, 10);
 		ck_assert_uint_eq(trace->reader->info.recovered_records_count, 0);
-		ck_assert_uint_eq(validation_errors(trace), 0);
+		must_find_no(EPP_ERROR, trace);
 		epp_trace_close(trace);
 		if (zeroed < 10)
 			memset(&records[zeroed], 0, sizeof(*records));
@@ -115,7 +115,7 @@ START_TEST(full_regions)
 			builder_event(b, thread, BUILDER_START + count, 0, EPP_NODE, name, NULL, 0);
 		epp_trace *trace = builder_open(b, EPF_RECORDING);
 		ck_assert_uint_eq(trace->reader->info.recovered_records_count, count - (unsigned)with_args);
-		ck_assert_uint_eq(validation_errors(trace), 0);
+		must_find_no(EPP_ERROR, trace);
 		epp_trace_close(trace);
 		builder_destroy(b);
 	}
@@ -143,7 +143,7 @@ START_TEST(the_log)
 	ck_assert_str_eq(track->name, "quiet");
 	ck_assert_uint_eq(track->thread_id, 6);
 	ck_assert_uint_eq(track->kind, EPP_TRACK_THREAD);
-	ck_assert_uint_eq(validation_errors(trace), 0);
+	must_find_no(EPP_ERROR, trace);
 	epp_trace_close(trace);
 
 	/* The length is stored last: bytes beyond it do not count. */

@@ -46,6 +46,29 @@ static inline uint64_t validation_errors(epp_trace *trace)
 	return found - warnings;
 }
 
+struct worst_finding {
+	epp_severity severity;
+	char text[200];
+};
+
+static inline void keep_worst(void *user, const epp_trace_finding *finding)
+{
+	struct worst_finding *worst = user;
+	if (worst->text[0] && finding->severity <= worst->severity)
+		return;
+	worst->severity = finding->severity;
+	snprintf(worst->text, sizeof(worst->text), "%s", finding->text);
+}
+
+/* Validate finds nothing so bad, or worse. */
+static inline void must_find_no(epp_severity severity, epp_trace *trace)
+{
+	struct worst_finding worst = { .text = "" };
+	uint64_t found;
+	check_ok(epp_trace_validate(trace, keep_worst, &worst, &found));
+	ck_assert_msg(!worst.text[0] || worst.severity < severity, "%s", worst.text);
+}
+
 static inline epp_trace *open_image(const uint8_t *image, size_t bytes)
 {
 	epp_trace *trace;

@@ -2,6 +2,8 @@
 #ifndef EPPROF_FILE_BLOCK_TIMES_H
 #define EPPROF_FILE_BLOCK_TIMES_H
 
+#include <stdbool.h>
+
 #include "file/format.h"
 
 /* Kinds whose start is in the host's ticks. */
@@ -11,16 +13,32 @@
 
 struct block_times {
 	uint64_t first_ticks, last_ticks, own_first_ticks;
-	uint64_t first_id; /* ids below were open at the beginning; 0: none was */
+	const uint64_t *open_ids; /* at the beginning; the caller's */
+	uint32_t open_count;
+	uint64_t first_id; /* above all of them; 0: none was open */
 	uint16_t kinds;
 };
 
 static inline void block_times_begin(struct block_times *times, const uint64_t *open_ids, uint32_t open_count)
 {
-	*times = (struct block_times){ .first_ticks = UINT64_MAX, .own_first_ticks = UINT64_MAX };
+	*times = (struct block_times){
+		.first_ticks = UINT64_MAX, .own_first_ticks = UINT64_MAX, .open_ids = open_ids, .open_count = open_count
+	};
 	for (uint32_t i = 0; i < open_count; i++)
 		if (open_ids[i] >= times->first_id)
 			times->first_id = open_ids[i] + 1;
+}
+
+/* Threads count their ids up, so nearly all are above those that were open; where blocks were joined out of order, which
+ * nobody but their writer can rule out, that alone does not tell. */
+static inline bool block_times_was_open(const struct block_times *times, uint64_t id)
+{
+	if (__builtin_expect(id >= times->first_id, 1))
+		return false;
+	for (uint32_t i = 0; i < times->open_count; i++)
+		if (times->open_ids[i] == id)
+			return true;
+	return false;
 }
 
 /* The end that counts: of an event whose processor's counter was behind, which ends before it begins, its start. */
@@ -37,8 +55,7 @@ static inline void block_times_add(struct block_times *times, unsigned kind, uin
 		times->first_ticks = start;
 	if (end > times->last_ticks)
 		times->last_ticks = end;
-	/* Threads count their ids up: what is below the largest id open at the beginning was open itself. */
-	if (start < times->own_first_ticks && !(id < times->first_id && kind == EPF_EVENT))
+	if (start < times->own_first_ticks && !(kind == EPF_EVENT && block_times_was_open(times, id)))
 		times->own_first_ticks = start;
 }
 

@@ -98,8 +98,8 @@ struct codec_fields {
 	/* What there is to know of all of them; starts and ends are relative to the first start. */
 	uint64_t first_start, last_end, last_id;
 	int64_t least_start, largest_start, largest_end;
-	int64_t own_least_start; /* of ids not below own_first_id, which the caller sets; INT64_MAX: there is none */
-	uint64_t own_first_id;
+	int64_t own_least_start;           /* of ids that were not open; INT64_MAX: there is none */
+	const struct block_times *opening; /* knows those that were; set by the caller */
 	uint64_t least_id, largest_id;
 	uint64_t durations_bits; /* those that some have */
 	unsigned kind;           /* enum epf_kind; 0: not all are of one */

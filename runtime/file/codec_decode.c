@@ -335,8 +335,8 @@ static inline void put_fields(struct codec_fields *all, uint32_t n, const struct
 			                                            .parent = fields->args.parent };
 }
 
-/* Apart from taking them, so that neither runs out of registers.  `some_are_older`: than own_first_id. */
-static inline __attribute__((always_inline)) void sum_up(struct codec_fields *all, uint32_t count, bool some_are_older)
+/* Apart from taking them, so that neither runs out of registers.  `some_were_open`: before the first. */
+static inline __attribute__((always_inline)) void sum_up(struct codec_fields *all, uint32_t count, bool some_were_open)
 {
 	uint64_t end = 0, id = 0, first_start = unzigzag(all->ends[0]) - all->durations[0];
 	int64_t least_start = INT64_MAX, largest_start = INT64_MIN, largest_end = INT64_MIN, own_least = INT64_MAX;
@@ -350,7 +350,7 @@ static inline __attribute__((always_inline)) void sum_up(struct codec_fields *al
 		least_start = start < least_start ? start : least_start;
 		largest_start = start > largest_start ? start : largest_start;
 		largest_end = relative_end > largest_end ? relative_end : largest_end;
-		if (some_are_older && id >= all->own_first_id)
+		if (some_were_open && !block_times_was_open(all->opening, id))
 			own_least = start < own_least ? start : own_least;
 		least_id = id < least_id ? id : least_id;
 		largest_id = id > largest_id ? id : largest_id;
@@ -364,7 +364,7 @@ static inline __attribute__((always_inline)) void sum_up(struct codec_fields *al
 	all->least_start = least_start;
 	all->largest_start = largest_start;
 	all->largest_end = largest_end;
-	all->own_least_start = some_are_older ? own_least : least_start;
+	all->own_least_start = some_were_open ? own_least : least_start;
 	all->least_id = least_id;
 	all->largest_id = largest_id;
 	all->durations_bits = durations;
@@ -393,7 +393,7 @@ bool codec_decode_fields(const struct epf_block *block, const uint8_t *payload, 
 		fields = last;
 		put_fields(all, n, &fields);
 	}
-	if (all->own_first_id)
+	if (all->opening->first_id)
 		sum_up(all, n, true);
 	else
 		sum_up(all, n, false);

@@ -35,6 +35,7 @@ struct columns_encoder {
 	struct ZSTD_CCtx_s *zstd;
 	struct columns_column columns[EPF_COLUMN_COUNT];
 	struct epf_columns head;
+	uint64_t open_ids[EPF_OPEN_MAX];
 	struct block_times times;
 	uint64_t previous_end, previous_id;
 	uint64_t *previous_values; /* by key modulo COLUMNS_KEYS */

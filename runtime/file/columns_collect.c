@@ -43,7 +43,9 @@ bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, ui
 	encoder->head = (struct epf_columns){ 0 };
 	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
 		encoder->columns[c].count = 0;
-	block_times_begin(&encoder->times, open_ids, open_count);
+	if (open_count)
+		memcpy(encoder->open_ids, open_ids, open_count * sizeof(*open_ids));
+	block_times_begin(&encoder->times, encoder->open_ids, open_count);
 	if (!reserve(encoder, EPF_COLUMN_OPEN, EPF_COLUMN_OPEN, open_count))
 		return false;
 	encoder->head.open_base = open_count ? open_ids[0] : 0;
@@ -243,7 +245,7 @@ bool columns_append_rows(struct columns_encoder *encoder, const struct epf_block
 		                         .ids = encoder->columns[EPF_COLUMN_ID].values + at,
 		                         .tails = encoder->columns[EPF_COLUMN_TAIL].values + at,
 		                         .args = encoder->rows_args,
-		                         .own_first_id = encoder->times.first_id };
+		                         .opening = &encoder->times };
 	if (!codec_decode_fields(rows, payload, begin, fields) || !are_plain(fields))
 		return true;
 

@@ -1,7 +1,8 @@
 /* Packing: the records blocks of an opened trace, joined and as columns.
  *
  * Which blocks go together is decided by what the reader knows of them, so that only one joined block is in hand at a time.
- * Blocks of a track are joined in their order until the next one does not fit; what is packed already stays as it is divided,
+ * Blocks of a track are joined in the order of their ends, which is that of recording (what a killed process left in its
+ * window comes in any order), until the next one does not fit; what is packed already stays as it is divided,
  * so that a file packed again is the same.
  * Clock pairs go into blocks of their own: whoever reads a stretch of time needs all of them, and nothing else of their
  * blocks. */
@@ -187,6 +188,8 @@ static int by_stream(const void *a, const void *b, void *user)
 		return x->run < y->run ? -1 : 1;
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
+	if (x->last_ticks != y->last_ticks)
+		return x->last_ticks < y->last_ticks ? -1 : 1;
 	return left < right ? -1 : left > right;
 }
 
@@ -214,7 +217,8 @@ static size_t make_groups(const struct reader *reader, uint32_t records_most, ui
 		records += block->record_count;
 		bytes += block->args_bytes;
 		groups[count - 1].count++;
-		groups[count - 1].last_block = order[i];
+		if (order[i] > groups[count - 1].last_block)
+			groups[count - 1].last_block = order[i];
 	}
 	qsort(groups, count, sizeof(*groups), by_last_block);
 	return count;
