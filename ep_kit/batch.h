@@ -221,8 +221,10 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
 	}
 	kit_batch_arg_number(batch, "device", event->device);
 	kit_batch_arg_number(batch, "stream", event->stream);
-	if (token)
+	if (token) {
 		kit_batch_arg_count(batch, "ort_correlation_id", token->correlation_id);
+		kit_batch_arg_count(batch, "ort_thread_id", token->thread_id);
+	}
 	for (int i = 0; i < 3; i++) {
 		if (contexts[i])
 			kit_batch_arg(batch, context_keys[i], contexts[i]);

@@ -53,6 +53,7 @@ struct kit_context {
 
 struct kit_token {
 	uint64_t correlation_id;
+	uint32_t thread_id;                /* of who took it, which is who the event is open for */
 	uint64_t taken_ns;                 /* durations only: when, on the host's clock */
 	const struct kit_context *context; /* in a chunk; NULL: the event did not end, or there was no room */
 };

@@ -36,10 +36,14 @@ static __thread struct {
 	} cache[KIT_CACHE_ENTRIES];
 } kit_local;
 
+static inline pid_t kit_owner_tid(uint64_t owner)
+{
+	return (pid_t)(owner & ((1u << KIT_TID_BITS) - 1));
+}
+
 static bool kit_tid_lives(const struct kit *kit, uint64_t owner)
 {
-	pid_t tid = (pid_t)(owner & ((1u << KIT_TID_BITS) - 1));
-	return syscall(SYS_tgkill, kit->pid, tid, 0) == 0 || errno != ESRCH;
+	return syscall(SYS_tgkill, kit->pid, kit_owner_tid(owner), 0) == 0 || errno != ESRCH;
 }
 
 /* Takes what dead threads had away from them.  Returns how many live.  In a forked child all seem to: the parent's would

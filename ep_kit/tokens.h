@@ -78,6 +78,7 @@ static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct
 	uint64_t token = (uint64_t)kit->token_serial << 32 | (index + 1);
 	*kit_token_find(kit, token) = (struct kit_token){
 		.correlation_id = open->id,
+		.thread_id = (uint32_t)kit_owner_tid(kit_local.owner),
 		.taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit),
 	};
 	open->token = token;

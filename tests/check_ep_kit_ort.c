@@ -70,6 +70,9 @@ START_TEST(equal_ids)
 	ep_end(profiler);
 
 	assert_arg("inner kernel", "ort_correlation_id", "1700000000000000");
+	char tid[24];
+	snprintf(tid, sizeof(tid), "%d", (int)gettid());
+	assert_arg("inner kernel", "ort_thread_id", tid);
 	assert_arg("inner kernel", "ort_event_name", "inner");
 	assert_arg("inner kernel", "ort_op_name", "MatMul");
 	assert_arg("inner kernel", "ort_node_index", "3");
@@ -79,6 +82,7 @@ START_TEST(equal_ids)
 	assert_arg("still open", "ort_correlation_id", "5");
 	assert_arg("still open", "ort_event_name", NULL);
 	assert_arg("no parent", "ort_correlation_id", NULL);
+	assert_arg("no parent", "ort_thread_id", NULL);
 	assert_arg("unknown parent", "ort_correlation_id", NULL);
 	ck_assert_uint_eq(host.added_count, 6);
 	ep_balance(profiler, 6, 6);

@@ -199,7 +199,7 @@ static int by_token(const void *a, const void *b)
 START_TEST(tokens_without_room_are_not_given_twice)
 {
 	epp_ep_options options = ep_options();
-	options.buffer_bytes = (size_t)(256 + 512) * 24;
+	options.buffer_bytes = (256 + 512) * sizeof(struct kit_token);
 	for (int round = 0; round < 100; round++) {
 		static uint64_t all[TAKERS * TAKEN];
 		size_t count = 0;
