@@ -245,6 +245,47 @@ START_TEST(providers_find_their_host_events)
 }
 END_TEST
 
+static const char twins[] =
+    "[\n" INIT ",\n"
+    "{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :8,\"dur\" :5,\"ts\" :100,\"ph\" : \"X\",\"name\" :\"node\",\"args\" : {}},\n"
+    "{\"cat\" : \"Session\",\"pid\" :7,\"tid\" :8,\"dur\" :9,\"ts\" :100,\"ph\" : \"X\",\"name\" :\"run\",\"args\" : {}},\n"
+    "{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :9,\"dur\" :90,\"ts\" :100,\"ph\" : \"X\",\"name\" :\"node\",\"args\" : {}},\n"
+    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :5,\"ph\" : \"X\",\"name\" :\"first\",\"args\" : {"
+    "\"ort_correlation_id\" : \"1700000000000004\"}},\n"
+    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :150,\"ph\" : \"X\",\"name\" :\"late\",\"args\" : {"
+    "\"ort_correlation_id\" : \"1700000000000100\"}},\n"
+    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :102,\"ph\" : \"X\",\"name\" :\"early\",\"args\" : {"
+    "\"ort_correlation_id\" : \"1700000000000100\",\"ort_event_name\" : \"node\"}},\n"
+    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :101,\"ph\" : \"X\",\"name\" :\"told\",\"args\" : {"
+    "\"ort_correlation_id\" : \"1700000000000100\",\"ort_thread_id\" : \"8\"}},\n"
+    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :170,\"ph\" : \"X\",\"name\" :\"told late\",\"args\" : {"
+    "\"ort_correlation_id\" : \"1700000000000100\",\"ort_thread_id\" : \"8\",\"ort_event_name\" : \"node\"}},\n"
+    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :103,\"ph\" : \"X\",\"name\" :\"named\",\"args\" : {"
+    "\"ort_correlation_id\" : \"1700000000000100\",\"ort_event_name\" : \"run\"}}\n]\n";
+
+/* Events of two threads that start in the same microsecond have the same id. */
+START_TEST(an_id_of_two_threads_is_told_apart_or_believed_of_none)
+{
+	struct imported *imported = imported_text(twins, sizeof twins - 1);
+	const struct imported_event *late = imported_find(imported, "late"), *told = imported_find(imported, "told");
+	const struct imported_event *told_late = imported_find(imported, "told late");
+
+	/* When the other had ended. */
+	ck_assert_uint_ne(late->parent, 0);
+	ck_assert_uint_ne(late->parent, told->parent);
+	ck_assert_uint_eq(late->placement, EPP_PLACED_INFERRED);
+	ck_assert_uint_eq(imported_find(imported, "early")->parent, 0);
+	ck_assert_uint_ne(told->parent, 0);
+	ck_assert_uint_eq(told->placement, EPP_PLACED_FORMULA);
+	ck_assert_uint_eq(told_late->parent, told->parent);
+	ck_assert_uint_eq(imported_find(imported, "named")->parent, imported_find(imported, "run")->id);
+	ck_assert_uint_eq(imported->counts.correlated, 4);
+	ck_assert_uint_eq(imported->counts.inferred, 1);
+	ck_assert_uint_eq(imported->counts.uncorrelated, 1);
+	free(imported);
+}
+END_TEST
+
 /* StartProfiling lies between time 0 and the first event that providers see (4 us): times stay, that is the bound. */
 START_TEST(bounds_of_providers_are_what_the_file_warrants)
 {
@@ -339,6 +380,7 @@ static Suite *import_suite(void)
 	tcase_add_test(tests, cut_anywhere_keeps_whole_lines);
 	tcase_add_test(tests, what_is_no_profile_is_refused);
 	tcase_add_test(tests, providers_find_their_host_events);
+	tcase_add_test(tests, an_id_of_two_threads_is_told_apart_or_believed_of_none);
 	tcase_add_test(tests, bounds_of_providers_are_what_the_file_warrants);
 	tcase_add_test(tests, ids_that_meet_nothing_are_not_believed);
 	tcase_add_test(tests, output_is_whole_or_not_there);

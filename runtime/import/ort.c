@@ -45,10 +45,12 @@ static epp_status *provider_event(struct import *import, struct event *event)
 	struct prepared *prepared = &import->prepared;
 	const struct event_arg *correlation = event_find_arg(event, "ort_correlation_id");
 	const struct event_arg *parent = event_find_arg(event, "ort_event_name");
+	const struct event_arg *thread = event_find_arg(event, "ort_thread_id");
 
 	prepared->record.kind = EPP_RECORD_COMPLETE;
 	prepared->record.id = import->next_id++;
 	prepared->has_correlation = correlation && event_arg_i64(event, correlation, &prepared->correlation);
+	prepared->has_cause_thread = thread && event_arg_i64(event, thread, &prepared->cause_thread);
 	if (parent && parent->type == EPP_ARG_TEXT && parent->text.bytes) {
 		prepared->parent_name = epp_trace_writer_name(import->writer, event_chars(event, parent->text),
 		                                              parent->text.bytes);

@@ -12,6 +12,8 @@
 #define LOOKED_BACK 64u             /* host events before a sample that may be its parent */
 #define UNKNOWN_HALF_WIDTH 1000000u /* us: without any host event a second is as good as any other span */
 #define LOOKED_BACK_AT 4096u        /* of any name */
+#define STARTERS_MAX 64u            /* threads with an event that starts in one microsecond */
+#define TICKS_PER_ERROR 2000u       /* 500 ppm, as a single clock pair assumes */
 
 struct sample {
 	uint64_t start;
@@ -153,37 +155,109 @@ static epp_status *find_epoch(struct import *import)
 
 /* ---- parents ---- */
 
-/* Of the host events that start at that time: one of that name before others, then the innermost. */
-static epp_status *find_by_start(struct import *import, uint64_t start, epp_name name, uint64_t *parent)
+/* The host events that may be meant by when they start: of each thread the innermost. */
+struct starters {
+	struct sorter_entry entries[STARTERS_MAX];
+	unsigned count; /* beyond STARTERS_MAX: more than that */
+	int preference;
+};
+
+/* Of several one of that name before others, then one on that thread. */
+static int preference(const struct import *import, const struct sorter_entry *entry)
+{
+	const struct prepared *prepared = &import->prepared;
+	bool is_named = prepared->parent_name && entry->name == prepared->parent_name;
+	bool is_on_thread = prepared->has_cause_thread && import->lanes.lanes[entry->track].tid == prepared->cause_thread;
+
+	return 2 * is_named + is_on_thread;
+}
+
+static void take_starter(struct starters *starters, const struct sorter_entry *entry)
+{
+	for (unsigned i = 0; i < starters->count && i < STARTERS_MAX; i++) {
+		if (starters->entries[i].track == entry->track) {
+			starters->entries[i] = *entry;
+			return;
+		}
+	}
+	if (starters->count < STARTERS_MAX)
+		starters->entries[starters->count] = *entry;
+	starters->count++;
+}
+
+static epp_status *find_starters(struct import *import, uint64_t start, struct starters *starters)
 {
 	struct sorter_entry entry;
 	uint64_t place;
-	bool named = false;
 
+	starters->count = 0;
+	starters->preference = 0;
 	EPP_TRY(sorter_find(&import->slices, 0, start, &place));
 	for (; place < import->slices.count; place++) {
 		EPP_TRY(sorter_at(&import->slices, place, &entry));
 		if (entry.start != start)
 			break;
-		bool is_named = name && entry.name == name;
-		if (!named || is_named)
-			*parent = entry.id;
-		named = named || is_named;
+		int preferred = preference(import, &entry);
+		if (preferred < starters->preference)
+			continue;
+		if (preferred > starters->preference)
+			starters->count = 0;
+		starters->preference = preferred;
+		take_starter(starters, &entry);
 	}
 	return NULL;
 }
 
-static epp_status *find_parent(struct import *import, struct prepared *prepared)
+/* The one that the event can have been in, if there is just one: it is told early by at most `early` ticks, and its clock
+ * may go wrong. */
+static const struct sorter_entry *only_around(const struct starters *starters, const epp_trace_record *record,
+                                              uint64_t early)
 {
-	epp_trace_record *record = &prepared->record;
+	const struct sorter_entry *found = NULL;
+	uint64_t end = record->start_ticks + record->duration_ticks;
+	uint64_t error = 2 + (end > IMPORT_TICKS_AT_ZERO ? (end - IMPORT_TICKS_AT_ZERO) / TICKS_PER_ERROR : 0);
+
+	if (starters->count > STARTERS_MAX)
+		return NULL;
+	for (unsigned i = 0; i < starters->count; i++) {
+		const struct sorter_entry *entry = &starters->entries[i];
+		if (record->start_ticks + early + error < entry->start || end > entry->end + error)
+			continue;
+		if (found)
+			return NULL;
+		found = entry;
+	}
+	return found;
+}
+
+/* `*met`: that id is some host event's, or several's; which is not always known. */
+static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *met)
+{
+	epp_trace_record *record = &import->prepared.record;
+	struct starters starters;
+
+	EPP_TRY(find_starters(import, start, &starters));
+	*met = starters.count;
+	const struct sorter_entry *found = starters.count == 1 ? starters.entries : only_around(&starters, record, early);
+	if (!found)
+		return NULL;
+	record->parent = found->id;
+	if (starters.count > 1)
+		record->placement = EPP_PLACED_INFERRED;
+	return NULL;
+}
+
+static epp_status *find_parent(struct import *import, uint64_t early)
+{
+	const struct prepared *prepared = &import->prepared;
+	epp_trace_record *record = &import->prepared.record;
 	struct sorter_entry entry;
-	bool found = false;
+	bool found = false, met;
 
 	if (prepared->has_correlation && import->epoch_ns) {
 		int64_t since_us = prepared->correlation - import->epoch_ns / 1000;
-		EPP_TRY(find_by_start(import, IMPORT_TICKS_AT_ZERO + (uint64_t)since_us, prepared->parent_name,
-		                      &record->parent));
-		if (record->parent)
+		EPP_TRY(find_by_start(import, IMPORT_TICKS_AT_ZERO + (uint64_t)since_us, early, &met));
+		if (met)
 			return NULL;
 	}
 	if (prepared->parent_name)
@@ -209,6 +283,14 @@ static void count(struct import *import, const epp_trace_record *record)
 
 /* ---- writing ---- */
 
+/* From the file's time 0 to the first event that providers were told of. */
+static uint64_t span_of_start(uint64_t first_start)
+{
+	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;
+
+	return known ? first_start - IMPORT_TICKS_AT_ZERO : UNKNOWN_HALF_WIDTH;
+}
+
 static epp_status *write_pair(struct import *import, uint32_t lane, uint64_t first_start)
 {
 	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;
@@ -216,7 +298,7 @@ static epp_status *write_pair(struct import *import, uint32_t lane, uint64_t fir
 	epp_trace_record pair = { .kind = EPP_RECORD_CLOCK_PAIR,
 		                  .start_ticks = at,
 		                  .duration_ticks = at,
-		                  .id = (known ? at - IMPORT_TICKS_AT_ZERO : UNKNOWN_HALF_WIDTH) + 2,
+		                  .id = span_of_start(first_start) + 2,
 		                  .name = EPF_NAME_CLOCK_PAIR };
 
 	EPP_TRY(lanes_track(import, lane, &pair.track));
@@ -245,7 +327,7 @@ epp_status *providers_place_by_start(struct import *import, uint64_t first_start
 		if (!paired)
 			EPP_TRY(write_pair(import, prepared->lane, first_start));
 		paired = true;
-		EPP_TRY(find_parent(import, prepared));
+		EPP_TRY(find_parent(import, span_of_start(first_start)));
 		count(import, &prepared->record);
 		EPP_TRY(record_write(import, prepared));
 	}

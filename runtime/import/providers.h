@@ -16,7 +16,9 @@ epp_status *providers_keep(struct import *import) EPP_MUST_CHECK;
 
 /* ONNX Runtime: `first_start` is the earliest start of a host event that providers are told of, in ticks.  Parents by
  * `ort_correlation_id`: it is the unix time of the host event's start, so profiling's start must be known, or be found:
- * the one time by which the ids of many events meet starts of host events.  Then by name and containment, then by
+ * the one time by which the ids of many events meet starts of host events.  Of several that start in that microsecond it
+ * is the one of that name, and on the thread that `ort_thread_id` names; where that leaves several threads, the only one
+ * that ends late enough for the event, marked as inferred, or none.  Without an id by name and containment, then by
  * containment alone, both marked as inferred. */
 epp_status *providers_place_by_start(struct import *import, uint64_t first_start) EPP_MUST_CHECK;
 

@@ -55,7 +55,7 @@ void record_prepare(struct import *import, const struct event *event, bool keeps
 
 	prepared->record = (epp_trace_record){ .category = category_of(event, &known) };
 	prepared->lane = LANE_NONE;
-	prepared->has_correlation = false;
+	prepared->has_correlation = prepared->has_cause_thread = false;
 	prepared->parent_name = 0;
 	prepared->args_count = 0;
 	prepared->record.name = epp_trace_writer_name(import->writer, name, event->name.bytes);

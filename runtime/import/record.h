@@ -17,8 +17,9 @@ struct import;
 struct prepared {
 	epp_trace_record record; /* track 0: of `lane` */
 	uint32_t lane;
-	int64_t correlation; /* what the event names as its cause */
-	bool has_correlation;
+	int64_t correlation;  /* what the event names as its cause */
+	int64_t cause_thread; /* likewise, the thread that its cause was on, by the input's number */
+	bool has_correlation, has_cause_thread;
 	epp_name parent_name; /* likewise; 0: none */
 	uint32_t args_count;  /* record.args and args_count are set when it is written */
 	epp_arg args[PREPARED_ARGS_MAX];
