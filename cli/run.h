@@ -159,7 +159,18 @@ struct run_cause {
 	int64_t profile_us; /* when the profile that it is in began */
 	uint64_t id;
 	epp_name name; /* of the recording */
+	uint32_t thread;
 	uint64_t start_ticks;
+};
+
+/* What is known of an event's cause, and when the event was. */
+struct run_effect {
+	int64_t cause_start_us;    /* unix time */
+	int64_t cause_duration_us; /* -1: not told, as below */
+	int64_t cause_thread;
+	const epp_trace_arg *cause_name; /* NULL: not told */
+	int64_t profile_us;              /* when its profile began; 0: not known */
+	int64_t start_us, end_us;        /* since then */
 };
 
 /* Zeroed at first; `causes` is freed by who has it. */
@@ -174,10 +185,10 @@ struct run_causes {
 
 /* Takes all events of a recording. */
 epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded) EPP_MUST_CHECK;
-/* The one that began then; `duration_us` and `name` tell those apart that began together, -1 and NULL are any.  If that
- * leaves several, one of this profile is preferred (0: of any).  NULL: there is none. */
-const struct run_cause *run_causes_find(const struct run_causes *causes, int64_t profile_us, int64_t start_us,
-                                        int64_t duration_us, const epp_trace_arg *name);
+/* How many may be an effect's cause: of what is told all holds for them, but for the profile and the thread, which only go
+ * before others, and of those of a thread that began together it is the innermost.  `*cause`: the only one; of several the
+ * only one that the effect can have been in, so far as its provider's clock is known, which is likely and no more; or NULL. */
+size_t run_causes_find(const struct run_causes *causes, const struct run_effect *effect, const struct run_cause **cause);
 
 /* ---- run_kernels.c: events of providers ---- */
 

@@ -1,13 +1,19 @@
 /* Host events of a recording that may be the causes of others: noted with what ONNX Runtime says of their times, then found
- * by when they began. */
+ * by when they began.  In one microsecond several threads may begin the same node: then the thread tells, or else when the
+ * others had ended. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
 
+#define EFFECT_US_PER_ERROR_US 2000 /* a clock that nobody compared may be off by 500 ppm */
+
 static bool take_cause(struct run_causes *causes, const epp_timeline *timeline, const epp_event *event)
 {
-	struct run_cause cause = { .id = event->id, .name = event->name_number, .start_ticks = event->start_ticks };
+	struct run_cause cause = { .id = event->id,
+		                   .name = event->name_number,
+		                   .thread = event->track->thread_id,
+		                   .start_ticks = event->start_ticks };
 	int64_t since_us = 0, started_us = -1;
 	epp_trace_arg arg;
 	size_t cursor = 0;
@@ -77,10 +83,45 @@ epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded)
 	return status;
 }
 
-const struct run_cause *run_causes_find(const struct run_causes *causes, int64_t profile_us, int64_t start_us,
-                                        int64_t duration_us, const epp_trace_arg *name)
+static bool is_told(const struct run_causes *causes, const struct run_cause *cause, const struct run_effect *effect)
 {
-	const struct run_cause *found = NULL;
+	const epp_trace_arg *name = effect->cause_name;
+	size_t bytes;
+	const char *text = epp_trace_name(causes->recorded, cause->name, &bytes);
+
+	return (effect->cause_duration_us < 0 || effect->cause_duration_us == cause->duration_us) &&
+	       (!name || (name->text_bytes == bytes && memcmp(name->value.text, text, bytes) == 0));
+}
+
+static int preference(const struct run_cause *cause, const struct run_effect *effect)
+{
+	return 2 * (cause->profile_us == effect->profile_us) + (cause->thread == effect->cause_thread);
+}
+
+/* Whether the effect can have been in it: it is told early by what the start of its provider took, and its provider's clock
+ * may go wrong by so much. */
+static bool may_hold(const struct run_causes *causes, const struct run_cause *cause, const struct run_effect *effect)
+{
+	int64_t error_us = 2 + effect->end_us / EFFECT_US_PER_ERROR_US;
+
+	return cause->profile_us + effect->start_us + causes->bracket_us + error_us >= cause->start_us &&
+	       cause->profile_us + effect->end_us - error_us <= cause->start_us + cause->duration_us;
+}
+
+/* Whether a thread's innermost is among these already: it comes first. */
+static bool has_thread(const struct run_cause *first, const struct run_cause *end, const struct run_cause *cause,
+                       const struct run_causes *causes, const struct run_effect *effect)
+{
+	for (; first < end; first++) {
+		if (first->thread == cause->thread && first->profile_us == cause->profile_us &&
+		    is_told(causes, first, effect))
+			return true;
+	}
+	return false;
+}
+
+static const struct run_cause *first_at(const struct run_causes *causes, int64_t start_us)
+{
 	size_t low = 0, high = causes->count;
 
 	while (low < high) {
@@ -90,15 +131,30 @@ const struct run_cause *run_causes_find(const struct run_causes *causes, int64_t
 		else
 			high = middle;
 	}
-	for (; low < causes->count && causes->causes[low].start_us == start_us; low++) {
-		const struct run_cause *cause = &causes->causes[low];
-		size_t bytes;
-		const char *text = epp_trace_name(causes->recorded, cause->name, &bytes);
-		if ((duration_us >= 0 && duration_us != cause->duration_us) ||
-		    (name && (name->text_bytes != bytes || memcmp(name->value.text, text, bytes) != 0)))
+	return causes->causes + low;
+}
+
+size_t run_causes_find(const struct run_causes *causes, const struct run_effect *effect, const struct run_cause **cause)
+{
+	const struct run_cause *first = first_at(causes, effect->cause_start_us), *end = causes->causes + causes->count;
+	const struct run_cause *any = NULL, *holding = NULL;
+	size_t count = 0, holding_count = 0;
+	int best = -1;
+
+	for (const struct run_cause *each = first; each < end && each->start_us == effect->cause_start_us; each++) {
+		int preferred = preference(each, effect);
+		if (preferred < best || !is_told(causes, each, effect) || has_thread(first, each, each, causes, effect))
 			continue;
-		if (!found || (found->profile_us != profile_us && cause->profile_us == profile_us))
-			found = cause;
+		if (preferred > best)
+			count = holding_count = 0;
+		best = preferred;
+		count++;
+		any = each;
+		if (may_hold(causes, each, effect)) {
+			holding_count++;
+			holding = each;
+		}
 	}
-	return found;
+	*cause = count == 1 ? any : holding_count == 1 ? holding : NULL;
+	return count;
 }

@@ -4,7 +4,7 @@
  * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with a clock of
  * their own: ONNX Runtime's, in its microseconds.  That clock is related to the host's by the host events, of which the
  * collector noted when they began on both.  An event's cause is told by its correlation id, which is when the host event
- * began; where there is none, by what the importer found to enclose it.  A profile does not say when it began: the cause of
+ * began, and its thread, which the kit adds; where there is no id, by what the importer found to enclose it.  A profile does not say when it began: the cause of
  * any of its events does, and of one without such an event the events are counted as lost.
  *
  * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
@@ -132,6 +132,7 @@ struct told {
 	bool is_carried;
 	bool is_correlated;
 	int64_t correlation;
+	int64_t thread;           /* of the cause; -1: it is not told */
 	epp_trace_arg cause_name; /* no key: it is not told */
 };
 
@@ -143,12 +144,15 @@ static void read_args(const epp_timeline *timeline, const epp_event *event, stru
 	told->count = 0;
 	told->is_carried = told->is_correlated = false;
 	told->correlation = 0;
+	told->thread = -1;
 	told->cause_name.key = NULL;
 	while (epp_event_args(timeline, event, &cursor, &arg)) {
 		if (strcmp(arg.key, "carried_by") == 0)
 			told->is_carried = true;
 		if (strcmp(arg.key, "ort_correlation_id") == 0)
 			told->is_correlated = arg_number(&arg, &told->correlation);
+		if (strcmp(arg.key, "ort_thread_id") == 0 && !arg_number(&arg, &told->thread))
+			told->thread = -1;
 		if (strcmp(arg.key, "ort_event_name") == 0 && arg.type == EPP_ARG_TEXT)
 			told->cause_name = arg;
 		if (told->count == ARGS_MAX)
@@ -165,23 +169,41 @@ static void read_args(const epp_timeline *timeline, const epp_event *event, stru
 	}
 }
 
-/* The cause that an event tells itself. */
-static const struct run_cause *told_cause(const struct kernels *kernels, const struct told *told)
+/* The cause that an event tells itself: how many it may mean. */
+static size_t find_told(const struct kernels *kernels, const epp_event *event, const struct told *told,
+                        const struct run_cause **cause)
 {
-	return told->is_correlated ? run_causes_find(&kernels->causes, kernels->profile_us, told->correlation, -1,
-	                                             told->cause_name.key ? &told->cause_name : NULL)
-	                           : NULL;
+	const struct run_effect effect = { .cause_start_us = told->correlation,
+		                           .cause_duration_us = -1,
+		                           .cause_thread = told->thread,
+		                           .cause_name = told->cause_name.key ? &told->cause_name : NULL,
+		                           .profile_us = kernels->profile_us,
+		                           .start_us = event->start_ns / 1000,
+		                           .end_us = (event->start_ns + event->duration_ns) / 1000 };
+
+	*cause = NULL;
+	return told->is_correlated ? run_causes_find(&kernels->causes, &effect, cause) : 0;
 }
 
-static uint64_t find_parent(const struct kernels *kernels, const epp_event *event, const struct told *told)
+/* None is better than one of several. */
+static void find_parent(const struct kernels *kernels, const epp_event *event, const struct told *told, EpprofEvent *pushed)
 {
-	const struct run_cause *cause = told_cause(kernels, told);
+	const struct run_cause *cause;
+	size_t count = find_told(kernels, event, told, &cause);
 
-	if (!cause && event->parent_track && kernels->profile_us)
-		cause = run_causes_find(&kernels->causes, kernels->profile_us,
-		                        kernels->profile_us + event->parent_start_ns / 1000,
-		                        (event->parent_end_ns - event->parent_start_ns) / 1000, NULL);
-	return cause ? cause->id : 0;
+	if (!count && event->parent_track && kernels->profile_us) {
+		const struct run_effect effect = {
+			.cause_start_us = kernels->profile_us + event->parent_start_ns / 1000,
+			.cause_duration_us = (event->parent_end_ns - event->parent_start_ns) / 1000,
+			.cause_thread = event->parent_track->thread_id,
+			.profile_us = kernels->profile_us,
+			.start_us = event->start_ns / 1000,
+			.end_us = (event->start_ns + event->duration_ns) / 1000,
+		};
+		count = run_causes_find(&kernels->causes, &effect, &cause);
+	}
+	pushed->parent = cause ? cause->id : 0;
+	pushed->category |= cause && count > 1 ? EPPROF_PARENT_INFERRED : 0;
 }
 
 /* ---- what was carried ---- */
@@ -228,13 +250,13 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 		.name = event->name,
 		.args = told.args,
 		.args_count = told.count,
-		.parent = find_parent(kernels, event, &told),
 		.category = event->category,
 		.device = event->track->device,
 		.stream = event->track->stream,
 		.clock = CLOCK,
 	};
 	const EpprofBatch batch = { .struct_size = sizeof batch, .events = &pushed, .events_count = 1 };
+	find_parent(kernels, event, &told, &pushed);
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
 	epp_status *status = join(kernels);
 	if (!status)
@@ -270,7 +292,7 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 		kernels->profile_is_sure = true;
 	}
 	/* Which of several Runs at once it is in is not told by when it began. */
-	if (!kernels->profile_us && (cause = told_cause(kernels, &told)))
+	if (!kernels->profile_us && find_told(kernels, event, &told, &cause) == 1)
 		kernels->profile_us = cause->profile_us;
 	return told.is_carried ? run_twins_add(&kernels->carried, event_number(event, &told)) : NULL;
 }

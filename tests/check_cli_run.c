@@ -116,6 +116,56 @@ START_TEST(kernels_that_cannot_be_placed_are_counted)
 }
 END_TEST
 
+/* Nodes of two threads that began in the same microsecond have the same id.  The kernel at the end of the one that lasted
+ * lies in no other, which makes that one likely; the other's lies in both, so it is nobody's. */
+START_TEST(causes_that_began_together_are_told_apart_by_when_they_ended)
+{
+	setenv("FAKE_ORT", "twins", 1);
+	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "20", "--warmup", "0", "--threads", "2");
+	struct json *summary = summary_of("model.epp");
+	ck_assert_int_eq(count_of(summary, "kernels", "kernel of gemm"), 20);
+	ck_assert_int_eq(number(summary, "correlated"), 0);
+	ck_assert_int_eq(number(summary, "inferred"), 10);
+	ck_assert_int_eq(number(summary, "uncorrelated"), 10);
+	ck_assert_int_eq(number(summary, "outside_parent"), 0);
+	json_free(summary);
+}
+END_TEST
+
+/* Whether no two kernels have the same parent. */
+static bool each_has_its_own_parent(const char *lines)
+{
+	char parents[64][24];
+	size_t count = 0;
+
+	for (const char *line = strstr(lines, "\"kernel of gemm\""); line; line = strstr(line + 1, "\"kernel of gemm\"")) {
+		const char *parent = strstr(line, "\"parent\":\"");
+		if (!parent || parent > strchr(line, '\n') || count == 64 ||
+		    sscanf(parent, "\"parent\":\"%23[0-9]", parents[count]) != 1)
+			return false;
+		for (size_t i = 0; i < count; i++) {
+			if (strcmp(parents[i], parents[count]) == 0)
+				return false;
+		}
+		count++;
+	}
+	return count > 0;
+}
+
+START_TEST(causes_that_began_together_are_told_apart_by_their_threads)
+{
+	setenv("FAKE_ORT", "twins=told", 1);
+	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "20", "--warmup", "0", "--threads", "2");
+	struct json *summary = summary_of("model.epp");
+	ck_assert_int_eq(number(summary, "correlated"), 20);
+	ck_assert_int_eq(number(summary, "outside_parent"), 0);
+	json_free(summary);
+	struct command run = command_run(NULL, "convert", "-t", "ndjson", "-o", "-", "model.epp", NULL);
+	ck_assert(each_has_its_own_parent(run.out));
+	command_free(&run);
+}
+END_TEST
+
 START_TEST(threads_share_the_runs)
 {
 	setenv("FAKE_ORT", "run_ms=2", 1);
@@ -407,6 +457,8 @@ static Suite *cli_run_suite(void)
 	tcase_add_test(results, each_run_can_be_profiled_by_itself);
 	tcase_add_test(results, kernels_far_from_their_causes_are_placed);
 	tcase_add_test(results, kernels_that_cannot_be_placed_are_counted);
+	tcase_add_test(results, causes_that_began_together_are_told_apart_by_when_they_ended);
+	tcase_add_test(results, causes_that_began_together_are_told_apart_by_their_threads);
 	tcase_add_test(results, threads_share_the_runs);
 	tcase_add_test(results, what_is_logged_is_told);
 	tcase_add_test(results, an_ep_without_nodes_is_told);

@@ -233,18 +233,29 @@ static void release_run_options(OrtRunOptions *options)
 	free(options);
 }
 
+static void run_node(struct profile *profile, const char *name, const char *provider)
+{
+	bool of_cpu = strcmp(provider, "CPUExecutionProvider") == 0, is_twin = word("twins") && !of_cpu, lasts = false;
+	int64_t node_us = is_twin ? begin_twin(profile, &lasts) : begin_event(profile);
+
+	if (lasts)
+		wait_for_twin();
+	int64_t kernel_us = is_twin ? now_us() : node_us;
+	end_event(profile, node_us, OrtProfilingEventCategory_NODE, name);
+	if (is_twin && !lasts)
+		release_twin();
+	if (!of_cpu)
+		add_kernel(profile, node_us, kernel_us - node_us, name);
+}
+
 static OrtStatus *run_nodes(const OrtSession *session, const OrtRunOptions *options, struct profile *profile)
 {
 	const char *run_ms = word("run_ms=");
 	int64_t until_us = now_us() + (run_ms ? atoll(run_ms) * 1000 : 0);
 
 	int64_t model_us = begin_event(profile), execute_us = begin_event(profile);
-	for (size_t i = 0; i < session->nodes_count; i++) {
-		int64_t node_us = begin_event(profile);
-		end_event(profile, node_us, OrtProfilingEventCategory_NODE, session->nodes[i].name);
-		if (strcmp(session->nodes[i].provider, "CPUExecutionProvider") != 0)
-			add_kernel(profile, node_us, session->nodes[i].name);
-	}
+	for (size_t i = 0; i < session->nodes_count; i++)
+		run_node(profile, session->nodes[i].name, session->nodes[i].provider);
 	while (now_us() < until_us && !((struct OrtRunOptions *)(uintptr_t)options)->terminate)
 		usleep(500);
 	end_event(profile, execute_us, OrtProfilingEventCategory_SESSION, "SequentialExecutor::Execute");

@@ -5,7 +5,9 @@
  * "node NAME PROVIDER"; a node that is not the CPU's has a kernel in the profile.
  *
  * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
- *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it
+ *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it;
+ *               twins, nodes of two threads begin together and one lasts longer, with kernels at their ends; twins=told,
+ *               and kernels tell their thread
  * FAKE_ORT_LOG  a file for what was asked for, a line each */
 #ifndef EPPROF_TESTS_FAKE_ORT_H
 #define EPPROF_TESTS_FAKE_ORT_H
@@ -62,9 +64,13 @@ int64_t now_us(void);
 void begin_profile(struct profile *profile, const char *prefix);
 void end_profile(struct profile *profile);
 int64_t begin_event(struct profile *profile);
+/* In the microsecond in which another thread's event begins too; one of the two is to last until the other has ended. */
+int64_t begin_twin(struct profile *profile, bool *lasts);
+void wait_for_twin(void);
+void release_twin(void);
 void end_event(struct profile *profile, int64_t start_us, OrtProfilingEventCategory category, const char *name);
-/* As a provider that knows nothing of epprof gives it. */
-void add_kernel(struct profile *profile, int64_t start_us, const char *name);
+/* As a provider that knows nothing of epprof gives it: `late_us` after its cause began. */
+void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, const char *name);
 
 /* ---- fake_model.c, fake_values.c ---- */
 

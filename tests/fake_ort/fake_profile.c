@@ -1,5 +1,6 @@
 /* A profile: what the profilers are shown, and the file that comes of it. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "fake_ort.h"
 
 #define US_BEFORE_PROFILERS 40
+#define US_BEHIND_TWIN 20000
 
 int64_t now_us(void)
 {
@@ -68,13 +70,61 @@ void end_profile(struct profile *profile)
 	}
 }
 
-int64_t begin_event(struct profile *profile)
+/* Each microsecond once, so that what begins is known by it. */
+static int64_t unique_us(void)
 {
-	int64_t start_us = now_us();
+	static _Atomic int64_t last_us;
+	int64_t last = atomic_load(&last_us), now;
 
+	do
+		now = now_us();
+	while (now <= last || !atomic_compare_exchange_weak(&last_us, &last, now));
+	return now;
+}
+
+static int64_t show_begin(struct profile *profile, int64_t start_us)
+{
 	for (size_t i = 0; i < profile->profilers_count; i++)
 		api.ReleaseStatus(profile->profilers[i]->StartEvent(profile->profilers[i], (uint64_t)start_us));
 	return start_us;
+}
+
+int64_t begin_event(struct profile *profile)
+{
+	return show_begin(profile, unique_us());
+}
+
+/* ---- twins ---- */
+
+static pthread_barrier_t twins_begin, twins_end;
+static pthread_once_t twins_once = PTHREAD_ONCE_INIT;
+static _Atomic int64_t twins_us;
+
+static void make_twins(void)
+{
+	pthread_barrier_init(&twins_begin, NULL, 2);
+	pthread_barrier_init(&twins_end, NULL, 2);
+}
+
+int64_t begin_twin(struct profile *profile, bool *lasts)
+{
+	pthread_once(&twins_once, make_twins);
+	*lasts = pthread_barrier_wait(&twins_begin) == PTHREAD_BARRIER_SERIAL_THREAD;
+	if (*lasts)
+		atomic_store(&twins_us, unique_us());
+	pthread_barrier_wait(&twins_begin);
+	return show_begin(profile, atomic_load(&twins_us));
+}
+
+void wait_for_twin(void)
+{
+	pthread_barrier_wait(&twins_end);
+	usleep(US_BEHIND_TWIN);
+}
+
+void release_twin(void)
+{
+	pthread_barrier_wait(&twins_end);
 }
 
 void end_event(struct profile *profile, int64_t start_us, OrtProfilingEventCategory category, const char *name)
@@ -98,17 +148,21 @@ void end_event(struct profile *profile, int64_t start_us, OrtProfilingEventCateg
 	add_line(profile, line);
 }
 
-void add_kernel(struct profile *profile, int64_t start_us, const char *name)
+void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, const char *name)
 {
-	int64_t late_us = word("kernels=late") || word("kernels=lost") ? 1000000 : 0;
-	char correlation[64] = "", *line;
+	char cause[120] = "", *line;
 
-	if (!word("kernels=lost"))
-		snprintf(correlation, sizeof correlation, ",\"ort_correlation_id\" : \"%" PRId64 "\"", start_us);
+	if (word("kernels=late") || word("kernels=lost"))
+		late_us = 1000000;
+	if (word("twins=told"))
+		snprintf(cause, sizeof cause, ",\"ort_correlation_id\" : \"%" PRId64 "\",\"ort_thread_id\" : \"%d\"",
+		         cause_us, (int)gettid());
+	else if (!word("kernels=lost"))
+		snprintf(cause, sizeof cause, ",\"ort_correlation_id\" : \"%" PRId64 "\"", cause_us);
 	if (asprintf(&line,
 	             "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :1,\"ts\" :%" PRId64
 	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\"%s,\"ort_event_name\" : \"%s\"}}",
-	             start_us - profile->began_us + late_us, name, correlation, name) < 0)
+	             cause_us - profile->began_us + late_us, name, cause, name) < 0)
 		abort();
 	add_line(profile, line);
 }
