@@ -351,7 +351,8 @@ START_TEST(a_disk_that_is_smaller_than_the_ring)
 		epp_session *session = recording_ring(path, RING_BYTES);
 		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ EPF_SEGMENTS_OFFSET + (2 << 20), RLIM_INFINITY });
 		check_ok(epp_session_start(session));
-		record(session, 8000);
+		/* More than the window can grow to. */
+		record(session, 60 * (1 << 20) / sizeof(text));
 		epp_status_release(epp_session_end(session));
 		epp_status_release(epp_session_wait(session, UINT64_MAX));
 		epp_session_release(session);

@@ -101,7 +101,8 @@ static void record_under_limit(const char *path, size_t segments_bytes, int fd)
 	limit_file_size(EPF_SEGMENTS_OFFSET + segments_bytes);
 	if (epp_session_create(&options, &session) || epp_session_start(session))
 		_exit(1);
-	outcome.events = recording_fill(session, name, 40 << 20);
+	/* More than the window can grow to. */
+	outcome.events = recording_fill(session, name, 80 << 20);
 	epp_status_release(epp_session_end(session));
 	outcome.code = epp_status_code(epp_session_wait(session, UINT64_MAX));
 	outcome.lost = epp_session_lost(session, EPP_LOSS_DISK);
