@@ -61,10 +61,11 @@ static bool allocate(struct epp_trace_writer *writer, const char *path)
 	writer->block = malloc(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX);
 	writer->producers = calloc(EPF_PRODUCER_COUNT, sizeof(*writer->producers));
 	writer->entries = reallocarray(NULL, TRACE_WRITER_ENTRIES, sizeof(*writer->entries));
-	writer->order = reallocarray(NULL, TRACE_WRITER_ENTRIES, sizeof(*writer->order));
+	writer->order = reallocarray(NULL, TRACE_WRITER_ENTRIES, 2 * sizeof(*writer->order));
+	writer->keys = reallocarray(NULL, TRACE_WRITER_ENTRIES, sizeof(*writer->keys));
 	writer->slots = reallocarray(NULL, TRACE_WRITER_SLOTS, sizeof(*writer->slots));
 	return writer->path && writer->sources && writer->segment && writer->block && writer->producers &&
-	       writer->entries && writer->order && writer->slots;
+	       writer->entries && writer->order && writer->keys && writer->slots;
 }
 
 epp_status *epp_trace_writer_create(const epp_trace_writer_options *given, epp_trace_writer **writer)
@@ -113,6 +114,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 	free(writer->block);
 	free(writer->entries);
 	free(writer->order);
+	free(writer->keys);
 	free(writer->slots);
 	free(writer);
 }

@@ -101,7 +101,8 @@ struct epp_trace_writer {
 	struct trace_writer_names names;
 
 	struct trace_writer_entry *entries;
-	uint32_t *order;
+	uint32_t *order; /* of entries, and as much room again to sort in */
+	uint64_t *keys;  /* by which they are sorted */
 	uint32_t entries_count, slots_count;
 	struct epf_arg *slots;
 	uint8_t *block;                   /* header and payload being encoded */

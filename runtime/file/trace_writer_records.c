@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "file/codec.h"
+#include "file/order.h"
 #include "file/trace_writer_private.h"
 
 /* Of one block, as the records lie in memory. */
@@ -22,10 +23,14 @@ _Static_assert(CODEC_BOUND(BLOCK_BYTES) <= TRACE_WRITER_PAYLOAD_MAX, "an encoded
 
 /* ---- sorting ---- */
 
+static uint64_t end_of(const struct trace_writer_entry *entry)
+{
+	return entry->record.start_ticks + entry->record.duration_ticks;
+}
+
 static bool entry_before(const struct trace_writer_entry *a, const struct trace_writer_entry *b)
 {
-	uint64_t a_end = a->record.start_ticks + a->record.duration_ticks;
-	uint64_t b_end = b->record.start_ticks + b->record.duration_ticks;
+	uint64_t a_end = end_of(a), b_end = end_of(b);
 
 	if (a->track != b->track)
 		return a->track < b->track;
@@ -47,16 +52,40 @@ static int compare(const void *a, const void *b, void *user)
 	return left < right ? -1 : left > right;
 }
 
+/* Those of one track that end at once. */
+static void sort_equals(struct epp_trace_writer *writer)
+{
+	const struct trace_writer_entry *entries = writer->entries;
+	uint32_t *order = writer->order, count = writer->entries_count;
+
+	for (uint32_t from = 0, to; from < count; from = to) {
+		bool sorted = true;
+		for (to = from + 1; to < count && entries[order[to]].track == entries[order[from]].track &&
+		                    end_of(&entries[order[to]]) == end_of(&entries[order[from]]);
+		     to++)
+			sorted = sorted && compare(&order[to - 1], &order[to], writer->entries) < 0;
+		if (!sorted)
+			qsort_r(order + from, to - from, sizeof(*order), compare, writer->entries);
+	}
+}
+
 static void sort(struct epp_trace_writer *writer)
 {
+	uint32_t *order = writer->order, *spare = order + TRACE_WRITER_ENTRIES, count = writer->entries_count;
 	bool sorted = true;
 
-	for (uint32_t i = 0; i < writer->entries_count; i++) {
-		writer->order[i] = i;
+	for (uint32_t i = 0; i < count; i++) {
+		order[i] = i;
+		writer->keys[i] = end_of(&writer->entries[i]);
 		sorted = sorted && (!i || !entry_before(&writer->entries[i], &writer->entries[i - 1]));
 	}
-	if (!sorted)
-		qsort_r(writer->order, writer->entries_count, sizeof(*writer->order), compare, writer->entries);
+	if (sorted)
+		return;
+	order_by_keys(order, spare, writer->keys, count);
+	for (uint32_t i = 0; i < count; i++)
+		writer->keys[i] = writer->entries[i].track;
+	order_by_keys(order, spare, writer->keys, count);
+	sort_equals(writer);
 }
 
 /* ---- encoding ---- */

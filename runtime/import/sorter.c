@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file/order.h"
+
 /* Entries that the merge reads ahead, over all runs. */
 #define MERGE_ENTRIES SORTER_BUFFER_ENTRIES
 
@@ -22,14 +24,58 @@ static int compare(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static void sort_buffer(struct sorter *sorter)
+/* Entries i are to be those that order[i] says; one by one round each cycle. */
+static void permute(struct sorter_entry *entries, uint32_t *order, uint32_t count)
 {
-	for (uint32_t i = 1; i < sorter->buffered; i++) {
-		if (compare(&sorter->buffer[i - 1], &sorter->buffer[i]) > 0) {
-			qsort(sorter->buffer, sorter->buffered, sizeof(*sorter->buffer), compare);
-			return;
+	for (uint32_t first = 0; first < count; first++) {
+		struct sorter_entry held = entries[first];
+		uint32_t at = first, from;
+		while ((from = order[at]) != first) {
+			entries[at] = entries[from];
+			order[at] = at;
+			at = from;
 		}
+		entries[at] = held;
+		order[at] = at;
 	}
+}
+
+/* Entries of one key and start: longer first, id. */
+static void sort_equals(struct sorter_entry *entries, uint32_t count)
+{
+	for (uint32_t from = 0, to; from < count; from = to) {
+		for (to = from + 1;
+		     to < count && entries[to].key == entries[from].key && entries[to].start == entries[from].start;)
+			to++;
+		if (to - from > 1)
+			qsort(entries + from, to - from, sizeof(*entries), compare);
+	}
+}
+
+static epp_status *sort_buffer(struct sorter *sorter)
+{
+	uint32_t count = sorter->buffered, sorted = 1;
+
+	while (sorted < count && compare(&sorter->buffer[sorted - 1], &sorter->buffer[sorted]) <= 0)
+		sorted++;
+	if (sorted >= count)
+		return NULL;
+	uint64_t *keys = reallocarray(NULL, count, sizeof(*keys) + 2 * sizeof(uint32_t));
+	if (!keys)
+		return epp_status_no_memory();
+	uint32_t *order = (uint32_t *)(void *)(keys + count);
+	for (uint32_t i = 0; i < count; i++) {
+		order[i] = i;
+		keys[i] = sorter->buffer[i].start;
+	}
+	order_by_keys(order, order + count, keys, count);
+	for (uint32_t i = 0; i < count; i++)
+		keys[i] = sorter->buffer[i].key;
+	order_by_keys(order, order + count, keys, count);
+	permute(sorter->buffer, order, count);
+	sort_equals(sorter->buffer, count);
+	free(keys);
+	return NULL;
 }
 
 /* Runs all have SORTER_BUFFER_ENTRIES but the last. */
@@ -38,7 +84,7 @@ static epp_status *write_run(struct sorter *sorter)
 	if (!sorter->has_runs)
 		EPP_TRY(spool_open(&sorter->runs_fd));
 	sorter->has_runs = true;
-	sort_buffer(sorter);
+	EPP_TRY(sort_buffer(sorter));
 	uint64_t offset = (uint64_t)sorter->runs_count * SORTER_BUFFER_ENTRIES * sizeof(*sorter->buffer);
 	EPP_TRY(spool_write(sorter->runs_fd, offset, sorter->buffer, sorter->buffered * sizeof(*sorter->buffer)));
 	sorter->runs_count++;
@@ -219,7 +265,7 @@ epp_status *sorter_seal(struct sorter *sorter)
 {
 	if (sorter->has_runs)
 		return seal_runs(sorter);
-	sort_buffer(sorter);
+	EPP_TRY(sort_buffer(sorter));
 	for (uint32_t at = 0; at < sorter->buffered; at += SORTER_PAGE_ENTRIES) {
 		uint32_t left = sorter->buffered - at;
 		EPP_TRY(note_page(sorter, sorter->buffer + at, left < SORTER_PAGE_ENTRIES ? left : SORTER_PAGE_ENTRIES));
