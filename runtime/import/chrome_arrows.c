@@ -6,6 +6,8 @@
 
 #include "file/format.h"
 
+#define TO_NEXT 0x100u /* with a phase: the point means the slice that begins there or next */
+
 epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point)
 {
 	return spool_put(&arrows->points, point, sizeof(*point));
@@ -16,62 +18,89 @@ void chrome_arrows_deinit(struct chrome_arrows *arrows)
 	spool_deinit(&arrows->points);
 }
 
-/* Slices have their lane + 1 as key. */
-static epp_status *find_slice(struct import *import, struct arrow_point *point, uint64_t *id)
+/* One end of an arrow, as it goes through the sorters: by lane and time, so that slices are read in their order, and then
+ * by id and time. */
+static struct sorter_entry entry_of(const struct arrow_point *point)
 {
-	const struct lanes *lanes = &import->lanes;
-	struct sorter_entry entry;
-	bool found;
-
-	*id = 0;
-	if (point->device_lane != LANE_NONE && lanes->lanes[point->device_lane].track)
-		point->lane = point->device_lane;
-	if (point->lane == LANE_NONE || !lanes->lanes[point->lane].track)
-		return NULL;
-	uint64_t place, key = point->lane + 1ull;
-	if (point->to_next) {
-		EPP_TRY(sorter_find(&import->slices, key, point->ticks, &place));
-		if (place < import->slices.count) {
-			EPP_TRY(sorter_at(&import->slices, place, &entry));
-			if (entry.key == key) {
-				*id = entry.id;
-				return NULL;
-			}
-		}
-	}
-	EPP_TRY(sorter_containing(&import->slices, key, point->ticks, 0, &entry, &found));
-	if (found)
-		*id = entry.id;
-	return NULL;
+	return (struct sorter_entry){ .key = point->lane + 1ull,
+		                      .start = point->ticks,
+		                      .end = point->key,
+		                      .track = point->lane,
+		                      .name = point->phase | (point->to_next ? TO_NEXT : 0) };
 }
 
-static epp_status *resolve(struct chrome_arrows *arrows, struct import *import, struct sorter *ends)
+static epp_status *sort_by_lane(struct chrome_arrows *arrows, struct import *import, struct sorter *points)
 {
+	const struct lanes *lanes = &import->lanes;
+
 	EPP_TRY(spool_rewind(&arrows->points));
 	for (;;) {
 		struct arrow_point point;
 		const void *piece;
 		size_t bytes;
-		uint64_t id;
 		EPP_TRY(import_check_cancel(import));
 		EPP_TRY(spool_get(&arrows->points, &piece, &bytes));
 		if (!piece)
-			return NULL;
+			return sorter_seal(points);
 		memcpy(&point, piece, sizeof(point));
+		if (point.device_lane != LANE_NONE && lanes->lanes[point.device_lane].track)
+			point.lane = point.device_lane;
+		if (point.lane == LANE_NONE || !lanes->lanes[point.lane].track) {
+			arrows->without_slice++;
+			continue;
+		}
+		struct sorter_entry entry = entry_of(&point);
+		EPP_TRY(sorter_add(points, &entry));
+	}
+}
+
+/* Slices have their lane + 1 as key, as points have. */
+static epp_status *find_slice(struct import *import, const struct sorter_entry *point, uint64_t *id)
+{
+	struct sorter_entry entry;
+	bool found;
+
+	*id = 0;
+	if (point->name & TO_NEXT) {
+		uint64_t place;
+		EPP_TRY(sorter_find(&import->slices, point->key, point->start, &place));
+		if (place < import->slices.count) {
+			EPP_TRY(sorter_at(&import->slices, place, &entry));
+			if (entry.key == point->key) {
+				*id = entry.id;
+				return NULL;
+			}
+		}
+	}
+	EPP_TRY(sorter_containing(&import->slices, point->key, point->start, 0, &entry, &found));
+	if (found)
+		*id = entry.id;
+	return NULL;
+}
+
+static epp_status *resolve(struct chrome_arrows *arrows, struct import *import, struct sorter *points, struct sorter *ends)
+{
+	for (uint64_t place = 0; place < points->count; place++) {
+		struct sorter_entry point;
+		uint64_t id;
+		EPP_TRY(import_check_cancel(import));
+		EPP_TRY(sorter_at(points, place, &point));
 		EPP_TRY(find_slice(import, &point, &id));
 		if (!id) {
 			arrows->without_slice++;
 			continue;
 		}
 		/* At equal times a beginning comes first: it is the longest, and `end` is the order. */
-		uint64_t order = point.phase == 's' ? 3 : point.phase == 't' ? 2 : 1;
-		EPP_TRY(sorter_add(ends, &(struct sorter_entry){ .key = point.key,
-		                                                 .start = point.ticks,
+		uint32_t phase = point.name & ~TO_NEXT;
+		uint64_t order = phase == 's' ? 3 : phase == 't' ? 2 : 1;
+		EPP_TRY(sorter_add(ends, &(struct sorter_entry){ .key = point.end,
+		                                                 .start = point.start,
 		                                                 .end = order,
 		                                                 .id = id,
-		                                                 .track = point.lane,
-		                                                 .name = point.phase }));
+		                                                 .track = point.track,
+		                                                 .name = phase }));
 	}
+	return sorter_seal(ends);
 }
 
 static epp_status *write_arrow(struct chrome_arrows *arrows, struct import *import, const struct sorter_entry *from,
@@ -110,14 +139,15 @@ static epp_status *join(struct chrome_arrows *arrows, struct import *import, str
 
 epp_status *chrome_arrows_write(struct chrome_arrows *arrows, struct import *import)
 {
-	struct sorter ends = { 0 };
+	struct sorter points = { 0 }, ends = { 0 };
 
 	if (!arrows->points.count)
 		return NULL;
 	EPP_TRY(sorter_seal(&import->slices));
-	epp_status *status = resolve(arrows, import, &ends);
+	epp_status *status = sort_by_lane(arrows, import, &points);
 	if (!status)
-		status = sorter_seal(&ends);
+		status = resolve(arrows, import, &points, &ends);
+	sorter_deinit(&points);
 	if (!status)
 		status = join(arrows, import, &ends);
 	sorter_deinit(&ends);
