@@ -2,7 +2,8 @@
  *
  *   import.c                the public function: opens, finds the format, finishes
  *   input.c                 the input's bytes, and lines
- *   event.c, json_events.c  one event, read with yajl
+ *   event.c, event_member.c one event
+ *   json_events.c, _plain.c JSON with yajl, and plain events without
  *   ort.c, repair.c         ONNX Runtime's profile, line by line
  *   chrome.c, chrome_*.c    the trace event format
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace

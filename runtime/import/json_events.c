@@ -8,16 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/event_member.h"
+#include "import/json_plain.h"
 #include "wire/json.h"
 
+/* What is none of an event's. */
 enum {
-	MEMBER_NONE = 0,
-	MEMBER_ARGS = 1 << 16,
-	MEMBER_ID2 = 1 << 17,
-	MEMBER_LOCAL = 1 << 18,
-	MEMBER_EVENTS = 1 << 19, /* traceEvents */
-	MEMBER_BASE = 1 << 20,
-	MEMBER_OTHER = 1 << 21,
+	MEMBER_LOCAL = 1 << 19,
+	MEMBER_EVENTS = 1 << 20, /* traceEvents */
+	MEMBER_BASE = 1 << 21,
 };
 
 void json_events_init(struct json_events *json, enum json_shape shape)
@@ -71,73 +70,6 @@ static void raw_string(struct json_events *json, const char *text, size_t bytes)
 
 /* ---- scalars ---- */
 
-static void take_id(struct json_events *json, const char *text, size_t bytes)
-{
-	json->event.id = event_keep_text(&json->event, text, bytes);
-	json->event.members |= EVENT_ID;
-}
-
-static void take_time(struct json_events *json, const char *text, size_t bytes)
-{
-	int64_t *ns = json->member == EVENT_TS ? &json->event.ts_ns : &json->event.dur_ns;
-
-	if (event_time(text, bytes, ns))
-		json->event.members |= json->member;
-}
-
-static void take_thread(struct json_events *json, const char *text, size_t bytes)
-{
-	struct event *event = &json->event;
-	bool is_pid = json->member == EVENT_PID;
-	struct event_text *stored = is_pid ? &event->pid_text : &event->tid_text;
-
-	*stored = (struct event_text){ 0 };
-	event->members |= json->member;
-	if (!event_integer(text, bytes, is_pid ? &event->pid : &event->tid))
-		*stored = event_keep_text(event, text, bytes);
-}
-
-/* A string or a number as a member of an event. */
-static void take_member(struct json_events *json, const char *text, size_t bytes)
-{
-	struct event *event = &json->event;
-
-	switch (json->member) {
-	case EVENT_NAME:
-		event->name = event_keep_text(event, text, bytes);
-		event->members |= EVENT_NAME;
-		break;
-	case EVENT_CAT:
-		event->cat = event_keep_text(event, text, bytes);
-		event->members |= EVENT_CAT;
-		break;
-	case EVENT_PHASE:
-		event->phase = bytes == 1 ? text[0] : '?';
-		event->members |= EVENT_PHASE;
-		break;
-	case EVENT_SCOPE:
-		event->scope = event_keep_text(event, text, bytes);
-		event->members |= EVENT_SCOPE;
-		break;
-	case EVENT_BIND:
-		event->binds_enclosing = bytes == 1 && text[0] == 'e';
-		break;
-	case EVENT_TS:
-	case EVENT_DUR:
-		take_time(json, text, bytes);
-		break;
-	case EVENT_PID:
-	case EVENT_TID:
-		take_thread(json, text, bytes);
-		break;
-	case EVENT_ID:
-		take_id(json, text, bytes);
-		break;
-	default:
-		event->left_out++;
-	}
-}
-
 static bool at_member(const struct json_events *json)
 {
 	return json->in_event && json->depth == json->event_depth + 1;
@@ -160,11 +92,7 @@ static int on_word(struct json_events *json, const char *word)
 		raw_separate(json);
 		raw_append(json, word, strlen(word));
 	} else if (at_arg(json)) {
-		struct event_arg *arg = event_add_arg(&json->event, json->key);
-		if (arg) {
-			arg->type = EPP_ARG_TEXT;
-			arg->text = event_keep_text(&json->event, word, strlen(word));
-		}
+		event_take_arg_text(&json->event, json->key, word, strlen(word));
 	} else if (at_member(json)) {
 		json->event.left_out++;
 	}
@@ -185,10 +113,10 @@ static int on_boolean(void *user, int value)
 static void take_value(struct json_events *json, const char *text, size_t bytes)
 {
 	if (at_member(json)) {
-		take_member(json, text, bytes);
+		event_take_member(&json->event, json->member, text, bytes);
 	} else if (at_id2(json)) {
 		json->event.id_is_local = json->member & MEMBER_LOCAL;
-		take_id(json, text, bytes);
+		event_take_id(&json->event, text, bytes);
 	} else if (json->depth == 1 && json->member == MEMBER_BASE) {
 		json->has_base = event_integer(text, bytes, &json->base_ns);
 	}
@@ -203,9 +131,7 @@ static int on_number(void *user, const char *text, size_t bytes)
 		raw_separate(json);
 		raw_append(json, text, bytes);
 	} else if (at_arg(json)) {
-		struct event_arg *arg = event_add_arg(&json->event, json->key);
-		if (arg)
-			event_number(arg, text, bytes);
+		event_take_arg_number(&json->event, json->key, text, bytes);
 	} else {
 		take_value(json, text, bytes);
 	}
@@ -222,11 +148,7 @@ static int on_string(void *user, const unsigned char *chars, size_t bytes)
 		raw_separate(json);
 		raw_string(json, text, bytes);
 	} else if (at_arg(json)) {
-		struct event_arg *arg = event_add_arg(&json->event, json->key);
-		if (arg) {
-			arg->type = EPP_ARG_TEXT;
-			arg->text = event_keep_text(&json->event, text, bytes);
-		}
+		event_take_arg_text(&json->event, json->key, text, bytes);
 	} else {
 		take_value(json, text, bytes);
 	}
@@ -234,25 +156,6 @@ static int on_string(void *user, const unsigned char *chars, size_t bytes)
 }
 
 /* ---- keys ---- */
-
-static unsigned member_of(const char *key, size_t bytes)
-{
-	static const struct {
-		char key[8];
-		unsigned member;
-	} members[][4] = {
-		[2] = { { "ts", EVENT_TS }, { "ph", EVENT_PHASE }, { "id", EVENT_ID }, { "bp", EVENT_BIND } },
-		[3] = { { "pid", EVENT_PID }, { "tid", EVENT_TID }, { "dur", EVENT_DUR }, { "cat", EVENT_CAT } },
-		[4] = { { "name", EVENT_NAME }, { "args", MEMBER_ARGS } },
-		[5] = { { "scope", EVENT_SCOPE } },
-	};
-
-	for (size_t i = 0; bytes >= 2 && bytes <= 5 && i < 4; i++) {
-		if (!memcmp(members[bytes][i].key, key, bytes))
-			return members[bytes][i].member;
-	}
-	return bytes == 3 && !memcmp(key, "id2", 3) ? MEMBER_ID2 : MEMBER_OTHER;
-}
 
 static bool key_is(const char *key, size_t bytes, const char *what)
 {
@@ -273,7 +176,7 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 		raw_append(json, ":", 1);
 		json->raw_first = true; /* no comma before the value */
 	} else if (at_member(json)) {
-		json->member = member_of(key, bytes);
+		json->member = event_member_of(key, bytes);
 	} else if (at_id2(json)) {
 		json->member = key_is(key, bytes, "local") ? MEMBER_LOCAL : MEMBER_ID2;
 	} else if (json->shape == JSON_SHAPE_OBJECT && json->depth == 1) {
@@ -306,11 +209,7 @@ static int on_start(struct json_events *json, bool is_array)
 		json->raw_first = true;
 		json->raw_depth++;
 	} else if (at_arg(json)) {
-		json->raw = event_add_arg(&json->event, json->key);
-		if (json->raw) {
-			json->raw->type = EPP_ARG_TEXT;
-			json->raw->text = event_keep_text(&json->event, is_array ? "[" : "{", 1);
-		}
+		json->raw = event_take_arg_text(&json->event, json->key, is_array ? "[" : "{", 1);
 		json->raw_first = true;
 		json->raw_depth = 1;
 	} else if (!json->in_event && !is_array && json->depth == json->event_depth &&
@@ -419,37 +318,99 @@ bool json_events_line(struct json_events *json, const char *line, size_t bytes)
 	return false;
 }
 
+/* Where and why yajl stopped. */
+static char *explain(struct json_events *json)
+{
+	unsigned char *error = yajl_get_error(json->yajl, 0, NULL, 0);
+	char *text = (char *)error, *message = NULL;
+
+	if (!text)
+		return NULL;
+	text[strcspn(text, "\n")] = 0;
+	if (asprintf(&message, "byte %llu: %s", (unsigned long long)json->bytes, text) < 0)
+		message = NULL;
+	yajl_free_error(json->yajl, error);
+	return message;
+}
+
+/* yajl reads the bytes. */
+static enum json_read parse(struct json_events *json, const char *bytes, size_t count, char **message)
+{
+	json->heard = false;
+	yajl_status state = yajl_parse(json->yajl, (const unsigned char *)bytes, count);
+	if (json->status)
+		return JSON_READ_FAILED;
+	if (state != yajl_status_ok) {
+		json->bytes += yajl_get_bytes_consumed(json->yajl);
+		*message = explain(json);
+		return JSON_READ_INVALID;
+	}
+	json->unheard_bytes = json->heard ? 0 : json->unheard_bytes + count;
+	json->bytes += count;
+	if (json->unheard_bytes <= JSON_TEXT_BYTES_MAX)
+		return JSON_READ_ON;
+	if (asprintf(message, "byte %llu: a text of more than %u MiB", (unsigned long long)json->bytes,
+	             JSON_TEXT_BYTES_MAX >> 20) < 0)
+		*message = NULL;
+	return JSON_READ_INVALID;
+}
+
+/* Takes a plain event with its comma, of which yajl need not know: it stands behind a comma before and after.  Returns its
+ * bytes; 0: there is none. */
+static size_t take_plain(struct json_events *json, const char *bytes, size_t count)
+{
+	size_t taken = json_plain_read(&json->event, bytes, count);
+
+	if (!taken)
+		return 0;
+	json->unheard_bytes = 0;
+	json->bytes += taken;
+	json->events_count++;
+	json->status = json->found(json->user, &json->event);
+	return taken;
+}
+
+/* What yajl is given next: blanks and what stands behind an event, or what may be the rest of one. */
+static size_t next_piece(const struct json_events *json, const char *bytes, size_t count)
+{
+	if (json->place == JSON_BEHIND_EVENT) {
+		size_t blanks = 0;
+		while (blanks < count && bytes[blanks] && strchr(" \t\r\n", bytes[blanks]))
+			blanks++;
+		return blanks < count ? blanks + 1 : count;
+	}
+	const char *brace = memchr(bytes, '}', count);
+	return brace ? (size_t)(brace - bytes) + 1 : count;
+}
+
+/* yajl gets the shape around the events, and those that are not plain. */
+static enum json_read read_piece(struct json_events *json, const char *bytes, size_t count, size_t *piece, char **message)
+{
+	uint64_t before = json->events_count;
+
+	if (json->place == JSON_BEHIND_COMMA && (*piece = take_plain(json, bytes, count)) > 0)
+		return json->status ? JSON_READ_FAILED : JSON_READ_ON;
+	*piece = next_piece(json, bytes, count);
+	enum json_read read = parse(json, bytes, *piece, message);
+	if (json->place == JSON_BEHIND_EVENT)
+		json->place = bytes[*piece - 1] == ',' ? JSON_BEHIND_COMMA : JSON_ELSEWHERE;
+	else
+		json->place = json->events_count > before ? JSON_BEHIND_EVENT : JSON_ELSEWHERE;
+	return read;
+}
+
 enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message)
 {
+	enum json_read read = JSON_READ_ON;
+
 	*message = NULL;
 	if (!begin(json)) {
 		json->status = epp_status_no_memory();
 		return JSON_READ_FAILED;
 	}
-	json->heard = false;
-	yajl_status state = yajl_parse(json->yajl, (const unsigned char *)bytes, count);
-	if (json->status)
-		return JSON_READ_FAILED;
-	json->unheard_bytes = json->heard ? 0 : json->unheard_bytes + count;
-	if (state == yajl_status_ok) {
-		json->bytes += count;
-		if (json->unheard_bytes <= JSON_TEXT_BYTES_MAX)
-			return JSON_READ_ON;
-		if (asprintf(message, "byte %llu: a text of more than %u MiB", (unsigned long long)json->bytes,
-		             JSON_TEXT_BYTES_MAX >> 20) < 0)
-			*message = NULL;
-		return JSON_READ_INVALID;
-	}
-	json->bytes += yajl_get_bytes_consumed(json->yajl);
-	unsigned char *error = yajl_get_error(json->yajl, 0, NULL, 0);
-	char *text = (char *)error;
-	if (text) {
-		text[strcspn(text, "\n")] = 0;
-		if (asprintf(message, "byte %llu: %s", (unsigned long long)json->bytes, text) < 0)
-			*message = NULL;
-		yajl_free_error(json->yajl, error);
-	}
-	return JSON_READ_INVALID;
+	for (size_t piece; count && read == JSON_READ_ON; bytes += piece, count -= piece)
+		read = read_piece(json, bytes, count, &piece, message);
+	return read;
 }
 
 bool json_events_end(struct json_events *json)

@@ -1,4 +1,4 @@
-/* Reads JSON piece by piece with yajl and hands out the objects that are events.
+/* Reads JSON piece by piece and hands out the objects that are events: with yajl, and plain events without it (json_plain.h).
  *
  * Three shapes: a bare object (one line of ONNX Runtime's), an array of events, an object whose member `traceEvents` is
  * that array.  Strings may hold bytes that are not UTF-8.  Everything is read as it comes: memory is one event, and one text
@@ -15,6 +15,12 @@
 
 enum json_shape { JSON_SHAPE_UNKNOWN = 0, JSON_SHAPE_LINE, JSON_SHAPE_ARRAY, JSON_SHAPE_OBJECT, JSON_SHAPE_OTHER };
 
+enum json_place {
+	JSON_ELSEWHERE,
+	JSON_BEHIND_EVENT, /* at its closing brace */
+	JSON_BEHIND_COMMA, /* between two events */
+};
+
 struct json_events {
 	yajl_handle yajl; /* NULL: begun by the next piece */
 	enum json_shape shape;
@@ -22,6 +28,7 @@ struct json_events {
 	unsigned event_depth; /* of the objects that are events */
 	bool in_array;        /* of events */
 	bool array_ended;
+	enum json_place place; /* of yajl */
 	bool in_event;
 	unsigned member;    /* EVENT_*, or what json_events.c adds to them */
 	unsigned raw_depth; /* open containers of an arg that is kept as its text; 0: none */

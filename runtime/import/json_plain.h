@@ -1,0 +1,13 @@
+/* An event whose JSON is as nearly all are: no text has anything escaped, and nothing is nested but its args, which are
+ * texts, numbers and words.  Such a one is read by a scan that knows just that, several times as fast as a parser that keeps
+ * its state between any two bytes; everything else is that one's. */
+#ifndef EPPROF_IMPORT_JSON_PLAIN_H
+#define EPPROF_IMPORT_JSON_PLAIN_H
+
+#include "import/event.h"
+
+/* Reads the object that begins here or behind blanks, and the comma behind it; returns how many bytes that is.  0: it is not all here, or
+ * not plain, or not JSON, or the last one; `event` then holds anything. */
+size_t json_plain_read(struct event *event, const char *bytes, size_t count);
+
+#endif

@@ -1,0 +1,210 @@
+/* Reading plain events: what is plain is taken, what yajl must look at is not, and whatever the bytes, events are those that
+ * yajl finds when it sees all of them. */
+#include <string.h>
+
+#include "check.h"
+#include "import/json_events.h"
+#include "import/json_plain.h"
+
+static const char *const documents[] = {
+	"{\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":17,\"traceEvents\":[\n"
+	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"bench\"}},\n"
+	"{\"ph\":\"X\",\"name\":\"a b\",\"cat\":\"Node\",\"pid\":1,\"tid\":-17,\"ts\":0.181,\"dur\":38.643},\n"
+	"{ \"ph\" : \"X\" , \"name\":\"caf\xc3\xa9\",\"ts\":1e3,\"dur\":-0,\"args\": { \"i\" : -5 ,\"f\":2.5E+1,\"t\":true,"
+	"\"n\":null} } ,\r\n\t{\"ph\":\"i\",\"args\":{},\"s\":\"t\",\"x\":false,\"name\":\"a name of more than eight bytes\"},\n"
+	"{\"ph\":\"X\",\"name\":\"\\u0041\\n\",\"args\":{\"a\":[1,{\"b\":\"}\"}],\"s\":\"}, {\"}},{\"id2\":{\"local\":\"0x1\"}},"
+	"{\"id\":5,\"scope\":\"q\",\"bp\":\"e\",\"args\":7,\"args\":{\"k\":1,\"k\":\"\"}},{},7,\"}\",{\"name\":\"last\"}],\"more\":[{}]}",
+	"[{\"ph\":\"B\",\"ts\":1},{\"ph\":\"E\",\"ts\":2},{\"ph\":\"B\",\"pid\":\"text\",\"tid\":3},\n",
+	"[ ]",
+};
+
+struct said {
+	char *text;
+	size_t bytes;
+	FILE *file;
+};
+
+static void say_text(FILE *file, const struct event *event, struct event_text text)
+{
+	fprintf(file, "%u:", text.bytes);
+	fwrite(text.bytes ? event_chars(event, text) : "", 1, text.bytes, file);
+	putc(' ', file);
+}
+
+static epp_status *say(void *user, struct event *event)
+{
+	FILE *file = user;
+	const struct event_text texts[] = { event->name,  event->cat,      event->id,
+		                            event->scope, event->pid_text, event->tid_text };
+
+	fprintf(file, "%x %d %d%d%d %u %lld %lld %lld %lld ", event->members, event->phase, event->cut,
+	        event->id_is_local, event->binds_enclosing, event->left_out, (long long)event->pid,
+	        (long long)event->tid, (long long)event->ts_ns, (long long)event->dur_ns);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		say_text(file, event, texts[i]);
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		const struct event_arg *arg = &event->args[i];
+		say_text(file, event, arg->key);
+		if (arg->type == EPP_ARG_TEXT)
+			say_text(file, event, arg->text);
+		else
+			fprintf(file, "%u=%llx ", arg->type, (unsigned long long)arg->number.u64);
+	}
+	putc('\n', file);
+	return NULL;
+}
+
+/* What a document says, given in pieces. */
+static struct said read_in_pieces(const char *document, size_t bytes, size_t piece)
+{
+	struct said said;
+	struct json_events json;
+	enum json_read read = JSON_READ_ON;
+	char *message = NULL;
+
+	said.file = open_memstream(&said.text, &said.bytes);
+	ck_assert_ptr_nonnull(said.file);
+	json_events_init(&json, JSON_SHAPE_UNKNOWN);
+	json.found = say;
+	json.user = said.file;
+	for (size_t at = 0; at < bytes && read == JSON_READ_ON; at += piece)
+		read = json_events_read(&json, document + at, bytes - at < piece ? bytes - at : piece, &message);
+	/* Why, without where: yajl stops before or behind a token, by how it came. */
+	fprintf(said.file, "%d%s", read, message ? strchr(message, ':') : "");
+	if (read == JSON_READ_ON)
+		fprintf(said.file, "%d %d %lld %llu", json_events_end(&json), json.has_base, (long long)json.base_ns,
+		        (unsigned long long)json.bytes);
+	free(message);
+	json_events_deinit(&json);
+	fclose(said.file);
+	return said;
+}
+
+/* One byte is no event, so yajl sees all of them. */
+static void check_pieces(const char *document, size_t bytes)
+{
+	struct said one = read_in_pieces(document, bytes, 1);
+
+	for (size_t piece = bytes; piece > 1; piece = piece > 200 ? piece / 2 : piece / 7) {
+		struct said said = read_in_pieces(document, bytes, piece);
+		ck_assert_msg(said.bytes == one.bytes && !memcmp(said.text, one.text, one.bytes),
+		              "in pieces of %zu:\n%.*s\nis\n%s\nbut should be\n%s", piece, (int)bytes, document,
+		              said.text, one.text);
+		free(said.text);
+	}
+	free(one.text);
+}
+
+START_TEST(documents_are_as_yajl_reads_them)
+{
+	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+		for (size_t bytes = 1; bytes <= strlen(documents[i]); bytes++)
+			check_pieces(documents[i], bytes);
+}
+END_TEST
+
+static uint32_t random_below(uint32_t limit)
+{
+	static uint64_t state = 88172645463325252u;
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)((state >> 32) * limit >> 32);
+}
+
+START_TEST(damaged_documents_too)
+{
+	static const char bytes_of_json[] = "\"\"\\{}[],,:: \n\t\x01\x0b\x7f\xff\x80-+.eE0019tfnul/";
+
+	for (int i = 0; i < 20000; i++) {
+		const char *document = documents[random_below(2)];
+		size_t bytes = strlen(document);
+		char *copy = strdup(document);
+		for (uint32_t left = 1 + random_below(3); left; left--) {
+			size_t at = random_below((uint32_t)bytes);
+			if (random_below(3))
+				copy[at] = bytes_of_json[random_below(sizeof bytes_of_json - 1)];
+			else
+				memmove(copy + at, copy + at + 1, bytes-- - at - 1);
+		}
+		check_pieces(copy, bytes);
+		free(copy);
+	}
+}
+END_TEST
+
+START_TEST(plain_ones_are_taken)
+{
+	static const char *const plain[] = {
+		"{},",
+		" \n{ } ,",
+		"{\"name\":\"\",\"args\":{}},",
+		"{\"a\":-0.5e-3,\"b\":0,\"c\":10E5,\"d\":null,\"args\":{\"k\":\"\x7f\xff long enough for words\",\"l\":false}},",
+	};
+	struct event event = { 0 };
+
+	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+		size_t bytes = strlen(plain[i]);
+		for (size_t count = 0; count < bytes; count++) {
+			/* Behind the end there is nothing. */
+			char *part = malloc(count ? count : 1);
+			memcpy(part, plain[i], count);
+			ck_assert_uint_eq(json_plain_read(&event, part, count), 0);
+			free(part);
+		}
+		ck_assert_msg(json_plain_read(&event, plain[i], bytes) == bytes, "%s", plain[i]);
+	}
+	event_deinit(&event);
+}
+END_TEST
+
+START_TEST(others_are_not)
+{
+	static const char *const others[] = {
+		"{}]",
+		"[],",
+		"{\"name\":\"a\\n\"},",
+		"{\"name\":\"a\nb and more\"},",
+		"{\"na\\u006de\":\"a\"},",
+		"{\"x\":[]},",
+		"{\"x\":{}},",
+		"{\"args\":[]},",
+		"{\"args\":{\"a\":{}}},",
+		"{\"id2\":{\"local\":1}},",
+		"{\"a\":1,},",
+		"{,},",
+		"{\"a\" 1},",
+		"{a:1},",
+		"{\"a\":01},",
+		"{\"a\":-},",
+		"{\"a\":.5},",
+		"{\"a\":1.},",
+		"{\"a\":1e},",
+		"{\"a\":+1},",
+		"{\"a\":nul},",
+		"{\"a\":truefalse},",
+		"{\"args\":{\"a\":1},",
+	};
+	struct event event = { 0 };
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		ck_assert_msg(!json_plain_read(&event, others[i], strlen(others[i])), "%s", others[i]);
+	event_deinit(&event);
+}
+END_TEST
+
+static Suite *json_plain_suite(void)
+{
+	Suite *suite = suite_create("json_plain");
+	TCase *tests = tcase_create("json_plain");
+
+	tcase_set_timeout(tests, 120);
+	tcase_add_test(tests, plain_ones_are_taken);
+	tcase_add_test(tests, others_are_not);
+	tcase_add_test(tests, documents_are_as_yajl_reads_them);
+	tcase_add_test(tests, damaged_documents_too);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(json_plain_suite)
