@@ -31,6 +31,8 @@ static const struct bench_case {
 	{ "merge, 64 tracks each", bench_merge },
 	{ "pack, 5 tracks", bench_pack },
 	{ "device clocks, 10 simulated minutes", bench_clocks },
+	{ "import of Chrome JSON", bench_import_chrome },
+	{ "import of ONNX Runtime JSON", bench_import_ort },
 	{ "Chrome JSON to /dev/null", bench_chrome },
 	{ "ONNX Runtime JSON to /dev/null", bench_ort },
 	{ "CSV to /dev/null", bench_csv },
