@@ -104,6 +104,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 	for (uint32_t i = 0; i < writer->tracks_count; i++) {
 		free(writer->tracks[i].name);
 		free(writer->tracks[i].group);
+		free(writer->tracks[i].lost);
 	}
 	trace_writer_names_deinit(&writer->names);
 	free(writer->tracks);
@@ -228,12 +229,19 @@ epp_status *epp_trace_writer_add_producer(epp_trace_writer *writer, const char *
 	return NULL;
 }
 
+uint64_t *trace_writer_lost(struct epp_trace_writer *writer, struct trace_writer_track *track)
+{
+	if (!track->lost)
+		track->lost = calloc(EPP_LOSS_ENTRY_COUNT, sizeof(*track->lost));
+	return track->lost ? track->lost : writer->lost;
+}
+
 void epp_trace_writer_lose(epp_trace_writer *writer, uint32_t track, epp_loss reason, uint64_t count)
 {
 	if ((unsigned)reason >= EPP_LOSS_ENTRY_COUNT || track > writer->tracks_count)
 		return;
 	if (track)
-		writer->tracks[track - 1].lost[reason] += count;
+		trace_writer_lost(writer, &writer->tracks[track - 1])[reason] += count;
 	else
 		writer->lost[reason] += count;
 }
@@ -276,15 +284,25 @@ static epp_status *write_tracks(struct epp_trace_writer *writer)
 static uint64_t sum(const uint64_t *lost)
 {
 	uint64_t total = 0;
-	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT; reason++)
+	for (unsigned reason = 0; lost && reason < EPP_LOSS_ENTRY_COUNT; reason++)
 		total += EPF_LOSS_IS_OF_EVENTS(reason) ? lost[reason] : 0;
 	return total;
+}
+
+/* So many at once, of any number of tracks. */
+#define LEDGER_ENTRIES 1024u
+
+static epp_status *append_ledger(struct epp_trace_writer *writer, const struct epf_ledger_entry *entries, size_t count)
+{
+	return trace_writer_append_payload(writer, EPF_BLOCK_LEDGER, entries, count * sizeof(*entries), sizeof(*entries));
 }
 
 /* Threads and custom tracks have accounts of their own; a device's events are its producer's, if it has one. */
 static epp_status *write_ledger(struct epp_trace_writer *writer)
 {
-	struct epf_ledger_entry *entries = calloc(writer->tracks_count + 1u, sizeof(*entries));
+	const size_t room = writer->tracks_count < LEDGER_ENTRIES ? writer->tracks_count + 1u : LEDGER_ENTRIES;
+	struct epf_ledger_entry *entries = calloc(room, sizeof(*entries));
+	epp_status *status = NULL;
 	size_t count = 0;
 
 	if (!entries)
@@ -294,25 +312,30 @@ static epp_status *write_ledger(struct epp_trace_writer *writer)
 	entries[0].run = 1;
 	entries[0].lost_idless = sum(writer->lost);
 	count++;
-	for (uint32_t i = 0; i < writer->tracks_count; i++) {
+	for (uint32_t i = 0; i < writer->tracks_count && !status; i++) {
 		const struct trace_writer_track *track = &writer->tracks[i];
 		int32_t producer = track->definition.producer;
 		if (track->definition.kind == EPF_TRACK_DEVICE) {
 			struct epf_producer *account = producer >= 0 ? &writer->producers[producer] : NULL;
-			for (unsigned reason = 0; account && reason < EPP_LOSS_ENTRY_COUNT; reason++)
+			for (unsigned reason = 0; account && track->lost && reason < EPP_LOSS_ENTRY_COUNT; reason++)
 				account->lost[reason] += track->lost[reason];
 			if (account)
 				account->emitted += sum(track->lost);
 			continue;
 		}
+		if (count == room) {
+			status = append_ledger(writer, entries, count);
+			count = 0;
+		}
 		struct epf_ledger_entry *entry = &entries[count++];
 		*entry = (struct epf_ledger_entry){
 			.track = i + 1, .run = 1, .ids_taken = track->ids_taken, .lost_idless = sum(track->lost)
 		};
-		memcpy(entry->lost, track->lost, sizeof(entry->lost));
+		if (track->lost)
+			memcpy(entry->lost, track->lost, sizeof(entry->lost));
 	}
-	epp_status *status = trace_writer_append_payload(writer, EPF_BLOCK_LEDGER, entries, count * sizeof(*entries),
-	                                                 sizeof(*entries));
+	if (!status)
+		status = append_ledger(writer, entries, count);
 	free(entries);
 	if (status || !writer->producers_count)
 		return status;

@@ -59,7 +59,7 @@ struct trace_writer_track {
 	struct epf_track definition;
 	char *name, *group;
 	uint64_t ids_taken;
-	uint64_t lost[EPP_LOSS_ENTRY_COUNT]; /* these took no id */
+	uint64_t *lost; /* EPP_LOSS_ENTRY_COUNT of them, which took no id; NULL: none, as of nearly all tracks */
 };
 
 /* The index of a packed file. */
@@ -111,6 +111,8 @@ struct epp_trace_writer {
 };
 
 /* trace_writer.c */
+/* What is lost of a track, to be counted up; the session's without memory for its own. */
+uint64_t *trace_writer_lost(struct epp_trace_writer *writer, struct trace_writer_track *track);
 /* Appends a track; its number, name_bytes and group_bytes are filled in.  Nothing of it is checked. */
 epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct epf_track *definition,
                                    const char *name, const char *group, uint32_t *track) EPP_MUST_CHECK;

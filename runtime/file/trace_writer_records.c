@@ -174,7 +174,7 @@ static void account(struct epp_trace_writer *writer, const epp_trace_record *rec
 	if (record->kind == EPF_COMPLETE && producer >= 0)
 		writer->producers[producer].emitted++;
 	if (cut)
-		track->lost[EPP_LOSS_TOO_LARGE]++;
+		trace_writer_lost(writer, track)[EPP_LOSS_TOO_LARGE]++;
 	if (kind & HOST_KINDS) {
 		uint64_t end = record->start_ticks + record->duration_ticks;
 		writer->first_ticks = record->start_ticks < writer->first_ticks ? record->start_ticks

@@ -199,6 +199,16 @@ static epp_status *finish(struct import *import)
 	return epp_trace_writer_finish(import->writer, &start, &end);
 }
 
+/* What nobody needs behind the last event; with many tracks the writer's accounts take as much. */
+static void release_reading(struct import *import)
+{
+	lanes_deinit(&import->lanes);
+	begun_deinit(&import->begun);
+	record_deinit(&import->prepared);
+	sorter_deinit(&import->slices);
+	spool_deinit(&import->providers);
+}
+
 static epp_status *run(struct import *import, const char *output)
 {
 	EPP_TRY(begin_input(import));
@@ -215,6 +225,7 @@ static epp_status *run(struct import *import, const char *output)
 	if (!import->counts.events)
 		return epp_status_create(EPP_CORRUPT, "%s: no event in it%s", import->input.path,
 		                         import->counts.left_out ? " that makes sense" : "");
+	release_reading(import);
 	return finish(import);
 }
 
@@ -243,11 +254,7 @@ epp_status *epp_import_file(const char *input, const char *output, const epp_imp
 	if (counts)
 		*counts = import->counts;
 	epp_trace_writer_destroy(import->writer);
-	lanes_deinit(&import->lanes);
-	begun_deinit(&import->begun);
-	record_deinit(&import->prepared);
-	sorter_deinit(&import->slices);
-	spool_deinit(&import->providers);
+	release_reading(import);
 	input_close(&import->input);
 	free(import->notes);
 	free(import);
