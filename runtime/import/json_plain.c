@@ -5,6 +5,8 @@
 
 #include "import/event_member.h"
 
+#define NESTED_MOST 16u
+
 /* What is left. */
 struct rest {
 	const char *at, *end;
@@ -101,6 +103,88 @@ static bool take_word(struct rest *rest, const char **text, size_t *bytes)
 	return false;
 }
 
+/* ---- what is nested in args ---- */
+
+/* Appends to the arg's text; NULL: it found no room. */
+static void put(struct rest *rest, struct event_arg *arg, const char *bytes, size_t count)
+{
+	if (arg)
+		event_extend_text(rest->event, &arg->text, bytes, count);
+}
+
+/* A text with its quotes; what is not ASCII may have to be mended. */
+static bool put_text(struct rest *rest, struct event_arg *arg)
+{
+	const char *text;
+	size_t bytes;
+
+	if (!take_text(rest, &text, &bytes))
+		return false;
+	for (size_t i = 0; i < bytes; i++) {
+		if ((unsigned char)text[i] >= 0x7F)
+			return false;
+	}
+	put(rest, arg, text - 1, bytes + 2);
+	return true;
+}
+
+static bool put_nested(struct rest *rest, struct event_arg *arg, unsigned depth);
+
+static bool put_value(struct rest *rest, struct event_arg *arg, unsigned depth)
+{
+	const char *text;
+	size_t bytes;
+
+	if (rest->at == rest->end)
+		return false;
+	if (*rest->at == '"')
+		return put_text(rest, arg);
+	if (*rest->at == '[' || *rest->at == '{')
+		return depth < NESTED_MOST && put_nested(rest, arg, depth + 1);
+	if (!take_word(rest, &text, &bytes) && !take_number(rest, &text, &bytes))
+		return false;
+	put(rest, arg, text, bytes);
+	return true;
+}
+
+static bool put_key(struct rest *rest, struct event_arg *arg)
+{
+	if (!put_text(rest, arg))
+		return false;
+	skip_blanks(rest);
+	if (!take(rest, ':'))
+		return false;
+	put(rest, arg, ":", 1);
+	skip_blanks(rest);
+	return true;
+}
+
+/* An array or object, without its blanks. */
+static bool put_nested(struct rest *rest, struct event_arg *arg, unsigned depth)
+{
+	const char *opening = rest->at++, *closing = *opening == '[' ? "]" : "}", *before = opening;
+
+	skip_blanks(rest);
+	if (!take(rest, *closing)) {
+		do {
+			put(rest, arg, before, 1);
+			before = ",";
+			skip_blanks(rest);
+			if (*closing == '}' && !put_key(rest, arg))
+				return false;
+			if (!put_value(rest, arg, depth))
+				return false;
+			skip_blanks(rest);
+		} while (take(rest, ','));
+		if (!take(rest, *closing))
+			return false;
+	} else {
+		put(rest, arg, opening, 1);
+	}
+	put(rest, arg, closing, 1);
+	return true;
+}
+
 /* ---- objects ---- */
 
 static bool take_arg(struct rest *rest, const char *key, size_t key_bytes)
@@ -109,6 +193,8 @@ static bool take_arg(struct rest *rest, const char *key, size_t key_bytes)
 	const char *text;
 	size_t bytes;
 
+	if (*rest->at == '[' || *rest->at == '{')
+		return put_nested(rest, event_take_arg_text(rest->event, stored, "", 0), 0);
 	if (*rest->at == '"' ? take_text(rest, &text, &bytes) : take_word(rest, &text, &bytes))
 		event_take_arg_text(rest->event, stored, text, bytes);
 	else if (take_number(rest, &text, &bytes))

@@ -1,5 +1,5 @@
-/* An event whose JSON is as nearly all are: no text has anything escaped, and nothing is nested but its args, which are
- * texts, numbers and words.  Such a one is read by a scan that knows just that, several times as fast as a parser that keeps
+/* An event whose JSON is as nearly all are: no text has anything escaped, and nothing is nested but its args, and
+ * what is nested in them is ASCII.  Such a one is read by a scan that knows just that, several times as fast as a parser that keeps
  * its state between any two bytes; everything else is that one's. */
 #ifndef EPPROF_IMPORT_JSON_PLAIN_H
 #define EPPROF_IMPORT_JSON_PLAIN_H
