@@ -7,15 +7,15 @@
 #include "import/json_plain.h"
 
 static const char *const documents[] = {
-	"{\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":17,\"traceEvents\":[\n"
-	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"bench\"}},\n"
-	"{\"ph\":\"X\",\"name\":\"a b\",\"cat\":\"Node\",\"pid\":1,\"tid\":-17,\"ts\":0.181,\"dur\":38.643},\n"
-	"{ \"ph\" : \"X\" , \"name\":\"caf\xc3\xa9\",\"ts\":1e3,\"dur\":-0,\"args\": { \"i\" : -5 ,\"f\":2.5E+1,\"t\":true,"
-	"\"n\":null} } ,\r\n\t{\"ph\":\"i\",\"args\":{},\"s\":\"t\",\"x\":false,\"name\":\"a name of more than eight bytes\"},\n"
-	"{\"ph\":\"X\",\"name\":\"\\u0041\\n\",\"args\":{\"a\":[1,{\"b\":\"}\"}],\"s\":\"}, {\"}},{\"id2\":{\"local\":\"0x1\"}},"
-	"{\"id\":5,\"scope\":\"q\",\"bp\":\"e\",\"args\":7,\"args\":{\"k\":1,\"k\":\"\"}},{},7,\"}\",{\"name\":\"last\"}],\"more\":[{}]}",
-	"[{\"ph\":\"X\"},{\"args\":{\"a\": [ ] ,\"b\":[ [1 , -2],{ \"k\" : { } ,\"l\":[\"/\",null]}]}},{\"args\":{\"c\":{\"d\":\"e\"}}},\n"
-	"{\"ph\":\"B\",\"ts\":1},{\"ph\":\"E\",\"ts\":2},{\"ph\":\"B\",\"pid\":\"text\",\"tid\":3},\n",
+	("{\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":17,\"traceEvents\":[\n"
+	 "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"bench\"}},\n"
+	 "{\"ph\":\"X\",\"name\":\"a b\",\"cat\":\"Node\",\"pid\":1,\"tid\":-17,\"ts\":0.181,\"dur\":38.643},\n"
+	 "{ \"ph\" : \"X\" , \"name\":\"caf\xc3\xa9\",\"ts\":1e3,\"dur\":-0,\"args\": { \"i\" : -5 ,\"f\":2.5E+1,\"t\":true,"
+	 "\"n\":null} } ,\r\n\t{\"ph\":\"i\",\"args\":{},\"s\":\"t\",\"x\":false,\"name\":\"a name of more than eight bytes\"},\n"
+	 "{\"ph\":\"X\",\"name\":\"\\u0041\\n\",\"args\":{\"a\":[1,{\"b\":\"}\"}],\"s\":\"}, {\"}},{\"id2\":{\"local\":\"0x1\"}},"
+	 "{\"id\":5,\"scope\":\"q\",\"bp\":\"e\",\"args\":7,\"args\":{\"k\":1,\"k\":\"\"}},{},7,\"}\",{\"name\":\"last\"}],\"more\":[{}]}"),
+	("[{\"ph\":\"X\"},{\"args\":{\"a\": [ ] ,\"b\":[ [1 , -2],{ \"k\" : { } ,\"l\":[\"/\",null]}]}},{\"args\":{\"c\":{\"d\":\"e\"}}},\n"
+	 "{\"ph\":\"B\",\"ts\":1},{\"ph\":\"E\",\"ts\":2},{\"ph\":\"B\",\"pid\":\"text\",\"tid\":3},\n"),
 	"[ ]",
 };
 
