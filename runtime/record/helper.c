@@ -27,8 +27,9 @@ static pthread_t thread; /* if it is */
 static struct session *visiting;
 static pthread_cond_t visited = PTHREAD_COND_INITIALIZER;
 
-static uint32_t awake = 1; /* 0: asleep, a wake-up is worth a system call */
-static uint32_t wanted;    /* set before `awake` is looked at, looked at after `awake` is cleared: none gets lost */
+static uint32_t awake = 1;  /* 0: asleep, a wake-up is worth a system call */
+static uint32_t wanted;     /* set before `awake` is looked at, looked at after `awake` is cleared: none gets lost */
+static uint32_t woken_from; /* processor and 1; 0: nobody woke it */
 static uint64_t visits, wakes;
 
 static void sleep_until_woken(int64_t ns)
@@ -47,6 +48,7 @@ void helper_wake(void)
 	__atomic_store_n(&wanted, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_compare_exchange_n(&awake, &asleep, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		ADD_RELAXED(&wakes, 1);
+		STORE_RELAXED(&woken_from, (uint32_t)sched_getcpu() + 1);
 		syscall(SYS_futex, &awake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
 }
@@ -133,6 +135,21 @@ static void be_prompt(void)
 	syscall(SYS_sched_setattr, 0, &how, 0);
 }
 
+/* Schedulers like to put the woken beside whoever woke it, those of virtual machines even where another processor is idle.
+ * The recorder would then wait for a whole visit, which takes longer than the way to another processor; the next wake-ups
+ * find the helper there. */
+static void step_aside(void)
+{
+	cpu_set_t all, others;
+	uint32_t from = __atomic_exchange_n(&woken_from, 0, __ATOMIC_RELAXED);
+	if (!from || (uint32_t)sched_getcpu() + 1 != from || sched_getaffinity(0, sizeof(all), &all))
+		return;
+	others = all;
+	CPU_CLR(from - 1, &others);
+	if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
+		sched_setaffinity(0, sizeof(all), &all);
+}
+
 static void *loop(void *unused)
 {
 	be_prompt();
@@ -142,6 +159,7 @@ static void *loop(void *unused)
 		ADD_RELAXED(&visits, 1);
 		if (sleep_ns != 0)
 			sleep_until_woken(sleep_ns);
+		step_aside();
 	}
 	return unused;
 }
