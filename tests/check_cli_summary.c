@@ -242,6 +242,25 @@ START_TEST(idle_time_has_its_cause)
 }
 END_TEST
 
+START_TEST(a_wait_is_no_submission)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "Accelerator", 0, 1, EPF_TRACK_CLOCK_HOST);
+	uint64_t launch = builder_event(builder, thread, BUILDER_START, 700, EPP_API, builder_name(builder, "launch"),
+	                                NULL, 0);
+	uint64_t wait = builder_event(builder, thread, BUILDER_START + 1000, 5000, EPP_API,
+	                              builder_name(builder, "wait"), NULL, 0);
+
+	builder_complete(builder, stream, BUILDER_START + 800, 2000, EPP_KERNEL, builder_name(builder, "gemm"), launch,
+	                 NULL, 0);
+	builder_flow(builder, thread, BUILDER_START + 6000, launch, wait);
+	summarize();
+	const struct json *line = line_of("phases", "submit", NULL, NULL);
+	ck_assert_int_eq(number(line, "count"), 1);
+	ck_assert_int_eq(number(line, "total_ns"), 700);
+}
+END_TEST
+
 /* More copies than are kept: what is older than they are does not count as one. */
 START_TEST(many_copies_take_little_memory)
 {

@@ -16,8 +16,8 @@ START_TEST(dense)
 
 	for (uint64_t i = 0; i < 200000; i++)
 		if (i % 3 == 0 || i % 70000 < 600)
-			check_ok(referred_add(&set, 0, FIRST + i, false));
-	check_ok(referred_add(&set, 0, FIRST, false)); /* twice */
+			check_ok(referred_add(&set, 0, FIRST + i, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST, REFERRED_AS_PARENT)); /* twice */
 	numbers = referred_seal(&set, true);
 	for (uint64_t i = 0; i < 200000; i++) {
 		bool in = i % 3 == 0 || i % 70000 < 600;
@@ -41,9 +41,9 @@ START_TEST(sparse_and_sources)
 	uint64_t id = 1;
 	for (unsigned i = 0; i < 20000; i++) {
 		id = id * 6364136223846793005u + 1442695040888963407u;
-		check_ok(referred_add(&set, i % 2, id, false));
+		check_ok(referred_add(&set, i % 2, id, REFERRED_AS_PARENT));
 	}
-	check_ok(referred_add(&set, 0, 0, false)); /* no id */
+	check_ok(referred_add(&set, 0, 0, REFERRED_AS_PARENT)); /* no id */
 	referred_seal(&set, false);
 	ck_assert(!set.has_table);
 	id = 1;
@@ -65,7 +65,7 @@ START_TEST(every_source_has_its_own)
 	struct referred set = { 0 };
 
 	for (uint32_t source = 0; source < UINT16_MAX; source++)
-		check_ok(referred_add(&set, source, FIRST + source % 700, false));
+		check_ok(referred_add(&set, source, FIRST + source % 700, REFERRED_AS_PARENT));
 	uint32_t numbers = referred_seal(&set, false);
 	for (uint32_t source = 0; source < UINT16_MAX; source++)
 		if (referred_find(&set, &lookup, source, FIRST + source % 700) >= numbers ||
@@ -81,10 +81,10 @@ START_TEST(what_is_noted_goes_again)
 	struct referred set = { 0 };
 	struct referred_event *event, *other;
 
-	check_ok(referred_add(&set, 0, FIRST, false));
-	check_ok(referred_add(&set, 0, FIRST, false));
-	check_ok(referred_add(&set, 0, FIRST + 1, false));
-	check_ok(referred_add(&set, 0, FIRST + 5000, true));
+	check_ok(referred_add(&set, 0, FIRST, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST + 1, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST + 5000, REFERRED_BY_FLOW));
 	referred_seal(&set, true);
 	uint32_t one = referred_find(&set, &lookup, 0, FIRST), two = referred_find(&set, &lookup, 0, FIRST + 1);
 	uint32_t kept = referred_find(&set, &lookup, 0, FIRST + 5000);
@@ -111,6 +111,37 @@ START_TEST(what_is_noted_goes_again)
 }
 END_TEST
 
+/* Who is named by flows, before or after it was named as a parent. */
+START_TEST(how_each_is_named)
+{
+	struct referred set = { 0 };
+	static const struct {
+		uint64_t id;
+		bool parent, flow;
+	} ids[] = {
+		{ FIRST, true, false },
+		{ FIRST + 1, false, true },
+		{ FIRST + 2, true, true },
+		{ FIRST + 64, true, true },
+		{ FIRST + 6000, true, false } /* a page without flows */
+	};
+	check_ok(referred_add(&set, 0, FIRST, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST + 2, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST + 1, REFERRED_BY_FLOW));
+	check_ok(referred_add(&set, 0, FIRST + 2, REFERRED_BY_FLOW));
+	check_ok(referred_add(&set, 0, FIRST + 64, REFERRED_BY_FLOW));
+	check_ok(referred_add(&set, 0, FIRST + 64, REFERRED_AS_PARENT));
+	check_ok(referred_add(&set, 0, FIRST + 6000, REFERRED_AS_PARENT));
+	referred_seal(&set, true);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		uint32_t number = referred_find(&set, &lookup, 0, ids[i].id);
+		ck_assert_int_eq(referred_so(&set, number, ids[i].id, REFERRED_AS_PARENT), ids[i].parent);
+		ck_assert_int_eq(referred_so(&set, number, ids[i].id, REFERRED_BY_FLOW), ids[i].flow);
+	}
+	referred_deinit(&set);
+}
+END_TEST
+
 START_TEST(nothing)
 {
 	struct referred set = { 0 };
@@ -128,6 +159,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, sparse_and_sources);
 	tcase_add_test(tc, every_source_has_its_own);
 	tcase_add_test(tc, what_is_noted_goes_again);
+	tcase_add_test(tc, how_each_is_named);
 	tcase_add_test(tc, nothing);
 	suite_add_tcase(s, tc);
 	return s;

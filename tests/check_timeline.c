@@ -213,8 +213,8 @@ START_TEST(flows)
 	ck_assert_uint_eq(seen.events[1].event.id, to);
 	ck_assert_int_eq(seen.events[1].event.start_ns, 20);
 	ck_assert_uint_eq(seen.events[1].event.args_count, 0);
-	ck_assert_uint_eq(seen_find(&seen, from)->flags, EPP_FLAG_REFERRED);
-	ck_assert_uint_eq(seen_find(&seen, to)->flags, EPP_FLAG_REFERRED);
+	ck_assert_uint_eq(seen_find(&seen, from)->flags, EPP_FLAG_FLOW);
+	ck_assert_uint_eq(seen_find(&seen, to)->flags, EPP_FLAG_FLOW);
 	ck_assert_uint_eq(seen_find(&seen, neither)->flags, 0);
 	seen_release(&seen);
 }

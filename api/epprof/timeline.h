@@ -62,12 +62,13 @@ enum epp_event_flags {
 	EPP_FLAG_OPEN = 2,    /* still open when the trace was read or cut off */
 	EPP_FLAG_ARGS_CUT = 4,
 	EPP_FLAG_ENDED_ELSEWHERE = 8, /* ended on another thread */
-	EPP_FLAG_REFERRED = 16,       /* some event names it as its parent */
+	EPP_FLAG_REFERRED = 16,       /* some device event or async event names it as its parent */
 	EPP_FLAG_UNCORRELATED = 32,   /* a device event without a host event */
 	EPP_FLAG_OUTSIDE_PARENT = 64, /* begins before its parent, or ends after what waited for it or, if nothing is known to
 	                                 have waited, after the outermost event around its parent; by more than its error
 	                                 bound: reported, not moved */
-	EPP_FLAG_AFTER_WAIT = 128 /* so it does, and something waited for it: one of the two times is wrong */
+	EPP_FLAG_AFTER_WAIT = 128, /* so it does, and something waited for it: one of the two times is wrong */
+	EPP_FLAG_FLOW = 256        /* an EPP_EVENT_FLOW leads from it or to it */
 };
 
 typedef struct epp_event {
@@ -93,8 +94,8 @@ typedef struct epp_event {
 	uint8_t kind;      /* epp_event_kind */
 	uint8_t category;  /* epp_category */
 	uint8_t placement; /* epp_placement */
-	uint8_t flags;
-	uint32_t args_count;
+	uint8_t args_count;
+	uint32_t flags;   /* epp_event_flags */
 	const void *args; /* for epp_event_args */
 } epp_event;
 

@@ -193,7 +193,7 @@ static epp_status *meet_ends(struct export_run *run, const epp_event *event)
 
 	if (!chrome->drawn.ends)
 		EPP_TRY(flows_prepare(&chrome->drawn));
-	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_REFERRED))
+	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_FLOW))
 		return NULL;
 	EPP_TRY(chrome_row(run, event->track, event->lane, &row));
 	flows_meet(&chrome->drawn, event, (uint32_t)(row - chrome->rows.rows));

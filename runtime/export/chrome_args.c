@@ -60,7 +60,7 @@ static void put_known(struct known *known, const epp_event *event)
 {
 	bool device = chrome_on_device(event);
 
-	if (event->flags & EPP_FLAG_REFERRED) {
+	if (event->flags & EXPORT_FLAGS_NAMED) {
 		BEGIN_KNOWN(known, "id");
 		known->at = json_u64_exact(known->at, event->id);
 	}
@@ -87,7 +87,7 @@ static void put_known(struct known *known, const epp_event *event)
 		BEGIN_KNOWN(known, "stream");
 		known->at = json_i64_exact(known->at, event->track->stream);
 	}
-	put_flags(known, event->flags & ~(unsigned)EPP_FLAG_REFERRED);
+	put_flags(known, event->flags & ~EXPORT_FLAGS_NAMED);
 }
 
 /* ---- the event's own ---- */

@@ -35,8 +35,9 @@ const char *export_kind(unsigned kind)
 	return names[kind < sizeof names / sizeof *names ? kind : 0];
 }
 
-const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",  "open",         "args_cut",       "ended_elsewhere",
-	                                               "referred", "uncorrelated", "outside_parent", "after_wait" };
+const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",         "open",       "args_cut",
+	                                               "ended_elsewhere", "referred",   "uncorrelated",
+	                                               "outside_parent",  "after_wait", "flow" };
 
 char *export_put_flags(char *at, unsigned flags)
 {

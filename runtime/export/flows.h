@@ -37,7 +37,7 @@ void flows_deinit(struct flows *flows);
 epp_status *flows_add(struct flows *flows, const epp_event *event) EPP_MUST_CHECK;
 /* Between the passes. */
 epp_status *flows_prepare(struct flows *flows) EPP_MUST_CHECK;
-/* Second pass: a slice that stands on a row.  Only those with EPP_FLAG_REFERRED need be told of. */
+/* Second pass: a slice that stands on a row.  Only those with EPP_FLAG_FLOW need be told of. */
 void flows_meet(struct flows *flows, const epp_event *event, uint32_t row);
 /* Then: an end of an arrow, or NULL if it was not met. */
 const struct flow_end *flows_end(const struct flows *flows, uint32_t source, uint64_t id);

@@ -298,7 +298,7 @@ epp_status *html_columns_add(struct html_columns *columns, struct args_text *tex
 		return no_memory();
 	EPP_TRY(add_name(columns, text, event));
 	EPP_TRY(event->kind == EPP_EVENT_COUNTER ? add_value(columns, event) : add_args(columns, text, event));
-	if (event->flags & EPP_FLAG_REFERRED && !add_end(columns, event))
+	if (event->flags & EXPORT_FLAGS_NAMED && !add_end(columns, event))
 		return no_memory();
 	if (has_cause(event) && !add_link(columns, (struct html_link){ .from = event->parent,
 	                                                               .source = event->track->source,

@@ -43,8 +43,8 @@ enum {
 
 /* Words of a byte of the event, their numbers in the dictionary + 1. */
 struct words {
-	uint32_t numbers[256];
-	uint8_t page[PARQUET_PAGE_ROWS];
+	uint32_t numbers[1u << EXPORT_FLAGS_COUNT]; /* flags have the most values */
+	uint16_t page[PARQUET_PAGE_ROWS];
 };
 
 struct place_key {

@@ -123,7 +123,7 @@ static uint64_t end_time(struct perfetto *perfetto, const epp_event *event, uint
 
 static bool is_plain(const epp_event *event)
 {
-	return !(event->flags & ~(unsigned)EPP_FLAG_REFERRED) && !event->args_count && !export_tells_place(event);
+	return !(event->flags & ~EXPORT_FLAGS_NAMED) && !event->args_count && !export_tells_place(event);
 }
 
 static void write_plain(struct export_run *run, const epp_event *event, const struct row *row)
@@ -296,7 +296,7 @@ static epp_status *meet_ends(struct export_run *run, const epp_event *event)
 
 	if (!perfetto->drawn.ends)
 		EPP_TRY(flows_prepare(&perfetto->drawn));
-	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_REFERRED))
+	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_FLOW))
 		return NULL;
 	EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
 	flows_meet(&perfetto->drawn, event, (uint32_t)(row - perfetto->rows.rows));

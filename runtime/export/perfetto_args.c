@@ -93,7 +93,7 @@ static char *put_known(char *at, const epp_event *event)
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
 	const char *placement = epp_placement_name(event->placement);
 
-	if (event->flags & EPP_FLAG_REFERRED)
+	if (event->flags & EXPORT_FLAGS_NAMED)
 		at = put_id(at, KNOWN_ID, event->id);
 	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
 		at = put_id(at, KNOWN_PARENT, event->parent);
@@ -112,7 +112,7 @@ static char *put_known(char *at, const epp_event *event)
 	if (device)
 		at = put_number(at, KNOWN_STREAM, event->track->stream);
 	for (uint32_t bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
-		if (!(event->flags & ~(unsigned)EPP_FLAG_REFERRED & 1u << bit))
+		if (!(event->flags & ~EXPORT_FLAGS_NAMED & 1u << bit))
 			continue;
 		char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
 		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_FLAGS + bit);

@@ -40,7 +40,7 @@ struct sql_event {
 	uint64_t id, parent;
 	const epp_trace_track *track;
 	uint32_t name_number, run, depth, lane;
-	uint8_t kind, category, placement, flags;
+	uint32_t kind : 4, category : 4, placement : 8, flags : 16;
 	uint32_t next_of_id; /* in the chain of a bucket: index + 1 */
 };
 

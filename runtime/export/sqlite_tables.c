@@ -54,6 +54,7 @@ epp_status *sqlite_table_create(struct sqlite_file *file, const struct sqlite_ta
 static const char indexes[] =
     "PRAGMA cache_size=-4096;"
     "CREATE INDEX events_referred ON events(id) WHERE flags & 16;"
+    "CREATE INDEX events_of_flows ON events(id) WHERE flags & 256;"
     "CREATE INDEX flows_by_from ON flows(from_id);"
     "CREATE VIEW timeline AS SELECT event, kinds.text AS kind, names.text AS name, categories.text AS category, start_ns,"
     " duration_ns, tracks.source, tracks.pid, tracks.group_name, tracks.thread_id, track, tracks.name AS track_name,"

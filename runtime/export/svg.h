@@ -20,9 +20,9 @@ struct svg_bar {
 	uint32_t depth;
 	uint8_t category;
 	uint8_t placement;
-	uint8_t flags;
 	uint8_t colour; /* decided by svg_layout */
 	uint8_t on_device;
+	uint32_t flags;
 };
 
 struct svg {

@@ -80,8 +80,10 @@ static inline bool export_tells_place(const epp_event *event)
 /* "slice", "instant", ... */
 const char *export_kind(unsigned kind);
 /* The words for epp_event_flags, by their bits: "unended", "open", ... */
-#define EXPORT_FLAGS_COUNT 8u
+#define EXPORT_FLAGS_COUNT 9u
 extern const char *const export_flags[EXPORT_FLAGS_COUNT];
+/* Others tell of it by its id: that says no more than that the id stands there. */
+#define EXPORT_FLAGS_NAMED (unsigned)(EPP_FLAG_REFERRED | EPP_FLAG_FLOW)
 /* All that are set, with blanks between them, at most EXPORT_FLAGS_BYTES; returns the new end. */
 #define EXPORT_FLAGS_BYTES 96u
 char *export_put_flags(char *at, unsigned flags);

@@ -177,7 +177,7 @@ static char *put_flags(char *at, unsigned flags)
 
 static char *put_known(char *at, const epp_event *event)
 {
-	unsigned flags = event->flags & ~(unsigned)EPP_FLAG_REFERRED;
+	unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED;
 	uint64_t id;
 
 	if (event->track->kind == EPP_TRACK_DEVICE) {

@@ -1,5 +1,4 @@
 /* An item becomes an event: its texts, its place among the events of its track, its parent. */
-#include <stddef.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -7,11 +6,6 @@
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
-
-_Static_assert(offsetof(epp_event, flags) == offsetof(epp_event, kind) + offsetof(struct item_class, flags) &&
-                   offsetof(epp_event, category) == offsetof(epp_event, kind) + offsetof(struct item_class, category) &&
-                   offsetof(epp_event, placement) == offsetof(epp_event, kind) + offsetof(struct item_class, placement),
-               "an item's class is copied into an event in one piece");
 
 __attribute__((noinline)) static uint32_t find_run(const struct epp_timeline *timeline, const struct item *item)
 {
@@ -103,7 +97,10 @@ static inline void fill(struct epp_timeline *timeline, const struct line *line, 
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
 	event->depth = 0;
 	event->lane = 0;
-	memcpy(&event->kind, &item->is, sizeof(item->is));
+	event->kind = item->is.kind;
+	event->category = item->is.category;
+	event->placement = item->is.placement;
+	event->flags = item->is.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 }
 
@@ -115,7 +112,7 @@ static inline uint64_t position_of(const struct line *line, uint64_t ticks, int6
 	return line->is_thread ? ticks : (uint64_t)ns ^ 1ull << 63;
 }
 
-/* Somebody may have named the event as its parent. */
+/* Somebody may have named the event. */
 static epp_status *mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
 	struct referred *referred = &timeline->referred;
@@ -124,7 +121,8 @@ static epp_status *mark_referred(struct epp_timeline *timeline, struct line *lin
 
 	if (number == REFERRED_NONE)
 		return NULL;
-	event->flags |= EPP_FLAG_REFERRED;
+	event->flags |= (referred_so(referred, number, event->id, REFERRED_AS_PARENT) ? EPP_FLAG_REFERRED : 0) |
+	                (referred_so(referred, number, event->id, REFERRED_BY_FLOW) ? EPP_FLAG_FLOW : 0);
 	if (!referred->has_table)
 		return NULL;
 	EPP_TRY(referred_note(referred, number, &noted));

@@ -17,13 +17,13 @@ struct item {
 	uint64_t id;
 	uint64_t sequence; /* where it was recorded, and how many args it has: ITEM_SEQUENCE */
 	uint32_t name;
-	uint32_t args_offset;      /* in the run's payload; ITEM_ARGS_ELSEWHERE: with the end's record */
-	uint32_t line;             /* the line's key: index, and LINE_OTHER */
-	struct item_class {        /* as the last members of epp_event */
+	uint32_t args_offset; /* in the run's payload; ITEM_ARGS_ELSEWHERE: with the end's record */
+	uint32_t line;        /* the line's key: index, and LINE_OTHER */
+	struct item_class {
 		uint8_t kind;      /* epp_event_kind */
 		uint8_t category;  /* epp_category */
 		uint8_t placement; /* epp_placement */
-		uint8_t flags;     /* epp_event_flags */
+		uint8_t flags;     /* epp_event_flags that are recorded */
 	} is;
 };
 
@@ -41,7 +41,7 @@ struct item_extra {
  * two records of one thread the one recorded first has the smaller number. */
 #define ITEM_SEQUENCE(rank, index, args_count) ((uint64_t)(rank) << 24 | (uint64_t)(index) << 8 | (args_count))
 #define ITEM_RANK(sequence) ((sequence) >> 24)
-#define ITEM_ARGS_COUNT(sequence) ((uint32_t)((sequence)&255))
+#define ITEM_ARGS_COUNT(sequence) ((uint8_t)(sequence))
 #define ITEM_RANK_OPEN 0xffffffffffu /* not recorded: the event was open when the trace was read */
 
 /* Lines that are no thread's stand behind those of threads, so that at equal starts a parent comes before its kernels. */

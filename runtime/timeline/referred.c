@@ -9,8 +9,10 @@
 
 void referred_deinit(struct referred *referred)
 {
-	for (size_t i = 0; i < referred->pages_count; i++)
+	for (size_t i = 0; i < referred->pages_count; i++) {
 		free(referred->pages[i].events);
+		free(referred->pages[i].how);
+	}
 	free(referred->pages);
 	free(referred->buckets);
 	*referred = (struct referred){ 0 };
@@ -75,7 +77,21 @@ static struct referred_page *add_page(struct referred *referred, uint32_t source
 	return page;
 }
 
-epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, bool stays)
+static bool note_how(struct referred_page *page, uint64_t id, enum referred_how how)
+{
+	if (!page->how) {
+		if (how == REFERRED_AS_PARENT)
+			return true;
+		page->how = calloc(2, sizeof(*page->how));
+		if (!page->how)
+			return false;
+		memcpy(page->how[REFERRED_AS_PARENT], page->bits, sizeof(page->bits));
+	}
+	page->how[how][id / 64 % 8] |= 1ull << id % 64;
+	return true;
+}
+
+epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, enum referred_how how)
 {
 	uint64_t key = id / REFERRED_PAGE_IDS;
 	struct referred_page *page;
@@ -90,8 +106,10 @@ epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id
 			return epp_status_no_memory();
 		referred->recent = (uint32_t)(page - referred->pages);
 	}
+	if (!note_how(page, id, how))
+		return epp_status_no_memory();
 	page->bits[id / 64 % 8] |= 1ull << id % 64;
-	if (stays)
+	if (how == REFERRED_BY_FLOW)
 		page->references = REFERRED_FOREVER;
 	else if (page->references != REFERRED_FOREVER)
 		page->references++;

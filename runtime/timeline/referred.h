@@ -1,7 +1,7 @@
 /* The ids that events of devices and flows name, and what is known of the host events that carry them.
  *
  * A set of ids in pages of 512, so that it takes about 2 bits an id where they are dense and stays bounded where they
- * are not.  Filled at first, then sealed: from then on each id has a number, and what is known of its event takes 32 bytes,
+ * are not; where flows name some, who names which is known besides.  Filled at first, then sealed: from then on each id has a number, and what is known of its event takes 32 bytes,
  * from when the first event of its page is noted until the last one that names one there was seen.
  * A key is an id and the source that it is unique in.
  */
@@ -17,12 +17,16 @@
 #define REFERRED_PAGE_IDS 512u
 #define REFERRED_NONE UINT32_MAX
 
-/* Of a page with these the events stay. */
+/* Of a page that flows name, whose ends are asked for at any time, the events stay. */
 #define REFERRED_FOREVER UINT32_MAX
+
+/* How a record names an id. */
+enum referred_how { REFERRED_AS_PARENT, REFERRED_BY_FLOW };
 
 struct referred_page {
 	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
+	uint64_t (*how)[8];            /* those of `bits` by enum referred_how; NULL: all as parents */
 	struct referred_event *events; /* NULL: none was noted, or none is asked for any more */
 	uint32_t source;
 	uint32_t references; /* how many records still name one of its ids */
@@ -59,11 +63,18 @@ static inline uint32_t referred_number(uint32_t page, uint32_t place)
 
 void referred_deinit(struct referred *referred);
 
-/* A record that names an id.  `stays`: for as long as there is the set. */
-epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, bool stays) EPP_MUST_CHECK;
+/* A record that names an id. */
+epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, enum referred_how how) EPP_MUST_CHECK;
 
 /* Numbers the ids, below the number that is returned; `table`: what is noted is kept. */
 uint32_t referred_seal(struct referred *referred, bool table);
+
+/* Whether a number's id, whose place in it is the id's, is named so. */
+static inline bool referred_so(const struct referred *referred, uint32_t number, uint64_t id, enum referred_how how)
+{
+	const struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	return page->how ? page->how[how][id / 64 % 8] >> id % 64 & 1 : how == REFERRED_AS_PARENT;
+}
 
 /* What is known of an event by its number; NULL: nothing. */
 static inline struct referred_event *referred_at(const struct referred *referred, uint32_t number)

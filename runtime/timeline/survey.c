@@ -109,7 +109,7 @@ static epp_status *survey_complete(struct epp_timeline *timeline, const struct d
 	if (!parent)
 		return NULL;
 	timeline->parents = true;
-	return referred_add(&timeline->referred, decoded->block->source, parent, false);
+	return referred_add(&timeline->referred, decoded->block->source, parent, REFERRED_AS_PARENT);
 }
 
 static epp_status *survey_end(struct epp_timeline *timeline, const struct decoded *decoded, uint32_t index,
@@ -132,8 +132,8 @@ static epp_status *survey_flow(struct epp_timeline *timeline, const struct surve
 {
 	EPP_TRY(merge_grow(&timeline->flows, timeline->flows_count, &timeline->flows_room, sizeof(*timeline->flows)));
 	timeline->flows[timeline->flows_count++] = *flow;
-	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to, true));
-	return referred_add(&timeline->referred, flow->source, flow->from, true);
+	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to, REFERRED_BY_FLOW));
+	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_BY_FLOW);
 }
 
 /* The table of events tells where flows lead; of several from one event the first counts. */
