@@ -10,6 +10,7 @@
 
 #include "epprof/trace_writer.h"
 #include "record/chunks.h"
+#include "record/drain.h"
 #include "recording.h"
 #include "valid_trace.h"
 
@@ -67,19 +68,19 @@ static uint64_t make_grow(epp_session *session)
 {
 	struct session *inside = recording_inside(session);
 	uint64_t events = 0;
-	for (uint32_t count = WINDOW_EXTENT_CHUNKS; count < EPF_CHUNK_COUNT; count += WINDOW_EXTENT_CHUNKS) {
+	for (uint32_t count = WINDOW_FIRST_CHUNKS; count < EPF_CHUNK_COUNT; count += CHUNKS_MORE) {
 		pthread_mutex_lock(&inside->drain_lock);
 		events += use_chunks(session, count / 4);
 		pthread_mutex_unlock(&inside->drain_lock);
-		for (int i = 0; i < 10000 && !is_grown(inside, count + 1); i++)
+		for (int i = 0; i < 10000 && !is_grown(inside, count + CHUNKS_MORE); i++)
 			recording_sleep_ms(1);
 	}
 	ck_assert(is_grown(inside, EPF_CHUNK_COUNT));
 	return events;
 }
 
-/* All extents are in use; the drain lock is held from here on. */
-static uint64_t fill_extents(epp_session *session)
+/* Nearly all chunks are in use; the drain lock is held from here on. */
+static uint64_t fill_all(epp_session *session)
 {
 	uint64_t events = make_grow(session);
 	pthread_mutex_lock(&recording_inside(session)->drain_lock);
@@ -100,34 +101,56 @@ START_TEST(a_quiet_session_has_what_it_began_with)
 	for (unsigned round = 0; round < 20; round++) {
 		pthread_mutex_lock(&inside->drain_lock);
 		/* An eighth full, and one in hand. */
-		use_chunks(session, WINDOW_EXTENT_CHUNKS / 8);
+		use_chunks(session, WINDOW_FIRST_CHUNKS / 8);
 		chunks_grow(inside);
-		ck_assert_uint_eq(inside->window.chunks_count, WINDOW_EXTENT_CHUNKS);
+		ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS);
 		pthread_mutex_unlock(&inside->drain_lock);
 		for (int i = 0; i < 10000 && used(inside) > 1; i++)
 			recording_sleep_ms(1);
 	}
 	/* Last in, first out: it has gone round in a few. */
 	pthread_mutex_lock(&inside->drain_lock);
-	ck_assert_uint_le(inside->chunks_used, WINDOW_EXTENT_CHUNKS / 8);
+	ck_assert_uint_le(inside->chunks_used, WINDOW_FIRST_CHUNKS / 8);
 	pthread_mutex_unlock(&inside->drain_lock);
 	trace_scan_free(recording_finish(session));
 }
 END_TEST
 
-START_TEST(no_extent_while_blocks_cannot_be_written)
+START_TEST(none_while_blocks_cannot_be_written)
 {
 	epp_session *session = recording_start(check_path("broken.epp"));
 	struct session *inside = recording_inside(session);
 	pthread_mutex_lock(&inside->drain_lock);
 	inside->writer.error = ENOSPC;
-	uint64_t events = use_chunks(session, WINDOW_EXTENT_CHUNKS / 2);
-	chunks_grow(inside);
-	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_EXTENT_CHUNKS);
+	uint64_t events = use_chunks(session, WINDOW_FIRST_CHUNKS / 2);
+	ck_assert(!chunks_grow(inside));
+	ck_assert_uint_eq(inside->chunks_wanted, WINDOW_FIRST_CHUNKS);
 	inside->writer.error = 0;
-	chunks_grow(inside);
-	ck_assert_uint_eq(inside->window.chunks_count, 2 * WINDOW_EXTENT_CHUNKS);
-	ck_assert_uint_eq(inside->chunks_free, 2 * WINDOW_EXTENT_CHUNKS - WINDOW_EXTENT_CHUNKS / 2);
+	pthread_mutex_unlock(&inside->drain_lock);
+	struct trace_scan *scan = recording_finish(session);
+	ck_assert_uint_eq(scan->records_count, events);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* To make room takes the helper as long as a recorder does to fill it. */
+START_TEST(what_is_full_goes_first)
+{
+	epp_session *session = recording_start(check_path("first.epp"));
+	struct session *inside = recording_inside(session);
+	pthread_mutex_lock(&inside->drain_lock);
+	uint64_t events = use_chunks(session, WINDOW_FIRST_CHUNKS / 2);
+	ck_assert(!chunks_grow(inside));
+	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS);
+	drain_visit(inside, false);
+	for (uint32_t count = WINDOW_FIRST_CHUNKS; count < WINDOW_FIRST_CHUNKS + CHUNKS_MORE; count += WINDOW_STEP_CHUNKS) {
+		ck_assert_uint_eq(inside->window.chunks_count, count);
+		ck_assert(chunks_grow(inside));
+	}
+	/* That is enough until it is late again. */
+	ck_assert(!chunks_grow(inside));
+	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS + CHUNKS_MORE);
+	ck_assert_uint_eq(inside->chunks_free + 1, WINDOW_FIRST_CHUNKS + CHUNKS_MORE);
 	pthread_mutex_unlock(&inside->drain_lock);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan->records_count, events);
@@ -136,17 +159,19 @@ START_TEST(no_extent_while_blocks_cannot_be_written)
 END_TEST
 
 /* No room to be had: recording goes on in what there is, and it is tried again after a while, not each time. */
-START_TEST(an_extent_that_is_refused)
+START_TEST(room_that_is_refused)
 {
 	char *path = check_path("refused.epp");
 	epp_session *session = recording_start(path);
 	struct session *inside = recording_inside(session);
 	pthread_mutex_lock(&inside->drain_lock);
+	uint64_t events = use_chunks(session, WINDOW_FIRST_CHUNKS / 2);
+	ck_assert(!chunks_grow(inside));
+	drain_visit(inside, false);
 	int fd = inside->window.mapped_fd;
 	inside->window.mapped_fd = open(path, O_RDONLY);
-	uint64_t events = use_chunks(session, WINDOW_EXTENT_CHUNKS / 2);
-	chunks_grow(inside);
-	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_EXTENT_CHUNKS);
+	ck_assert(!chunks_grow(inside));
+	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS);
 	close(inside->window.mapped_fd);
 	inside->window.mapped_fd = fd;
 	uint64_t due = inside->chunks_grow_due_ticks, now = clock_ticks();
@@ -154,12 +179,10 @@ START_TEST(an_extent_that_is_refused)
 	ck_assert_uint_le(due, now + clock_ticks_per_second());
 	/* Far away, however slow this test is. */
 	inside->chunks_grow_due_ticks = UINT64_MAX;
-	chunks_grow(inside);
-	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_EXTENT_CHUNKS);
-	events += use_chunks(session, WINDOW_EXTENT_CHUNKS - 1);
+	ck_assert(!chunks_grow(inside));
 	inside->chunks_grow_due_ticks = now;
-	chunks_grow(inside);
-	ck_assert_uint_eq(inside->window.chunks_count, 2 * WINDOW_EXTENT_CHUNKS);
+	ck_assert(chunks_grow(inside));
+	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS);
 	pthread_mutex_unlock(&inside->drain_lock);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan->records_count, events);
@@ -192,11 +215,11 @@ START_TEST(many_threads_get_chunks_too)
 	for (unsigned i = 0; i < HOLDERS; i++)
 		threads[i] = recording_thread(hold, session);
 	pthread_barrier_wait(&holding);
-	for (int i = 0; i < 10000 && !is_grown(inside, 2 * WINDOW_EXTENT_CHUNKS); i++)
+	for (int i = 0; i < 10000 && !is_grown(inside, WINDOW_FIRST_CHUNKS + CHUNKS_MORE); i++)
 		recording_sleep_ms(1);
 	pthread_mutex_lock(&inside->drain_lock);
 	ck_assert_uint_ge(used(inside), HOLDERS);
-	ck_assert_uint_eq(inside->window.chunks_count, 2 * WINDOW_EXTENT_CHUNKS);
+	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS + CHUNKS_MORE);
 	pthread_mutex_unlock(&inside->drain_lock);
 	pthread_barrier_wait(&let_go);
 	for (unsigned i = 0; i < HOLDERS; i++)
@@ -227,9 +250,9 @@ static void check_given_back(const char *path, off_t segments_offset)
 
 /* Seen live and snapped while they are full, and in blocks once the helper has come.  Returns how many events the session
  * has, `before` this run and in it. */
-static uint64_t check_full_extents(epp_session *session, uint64_t before, const char *snapped)
+static uint64_t check_all_full(epp_session *session, uint64_t before, const char *snapped)
 {
-	uint64_t events = before + fill_extents(session);
+	uint64_t events = before + fill_all(session);
 	bool in_file = recording_inside(session)->window.fd >= 0;
 	/* A reader of the session asks under the lock where it is not all in one file. */
 	bool is_one_file = in_file && !recording_inside(session)->window.elsewhere;
@@ -263,11 +286,11 @@ START_TEST(in_a_file_and_again_in_its_next_run)
 {
 	char *path = strdup(check_path("file.epp")), *snapped = strdup(check_path("snapped.epp"));
 	epp_session *session = recording_start(path);
-	uint64_t events = check_full_extents(session, 0, snapped);
+	uint64_t events = check_all_full(session, 0, snapped);
 	check_ok(epp_session_start(session));
 	ck_assert_uint_eq(recording_inside(session)->window.chunks_count, EPF_CHUNK_COUNT);
 	ck_assert_uint_eq(recording_inside(session)->chunks_free, EPF_CHUNK_COUNT);
-	events = check_full_extents(session, events, snapped);
+	events = check_all_full(session, events, snapped);
 	epp_session_release(session);
 	ck_assert_uint_eq(records_of(path), events);
 	check_given_back(path, EPF_SEGMENTS_OFFSET);
@@ -282,9 +305,9 @@ START_TEST(in_memory_and_none_of_it_is_left_to_the_next)
 	epp_session *session;
 	for (unsigned round = 0; round < 2; round++) {
 		check_ok(epp_session_create(&options, &session));
-		ck_assert_uint_eq(recording_inside(session)->window.chunks_count, WINDOW_EXTENT_CHUNKS);
+		ck_assert_uint_eq(recording_inside(session)->window.chunks_count, WINDOW_FIRST_CHUNKS);
 		check_ok(epp_session_start(session));
-		check_full_extents(session, 0, NULL);
+		check_all_full(session, 0, NULL);
 		epp_session_release(session);
 	}
 }
@@ -297,7 +320,7 @@ START_TEST(with_a_window_elsewhere)
 	setenv("EPPROF_WINDOW_DIR", directory, 1);
 	epp_session *session = recording_start(path);
 	unsetenv("EPPROF_WINDOW_DIR");
-	uint64_t events = fill_extents(session);
+	uint64_t events = fill_all(session);
 	/* Another process's view of it, which takes no lock of ours. */
 	epp_trace *trace = open_valid(path);
 	ck_assert_uint_eq(epp_trace_get_info(trace)->records_count, events);
@@ -312,7 +335,7 @@ START_TEST(with_a_window_elsewhere)
 }
 END_TEST
 
-/* A ring is of so many bytes beside its window: the newest events are in the extents, the oldest are counted. */
+/* A ring is of so many bytes beside its window: the newest events are in the window, the oldest are counted. */
 START_TEST(in_a_ring)
 {
 	char *path = strdup(check_path("ring.epp")), *snapped = strdup(check_path("ring_snapped.epp"));
@@ -322,7 +345,7 @@ START_TEST(in_a_ring)
 	epp_session *session;
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	uint64_t events = fill_extents(session);
+	uint64_t events = fill_all(session);
 	check_ok(epp_session_snapshot(session, snapped, UINT64_MAX, 1));
 	ck_assert_uint_ge(records_of(snapped), (uint64_t)(EPF_CHUNK_COUNT - 11) * EVENTS_A_CHUNK);
 	let_helper_come(session);
@@ -339,7 +362,7 @@ END_TEST
 
 /* ---- what is left of them ---- */
 
-/* A child that is killed with all extents in use, at its own hand; how many events it had is told through a pipe. */
+/* A child that is killed with all chunks in use, at its own hand; how many events it had is told through a pipe. */
 static uint64_t be_killed(const char *path)
 {
 	int pipes[2], status;
@@ -348,7 +371,7 @@ static uint64_t be_killed(const char *path)
 	pid_t child = fork();
 	if (child == 0) {
 		epp_session *session = recording_start(path);
-		events = fill_extents(session);
+		events = fill_all(session);
 		epp_event_begin(session, EPP_NODE, name);
 		if (write(pipes[1], &events, sizeof(events)) != sizeof(events))
 			_exit(1);
@@ -391,12 +414,12 @@ START_TEST(killed_while_they_are_full)
 }
 END_TEST
 
-/* Cut anywhere in the extents: what was before is there, and nothing is made up. */
+/* Cut anywhere in the window: what was before is there, and nothing is made up. */
 START_TEST(cut_within_them)
 {
 	char *path = strdup(check_path("cut.epp"));
 	uint64_t before = be_killed(path);
-	/* Down to the middle of a chunk, somewhere in the second extent, then in the first, then in what there is always. */
+	/* Down to the middle of a chunk, somewhere in what it has grown by, then in what there is always. */
 	for (int chunk = EPF_CHUNK_COUNT - 3; chunk > 100; chunk -= 97) {
 		off_t end = (off_t)EPF_CHUNKS_OFFSET + (off_t)chunk * EPF_CHUNK_BYTES + EPF_CHUNK_BYTES / 2 + 5;
 		ck_assert_int_eq(truncate(path, end), 0);
@@ -416,13 +439,13 @@ START_TEST(a_child_has_none_of_them)
 {
 	char *path = strdup(check_path("parent.epp"));
 	epp_session *session = recording_start(path);
-	uint64_t events = fill_extents(session);
+	uint64_t events = fill_all(session);
 	pid_t child = fork();
 	if (child == 0) {
 		epp_session *own;
 		if (epp_event_begin(session, EPP_NODE, name) || epp_session_create(NULL, &own) || epp_session_start(own))
 			_exit(1);
-		bool fresh = recording_inside(own)->window.chunks_count == WINDOW_EXTENT_CHUNKS;
+		bool fresh = recording_inside(own)->window.chunks_count == WINDOW_FIRST_CHUNKS;
 		record(own);
 		if (!fresh || epp_session_end(own))
 			_exit(2);
@@ -447,8 +470,9 @@ static Suite *chunks_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, a_quiet_session_has_what_it_began_with);
-	tcase_add_test(tcase, no_extent_while_blocks_cannot_be_written);
-	tcase_add_test(tcase, an_extent_that_is_refused);
+	tcase_add_test(tcase, none_while_blocks_cannot_be_written);
+	tcase_add_test(tcase, what_is_full_goes_first);
+	tcase_add_test(tcase, room_that_is_refused);
 	tcase_add_test(tcase, many_threads_get_chunks_too);
 	tcase_add_test(tcase, in_a_file_and_again_in_its_next_run);
 	tcase_add_test(tcase, in_memory_and_none_of_it_is_left_to_the_next);

@@ -190,7 +190,7 @@ START_TEST(what_fails_for_too_long_is_lost)
 	uint64_t count = 0;
 	for (; epp_session_lost(session, EPP_LOSS_DISK) == 0 && count < 100000000; count += 1000) {
 		events(session, 1000);
-		if (LOAD_RELAXED(&inside->chunks_free) < WINDOW_EXTENT_CHUNKS / 4)
+		if (LOAD_RELAXED(&inside->chunks_free) < WINDOW_FIRST_CHUNKS / 4)
 			recording_sleep_ms(3);
 	}
 	mend_writer(inside, fd);

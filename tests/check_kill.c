@@ -350,7 +350,7 @@ static void check_file(const char *path, unsigned kill_number)
 
 static bool is_ready(bool held_up)
 {
-	return LOAD_ACQUIRE(&shared->ready) && (!held_up || LOAD_ACQUIRE(&shared->chunks) > WINDOW_EXTENT_CHUNKS);
+	return LOAD_ACQUIRE(&shared->ready) && (!held_up || LOAD_ACQUIRE(&shared->chunks) > WINDOW_FIRST_CHUNKS);
 }
 
 START_TEST(killed_at_any_instant)

@@ -10,7 +10,7 @@
 #include "file/window.h"
 #include "recording.h"
 
-#define FIRST_BYTES (WINDOW_BYTES - (EPF_CHUNK_COUNT - WINDOW_EXTENT_CHUNKS) * EPF_CHUNK_BYTES)
+#define FIRST_BYTES (WINDOW_BYTES - (EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) * EPF_CHUNK_BYTES)
 
 static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
 
@@ -55,7 +55,7 @@ START_TEST(a_file_is_made_mapped_and_finished)
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	ck_assert_int_eq(st.st_size, WINDOW_BYTES);
 	ck_assert_uint_ge((uint64_t)st.st_blocks * 512, FIRST_BYTES);
-	ck_assert_uint_lt((uint64_t)st.st_blocks * 512, FIRST_BYTES + WINDOW_EXTENT_BYTES / 2);
+	ck_assert_uint_lt((uint64_t)st.st_blocks * 512, FIRST_BYTES + (8 << 20));
 	/* Nobody else may write it, in this process or another. */
 	check_fails(EPP_BUSY, window_open_file(path, true, &plain, &second));
 	ck_assert_ptr_null(second.base);
@@ -95,10 +95,11 @@ START_TEST(a_window_grows_and_gives_all_back)
 	check_ok(window_open_file(path, false, &plain, &window));
 	int fd = open(path, O_RDONLY);
 	uint8_t *base = window.base;
-	for (uint32_t count = WINDOW_EXTENT_CHUNKS; count < EPF_CHUNK_COUNT; count += WINDOW_EXTENT_CHUNKS) {
+	for (uint32_t count = WINDOW_FIRST_CHUNKS; count < EPF_CHUNK_COUNT; count += WINDOW_STEP_CHUNKS) {
 		ck_assert_uint_eq(window.chunks_count, count);
 		ck_assert_int_eq(window_grow(&window), 0);
-		ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + count * EPF_CHUNK_BYTES);
+		ck_assert_uint_ge(disk_bytes(fd),
+		                  FIRST_BYTES + (count - WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS) * EPF_CHUNK_BYTES);
 		/* A store into what is new is in the file at once. */
 		size_t at = EPF_CHUNKS_OFFSET + (size_t)count * EPF_CHUNK_BYTES + 12345;
 		uint8_t byte = 0;
@@ -134,12 +135,12 @@ START_TEST(a_window_that_cannot_grow)
 	int fd = window.mapped_fd;
 	window.mapped_fd = open(path, O_RDONLY);
 	ck_assert_int_ne(window_grow(&window), 0);
-	ck_assert_uint_eq(window.chunks_count, WINDOW_EXTENT_CHUNKS);
+	ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS);
 	ck_assert_uint_eq(disk_bytes(fd), before);
 	close(window.mapped_fd);
 	window.mapped_fd = fd;
 	ck_assert_int_eq(window_grow(&window), 0);
-	ck_assert_uint_eq(window.chunks_count, 2 * WINDOW_EXTENT_CHUNKS);
+	ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS);
 	window_close(&window, 0, 0);
 }
 END_TEST
@@ -223,7 +224,7 @@ START_TEST(memory_is_clean_each_time)
 			ck_assert_ptr_eq(window.base, first);
 		first = window.base;
 		check_clean(&window);
-		ck_assert_uint_eq(window.chunks_count, WINDOW_EXTENT_CHUNKS);
+		ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS);
 		while (window.chunks_count < used[i % 5][1])
 			ck_assert_int_eq(window_grow(&window), 0);
 		soil(&window, used[i % 5][0], used[i % 5][1]);
@@ -269,7 +270,7 @@ START_TEST(a_window_in_a_directory_of_its_own)
 	/* It is that file that grows. */
 	int fd = open(kept, O_RDONLY);
 	ck_assert_int_eq(window_grow(&window), 0);
-	ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + WINDOW_EXTENT_BYTES);
+	ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + WINDOW_STEP_BYTES);
 	ck_assert_int_eq(fstat(window.fd, &st), 0);
 	ck_assert_uint_le((uint64_t)st.st_blocks * 512, 64 << 10);
 	close(fd);

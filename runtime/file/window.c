@@ -28,8 +28,8 @@
 #define POOL_MAX 16
 #define SHARED_MEMORY "/dev/shm"
 #define POPULATE_BYTES ((size_t)512 << 10)
-#define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + WINDOW_EXTENT_BYTES)
-/* A disk that has less does not give an extent. */
+#define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
+/* A disk that has less does not give more. */
 #define ROOM_TO_SPARE (256ull << 20)
 
 static const struct window none = { .fd = -1, .mapped_fd = -1 };
@@ -46,7 +46,7 @@ static void locate(struct window *window)
 	window->slots = (struct epf_slot *)(window->base + EPF_SLOTS_OFFSET);
 	window->log = window->base + EPF_LOG_OFFSET;
 	window->chunks = window->base + EPF_CHUNKS_OFFSET;
-	window->chunks_count = WINDOW_EXTENT_CHUNKS;
+	window->chunks_count = WINDOW_FIRST_CHUNKS;
 }
 
 /* The checksum leaves the state out, which changes alone when a trace is finished. */
@@ -411,14 +411,14 @@ size_t window_populate(const struct window *window, size_t at)
 	return at + bytes < end ? at + bytes : 0;
 }
 
-static int reserve_extent(int fd, off_t offset)
+static int reserve_step(int fd, off_t offset)
 {
 	struct statvfs disk;
 	if (fstatvfs(fd, &disk))
 		return errno;
 	if (disk.f_frsize && disk.f_bavail < ROOM_TO_SPARE / disk.f_frsize)
 		return ENOSPC;
-	return reserve(fd, offset, WINDOW_EXTENT_BYTES);
+	return reserve(fd, offset, WINDOW_STEP_BYTES);
 }
 
 int window_grow(struct window *window)
@@ -427,14 +427,14 @@ int window_grow(struct window *window)
 		return ENOBUFS;
 	size_t at = bytes_in_use(window);
 	bool shared = window_is_shared(window);
-	int error = shared ? reserve_extent(window->mapped_fd, (off_t)at) : 0;
-	if (!error && !populate(window->base + at, WINDOW_EXTENT_BYTES))
+	int error = shared ? reserve_step(window->mapped_fd, (off_t)at) : 0;
+	if (!error && !populate(window->base + at, WINDOW_STEP_BYTES))
 		error = errno;
 	/* A part of it may be there. */
 	if (error && shared)
-		give_back(window->mapped_fd, (off_t)at, WINDOW_EXTENT_BYTES);
+		give_back(window->mapped_fd, (off_t)at, WINDOW_STEP_BYTES);
 	if (!error)
-		window->chunks_count += WINDOW_EXTENT_CHUNKS;
+		window->chunks_count += WINDOW_STEP_CHUNKS;
 	return error;
 }
 

@@ -26,10 +26,11 @@
 #define WINDOW_WARM_SLOTS 16u
 #define WINDOW_WARM_CHUNKS 12u
 
-/* How many chunks there are at first, and how many more room is made for at a time: 16 MiB. */
-#define WINDOW_EXTENT_CHUNKS 256u
-#define WINDOW_EXTENT_BYTES ((size_t)WINDOW_EXTENT_CHUNKS * EPF_CHUNK_BYTES)
-_Static_assert(EPF_CHUNK_COUNT % WINDOW_EXTENT_CHUNKS == 0, "whole extents");
+/* How many chunks there are at first (16 MiB), and how many more room is made for at a time: that takes milliseconds. */
+#define WINDOW_FIRST_CHUNKS 256u
+#define WINDOW_STEP_CHUNKS 8u
+#define WINDOW_STEP_BYTES ((size_t)WINDOW_STEP_CHUNKS * EPF_CHUNK_BYTES)
+_Static_assert((EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) % WINDOW_STEP_CHUNKS == 0, "whole steps");
 
 struct window {
 	uint8_t *base;   /* NULL: none */
@@ -67,7 +68,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 /* Closes the file but leaves the mapping for ever: somebody may still store into it.  So the file stays locked, too. */
 void window_abandon(struct window *window);
 
-/* Makes the next WINDOW_EXTENT_CHUNKS usable and counts them in chunks_count.  Returns 0 or errno, in particular ENOSPC
+/* Makes the next WINDOW_STEP_CHUNKS usable and counts them in chunks_count.  Returns 0 or errno, in particular ENOSPC
  * where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
 int window_grow(struct window *window);
 

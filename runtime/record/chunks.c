@@ -17,7 +17,7 @@ void chunks_init(struct session *session)
 	for (uint32_t i = 0; i < count; i++)
 		session->chunk_next[i] = (uint16_t)(i + 1 < count ? i + 2 : 0);
 	session->chunks_head = 1;
-	session->chunks_free = session->chunks_free_at_visit = count;
+	session->chunks_free = session->chunks_free_at_visit = session->chunks_wanted = count;
 }
 
 uint32_t chunks_take(struct session *session)
@@ -53,27 +53,33 @@ void chunks_put_back(struct session *session, uint32_t chunk)
 	ADD_RELAXED(&session->chunks_free, 1);
 }
 
-static bool are_short(const struct session *session)
+static uint32_t count_full(const struct session *session)
 {
-	uint32_t count = session->window.chunks_count, full = 0;
-	for (uint32_t chunk = 0; chunk < count; chunk++)
+	uint32_t full = 0;
+	for (uint32_t chunk = 0; chunk < session->window.chunks_count; chunk++)
 		full += LOAD_RELAXED(&session->chunk_state[chunk]) == REGION_FULL;
-	return full > count / LATE_PART || LOAD_RELAXED(&session->chunks_free) < count / FEW_PART;
+	return full;
 }
 
-void chunks_grow(struct session *session)
+bool chunks_grow(struct session *session)
 {
-	uint32_t count = session->window.chunks_count;
+	uint32_t count = session->window.chunks_count, full = count_full(session);
 	uint64_t now = clock_ticks();
+	bool are_short = full > count / LATE_PART || LOAD_RELAXED(&session->chunks_free) < count / FEW_PART;
 	/* Where blocks cannot be written, more chunks would fill up too. */
-	bool may = count < EPF_CHUNK_COUNT && !session->writer.error && now >= session->chunks_grow_due_ticks;
-	if (!may || !are_short(session))
-		return;
+	if (session->writer.error)
+		return false;
+	if (are_short && session->chunks_wanted == count && count < EPF_CHUNK_COUNT)
+		session->chunks_wanted = count + CHUNKS_MORE;
+	/* Room takes longer to make than to fill: those that are full go first, the room is for the next time. */
+	if (count >= session->chunks_wanted || full > CHUNKS_BEFORE_WAKE || now < session->chunks_grow_due_ticks)
+		return false;
 	if (window_grow(&session->window)) {
 		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
-		return;
+		return false;
 	}
 	/* The lowest is taken first. */
 	for (uint32_t chunk = session->window.chunks_count; chunk-- > count;)
 		chunks_put_back(session, chunk);
+	return true;
 }

@@ -7,6 +7,10 @@
 
 #include "record/session.h"
 
+/* How many more are wanted each time that they are short: 16 MiB. */
+#define CHUNKS_MORE 256u
+_Static_assert((EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) % CHUNKS_MORE == 0, "no more than there are");
+
 /* All chunks that a new window has are free. */
 void chunks_init(struct session *session);
 
@@ -16,8 +20,9 @@ uint32_t chunks_take(struct session *session);
 /* Puts an emptied chunk back.  Thread: [any-thread]. */
 void chunks_put_back(struct session *session, uint32_t chunk);
 
-/* What the helper does first on a visit: where it has come late, or few chunks are left, another extent of the window; where
- * there is none to be had, not again for a while.  The drain lock is held. */
-void chunks_grow(struct session *session);
+/* What the helper does first on a visit: where it has come late, or few chunks are left, the window is to grow, which it does
+ * step by step while there is little to empty; where there is no room to be had, not again for a while.  Whether a step was
+ * taken: there may be another.  The drain lock is held. */
+bool chunks_grow(struct session *session);
 
 #endif

@@ -17,7 +17,7 @@
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
-#define CHUNKS_TO_SPARE (WINDOW_EXTENT_CHUNKS / 4)
+#define CHUNKS_TO_SPARE (WINDOW_FIRST_CHUNKS / 4)
 
 /* Kinds whose records took an id of their own. */
 #define OWN_ID_KINDS \

@@ -70,7 +70,7 @@ static int64_t visit(struct session *session)
 			session_free_apart(session);
 		return -1;
 	}
-	chunks_grow(session);
+	bool grown = chunks_grow(session);
 	unsigned emptied = drain_visit(session, false);
 	STORE_RELAXED(&session->chunks_free_at_visit, LOAD_RELAXED(&session->chunks_free));
 	session->quiet_visits = emptied ? 0 : session->quiet_visits + 1;
@@ -82,7 +82,7 @@ static int64_t visit(struct session *session)
 	}
 	pthread_mutex_unlock(&session->drain_lock);
 	session_tell(session);
-	return emptied ? 0 : busy ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
+	return emptied || grown ? 0 : busy ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
 }
 
 static int64_t visit_all(void)
