@@ -21,13 +21,13 @@ static inline uint16_t event_bits(epp_category category)
 /* ---- begin ---- */
 
 /* Entry, then depth: a kill between the two leaves nothing begun. */
-static inline void push(struct epf_slot *slot, uint32_t depth, uint64_t id, uint64_t tail, uint64_t ticks)
+static inline void push(struct recorder *recorder, struct epf_slot *slot, uint64_t id, uint64_t tail, uint64_t ticks)
 {
-	struct epf_open *open = &slot->open[depth];
+	struct epf_open *open = recorder->top;
 	open->id = id;
 	STORE_RELAXED(&open->tail, tail);
 	open->start_ticks = ticks;
-	STORE_RELEASE(&slot->depth, depth + 1);
+	recorder_set_top(recorder, slot, open + 1);
 }
 
 static NOINLINE uint64_t begin_full(epp_session *session, uint64_t tail)
@@ -42,7 +42,7 @@ static NOINLINE uint64_t begin_full(epp_session *session, uint64_t tail)
 		recorder_leave(recorder);
 		return 0;
 	}
-	push(slot, slot->depth, id, tail, clock_ticks());
+	push(recorder, slot, id, tail, clock_ticks());
 	if (recorder->calls)
 		return calls_start_event(recorder, id);
 	recorder_leave(recorder);
@@ -58,14 +58,13 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 	if (!USUAL(recorder_enter_fast(recorder)))
 		return begin_full(session, tail);
 	struct epf_slot *slot = recorder->slot;
-	uint32_t depth = slot->depth;
 	uint64_t id = slot->next_id;
-	if (!USUAL(depth < EPF_OPEN_MAX && id != slot->id_block_end)) {
+	if (!USUAL(recorder->top != slot->open + EPF_OPEN_MAX && id != slot->id_block_end)) {
 		recorder_leave(recorder);
 		return begin_full(session, tail);
 	}
 	STORE_RELAXED(&slot->next_id, id + 1);
-	push(slot, depth, id, tail, clock_ticks_fast());
+	push(recorder, slot, id, tail, clock_ticks_fast());
 	if (!USUAL(!recorder->calls))
 		return calls_start_event(recorder, id);
 	recorder_leave(recorder);
@@ -86,9 +85,7 @@ static inline void fill(struct epf_record *record, const struct epf_open *open, 
 /* Ends the topmost open event, whatever goes with it; the mark is set. */
 static NOINLINE void end_top(struct recorder *recorder, uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
-	struct epf_slot *slot = recorder->slot;
-	uint32_t depth = slot->depth;
-	const struct epf_open *open = &slot->open[depth - 1];
+	struct epf_open *open = recorder->top - 1;
 	if (!tail)
 		tail = open->tail;
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
@@ -98,7 +95,7 @@ static NOINLINE void end_top(struct recorder *recorder, uint64_t now, uint64_t t
 		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
 	}
 	/* After the record, never before: a kill between the two leaves the event in both places, and readers know that. */
-	STORE_RELEASE(&slot->depth, depth - 1);
+	recorder_set_top(recorder, recorder->slot, open);
 	if (recorder->calls)
 		calls_stop_event(recorder, open, now, tail, args, args_count);
 	else
@@ -128,7 +125,7 @@ static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, u
 /* The event without args that was ended last, to the profilers; out of line, for the sake of the fast path's registers. */
 static NOINLINE void end_calls(struct recorder *recorder, uint64_t now)
 {
-	const struct epf_open *open = &recorder->slot->open[recorder->slot->depth];
+	const struct epf_open *open = recorder->top;
 	calls_stop_event(recorder, open, now, open->tail, NULL, 0);
 }
 
@@ -147,13 +144,12 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 		return;
 	}
 	struct epf_slot *slot = recorder->slot;
-	uint32_t depth = slot->depth;
-	if (!USUAL(depth != 0 && slot->open[depth - 1].id == id)) {
+	struct epf_open *open = recorder->top - 1;
+	if (!USUAL(open >= slot->open && open->id == id)) {
 		recorder_leave(recorder);
 		end_full(session, id, now, 0, args, args_count);
 		return;
 	}
-	const struct epf_open *open = &slot->open[depth - 1];
 	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
 	/* As numbers: without a region both are 0. */
 	uintptr_t after = (uintptr_t)record + EPF_RECORD_BYTES;
@@ -165,7 +161,7 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 	STORE_RELEASE(&record->tail, open->tail);
 	recorder->at = (uint8_t *)after;
 	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
-	STORE_RELEASE(&slot->depth, depth - 1);
+	recorder_set_top(recorder, slot, open);
 	if (!USUAL(!recorder->calls))
 		end_calls(recorder, now);
 	else

@@ -43,7 +43,7 @@ static void close_unended(struct recorder *recorder, uint32_t depth, uint64_t no
 	const struct epf_open *open = &recorder->slot->open[depth - 1];
 	event_store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
 	            open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
-	STORE_RELEASE(&recorder->slot->depth, depth - 1);
+	recorder_set_top(recorder, recorder->slot, &recorder->slot->open[depth - 1]);
 }
 
 uint32_t event_unwind(struct recorder *recorder, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
@@ -84,8 +84,9 @@ static bool ended_elsewhere(struct session *session, uint64_t id)
 }
 
 /* What is above comes one down; a kill leaves the entry that is on its way in one place or in both, and no other. */
-static void take_out(struct epf_slot *slot, uint32_t at)
+static void take_out(struct recorder *recorder, uint32_t at)
 {
+	struct epf_slot *slot = recorder->slot;
 	for (; at + 1 < slot->depth; at++) {
 		const struct epf_open *from = &slot->open[at + 1];
 		struct epf_open *to = &slot->open[at];
@@ -94,7 +95,7 @@ static void take_out(struct epf_slot *slot, uint32_t at)
 		STORE_RELEASE(&to->id, from->id);
 		STORE_RELEASE(&to->tail, from->tail);
 	}
-	STORE_RELEASE(&slot->depth, slot->depth - 1);
+	recorder_set_top(recorder, slot, recorder->top - 1);
 }
 
 bool event_reclaim(struct recorder *recorder)
@@ -114,7 +115,7 @@ bool event_reclaim(struct recorder *recorder)
 		/* Its record says unended; the orphan end, which the reader joins, says when it really ended. */
 		event_store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
 		            open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
-		take_out(slot, i);
+		take_out(recorder, i);
 	}
 	return slot->depth < depth;
 }

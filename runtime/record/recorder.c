@@ -227,10 +227,10 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 	if (index >= session->slots_used)
 		STORE_RELAXED(&session->slots_used, index + 1);
 	slot->run = LOAD_ACQUIRE(&session->window.live->run);
-	slot->depth = 0;
 	slot->id_blocks = 0;
 	slot->id_block_end = 0;
 	recorder->slot = slot;
+	recorder_set_top(recorder, slot, slot->open);
 	recorder->slot_index = index;
 	recorder->chunk = RECORDER_NO_CHUNK;
 	recorder_next_ids(recorder);

@@ -34,6 +34,7 @@ struct recorder {
 	uint32_t mark;      /* enum recorder_mark: the owner stores, the closer reads */
 	uint32_t obstacles; /* enum recorder_obstacle: none, and the fast path may be taken */
 	struct epf_slot *slot;
+	struct epf_open *top;               /* slot->open[slot->depth]: at hand, since each call begins with it */
 	uint8_t *at;                        /* the next record */
 	uint8_t *limit;                     /* the end of the region */
 	const struct profiler_calls *calls; /* NULL: no profiler wants events */
@@ -142,6 +143,13 @@ struct recorder *recorder_enter_any(epp_session *session);
 
 /* The same for what would be a new event: where a session records and this thread has no slot, that is a loss. */
 struct recorder *recorder_enter_new(epp_session *session);
+
+/* How many events are open; after what it counts was stored, never before. */
+static inline void recorder_set_top(struct recorder *recorder, struct epf_slot *slot, struct epf_open *top)
+{
+	recorder->top = top;
+	STORE_RELEASE(&slot->depth, (uint32_t)(top - slot->open));
+}
 
 static inline uint64_t recorder_take_id(struct recorder *recorder)
 {
