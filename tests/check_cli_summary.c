@@ -333,6 +333,7 @@ static Suite *cli_summary_suite(void)
 	tcase_add_test(tests, own_time_leaves_out_what_is_inside);
 	tcase_add_test(tests, streams_are_busy_once);
 	tcase_add_test(tests, idle_time_has_its_cause);
+	tcase_add_test(tests, a_wait_is_no_submission);
 	tcase_add_test(tests, many_copies_take_little_memory);
 	tcase_add_test(tests, a_wait_is_no_submission);
 	tcase_add_test(tests, warm_up_is_told_apart);
