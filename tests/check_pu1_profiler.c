@@ -389,16 +389,18 @@ START_TEST(callbacks_from_many_threads)
 }
 END_TEST
 
-START_TEST(seventeen_sessions_are_one_too_many)
+START_TEST(of_too_many_sessions_the_last_is_told)
 {
-	epp_session *sessions[17];
-	for (int i = 0; i < 17; i++)
+	epp_session *sessions[PU1_PROFILERS_MAX + 1];
+	for (unsigned i = 0; i <= PU1_PROFILERS_MAX; i++)
 		sessions[i] = pu1_start(&test);
 	emit("kernel");
-	for (int i = 0; i < 17; i++)
-		check_finish(sessions[i],
-		             i < 16 ? "" : "pu1: StartProfiling: 16 sessions profile it, which is all there can be",
-		             i < 16 ? 1 : 0);
+	struct pu1_outcome outcome = pu1_finish(sessions[PU1_PROFILERS_MAX]);
+	ck_assert_str_eq(outcome.error, "pu1: StartProfiling: 64 sessions profile it, which is all there can be");
+	ck_assert_uint_eq(outcome.scan->producers[0].errors, 1);
+	trace_scan_free(outcome.scan);
+	for (unsigned i = 0; i < PU1_PROFILERS_MAX; i++)
+		check_finish(sessions[i], "", 1);
 }
 END_TEST
 
@@ -445,7 +447,7 @@ static Suite *pu1_profiler_suite(void)
 	tcase_add_test(tests, a_clock_that_cannot_be_read_leaves_durations);
 	tcase_add_test(tests, pairs_come_while_a_run_lasts);
 	tcase_add_test(tests, callbacks_from_many_threads);
-	tcase_add_test(tests, seventeen_sessions_are_one_too_many);
+	tcase_add_test(tests, of_too_many_sessions_the_last_is_told);
 	if (CHILDREN_MAY_MAKE_THREADS)
 		tcase_add_test(tests, a_forked_child_starts_anew);
 	suite_add_tcase(suite, tests);

@@ -109,7 +109,7 @@ START_TEST(a_run_that_ends_leaves_nothing_for_the_next)
 }
 END_TEST
 
-START_TEST(sixteen_sessions)
+START_TEST(as_many_sessions_as_there_can_be)
 {
 	struct pu1_owner owners[PU1_PROFILERS_MAX], one_more;
 	for (size_t i = 0; i < PU1_PROFILERS_MAX; i++) {
@@ -233,7 +233,7 @@ static Suite *pu1_tokens_suite(void)
 	tcase_add_test(tests, the_innermost_event_is_found);
 	tcase_add_test(tests, another_session_finds_what_is_around);
 	tcase_add_test(tests, a_run_that_ends_leaves_nothing_for_the_next);
-	tcase_add_test(tests, sixteen_sessions);
+	tcase_add_test(tests, as_many_sessions_as_there_can_be);
 	tcase_add_test(tests, what_is_too_deep_counts_for_what_is_around);
 	tcase_add_test(tests, old_tokens_are_forgotten_and_others_are_not_ours);
 	tcase_add_test(tests, a_library_that_fails_is_told_of);

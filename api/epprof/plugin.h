@@ -18,8 +18,8 @@ typedef struct epp_plugin epp_plugin;
 
 /* Opens a plugin, as its framework would: for an execution provider library dlopen(RTLD_NOW | RTLD_LOCAL), then
  * CreateEpFactories, GetSupportedDevices, CreateEp.
- * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN; the message names the library and the step.  Nothing half-loaded
- * stays.  `*plugin` is NULL on failure.
+ * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library); the message names the library
+ * and the step.  Nothing half-loaded stays.  `*plugin` is NULL on failure.
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
 
@@ -44,6 +44,8 @@ typedef void (*epp_plugin_named_fn)(void *user, const char *place, const char *p
 EPP_EXPORT void epp_plugin_find_carried(epp_plugin_named_fn found, void *user);
 
 /* Makes a profiler.  NULL in `*profiler` with success does not happen: a plugin without a profiler is EPP_PLUGIN.
+ * Any number of sessions may profile one plugin at once, but those of a PU1 plugin are 64: StartProfiling of one more is
+ * an error, which its session counts and tells.  Of PU1 libraries a process uses 8, until it ends.
  * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or give it
  * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive.
  * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY. */

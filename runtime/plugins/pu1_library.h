@@ -22,7 +22,7 @@
 #include "epprof/pu1.h"
 
 #define PU1_LIBRARIES_MAX 8u
-#define PU1_PROFILERS_MAX 16u /* at once, of one library */
+#define PU1_PROFILERS_MAX 64u /* at once, of one library */
 #define PU1_KINDS_COUNT 5u    /* from PU1_KIND_CONCURRENT_KERNEL on */
 #define PU1_FAULT_BYTES 160u
 

@@ -208,6 +208,8 @@ static void run_end(struct pu1_library *library)
 
 /* ---- the profiler ---- */
 
+_Static_assert(PU1_PROFILERS_MAX == 64, "start_profiling and epprof/plugin.h say so");
+
 static bool shared_setup(struct pu1_library *library)
 {
 	pthread_mutex_lock(&library->read_lock);
@@ -257,7 +259,7 @@ static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 	OrtStatus *status = NULL;
 	pthread_mutex_lock(&library->run_lock);
 	if (!pu1_tokens_begin(library->tokens, &profiler->owner))
-		status = ort_status_create(1, "16 sessions profile it, which is all there can be");
+		status = ort_status_create(1, "64 sessions profile it, which is all there can be");
 	if (!status && (status = run_begin(library)))
 		pu1_tokens_end(library->tokens, &profiler->owner);
 	pthread_mutex_unlock(&library->run_lock);
