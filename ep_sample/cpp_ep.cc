@@ -5,6 +5,7 @@
 // The device is this process: it computes on the calling thread and has std::chrono::steady_clock for a counter.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <string>
@@ -12,13 +13,12 @@
 
 #include "epprof/ep.h"
 #include "epprof/status.h"
+#include "work.h"
 
 extern "C" {
 EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *logger,
                                         OrtEpFactory **factories, size_t max_factories, size_t *num_factories);
 EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
-// For hosts that have no graph: what the Compute of a Relu node does.
-EPP_EXPORT void cpp_ep_relu(const float *from, float *to, size_t count);
 }
 
 namespace
@@ -78,7 +78,7 @@ OrtStatus *create_profiler(OrtEp *, OrtEpProfilerImpl **impl) noexcept
 	return nullptr;
 }
 
-void relu(const float *from, float *to, size_t count)
+void relu(const float *from, float *to, size_t count, int64_t stream)
 {
 	const uint64_t start = device_ticks(nullptr);
 	for (size_t i = 0; i < count; i++)
@@ -91,7 +91,8 @@ void relu(const float *from, float *to, size_t count)
 	args[0].key = "elements";
 	args[0].i64 = static_cast<int64_t>(count);
 	epp_ep_event event = {};
-	event.name = "relu_f32";
+	event.name = "relu";
+	event.stream = stream;
 	event.start_ticks = start;
 	event.end_ticks = end;
 	event.args = args;
@@ -138,7 +139,7 @@ OrtStatus *node_compute(OrtNodeComputeInfo *, void *, OrtKernelContext *context)
 	TRY(ort->KernelContext_GetOutput(context, 0, dimensions.data(), dimensions_count, &to));
 	TRY(ort->GetTensorData(from, &from_data));
 	TRY(ort->GetTensorMutableData(to, &to_data));
-	relu(static_cast<const float *>(from_data), static_cast<float *>(to_data), count);
+	relu(static_cast<const float *>(from_data), static_cast<float *>(to_data), count, 0);
 	return nullptr;
 }
 
@@ -307,7 +308,10 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 	return nullptr;
 }
 
-void cpp_ep_relu(const float *from, float *to, size_t count)
+int epp_sample_work(int count)
 {
-	relu(from, to, count);
+	float values[4096] = {};
+	for (int i = 0; i < count; i++)
+		relu(values, values, std::size(values), i % 2);
+	return 0;
 }

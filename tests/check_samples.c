@@ -1,9 +1,11 @@
 /* Every sample plugin, in a host of epprof's without an output: it runs again and again, leaves nothing behind, and stands several
  * sessions and threads at once.  What each ABI means: check_tf.c, check_pjrt.c, check_pu1_ep.c, check_sample_ep.c. */
+#include <glob.h>
+
 #include "epprof/plugin.h"
 #include "lives.h"
 
-static const char *const samples[] = { "ort", "tf", "tf_first", "pu1", "pjrt" };
+static const char *const samples[] = { "ort", "cpp", "tf", "tf_first", "pu1", "pjrt" };
 #define SAMPLES_COUNT (int)(sizeof(samples) / sizeof(samples[0]))
 
 static epp_plugin *plugin;
@@ -48,6 +50,15 @@ static bool run(epp_session *session, int count)
 	epp_status_release(status);
 	return is_well;
 }
+
+START_TEST(none_is_left_out)
+{
+	glob_t found;
+	ck_assert_int_eq(glob(CHECK_BUILD "/libsample_*_ep.so", 0, NULL, &found), 0);
+	ck_assert_uint_eq(found.gl_pathc, SAMPLES_COUNT);
+	globfree(&found);
+}
+END_TEST
 
 START_TEST(it_runs_again_and_again)
 {
@@ -122,6 +133,7 @@ static Suite *samples_suite(void)
 	Suite *suite = suite_create("samples");
 	TCase *tests = tcase_create("samples");
 	tcase_set_timeout(tests, 300);
+	tcase_add_test(tests, none_is_left_out);
 	tcase_add_loop_test(tests, it_runs_again_and_again, 0, SAMPLES_COUNT);
 	tcase_add_loop_test(tests, it_leaves_nothing_behind, 0, SAMPLES_COUNT);
 	tcase_add_loop_test(tests, sessions_and_threads_hold_nobody_up, 0, SAMPLES_COUNT);
