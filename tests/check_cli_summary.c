@@ -335,7 +335,6 @@ static Suite *cli_summary_suite(void)
 	tcase_add_test(tests, idle_time_has_its_cause);
 	tcase_add_test(tests, a_wait_is_no_submission);
 	tcase_add_test(tests, many_copies_take_little_memory);
-	tcase_add_test(tests, a_wait_is_no_submission);
 	tcase_add_test(tests, warm_up_is_told_apart);
 	tcase_add_test(tests, an_empty_trace_has_a_summary);
 	suite_add_tcase(suite, tests);
