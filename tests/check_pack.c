@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "file/trace_writer_private.h"
 #include "tests/command.h"
 #include "tests/export_text.h"
 #include "tests/packing.h"
@@ -288,6 +289,7 @@ static size_t count_read(void *user, uint64_t offset, void *buffer, size_t bytes
 	return got;
 }
 
+/* Once with an event around all others, which is recorded last and has an id of long before. */
 START_TEST(a_stretch_is_read_without_the_rest)
 {
 	enum { RUNS = 20000, TICKS = 1000 };
@@ -297,6 +299,7 @@ START_TEST(a_stretch_is_read_without_the_rest)
 	epp_name name = builder_name(b, "name");
 	struct counting counting = { 0 };
 	struct reader *reader;
+	uint64_t around = _i ? builder_begin(b, thread, BUILDER_START, EPP_SESSION, name) : 0;
 
 	for (uint64_t i = 0; i < RUNS; i++) {
 		uint64_t at = BUILDER_START + i * TICKS;
@@ -305,6 +308,8 @@ START_TEST(a_stretch_is_read_without_the_rest)
 		if (i % 500 == 0)
 			builder_device_pair(b, stream, at + 5, at, 1);
 		builder_complete(b, stream, at + 600 + random_below(200), random_below(200), EPP_KERNEL, name, id, NULL, 0);
+		if (around && i == RUNS - 1)
+			builder_end(b, thread, around, at + TICKS, NULL, 0);
 		if (i % 500 == 499) {
 			builder_flush(b, thread, BUILDER_TO_BLOCK);
 			builder_flush(b, stream, BUILDER_TO_BLOCK);
@@ -337,6 +342,47 @@ START_TEST(a_stretch_is_read_without_the_rest)
 	free(image);
 	free(path);
 	free(packed_path);
+}
+END_TEST
+
+/* The same stretches in any order; where there are more than an index lists, the narrowest gaps are closed. */
+START_TEST(ids_far_apart_are_stretches)
+{
+	enum { STRETCHES = 40, IDS = STRETCHES * 3 };
+	struct epf_index_reference stretches[EPF_INDEX_REFERENCES_MAX], again[EPF_INDEX_REFERENCES_MAX];
+	uint64_t ids[IDS], id = 1000;
+
+	ck_assert_uint_eq(trace_writer_stretches(ids, 0, stretches), 0);
+	for (unsigned i = 0; i < STRETCHES; i++) {
+		for (unsigned k = 0; k < 3; k++)
+			ids[i * 3 + k] = id + k * EPF_INDEX_NEAR;
+		/* Wide gaps behind every fourth. */
+		id += 2 * EPF_INDEX_NEAR + (i % 4 == 3 ? 1000000 : EPF_INDEX_NEAR + 1 + i);
+	}
+	ck_assert_uint_eq(trace_writer_stretches(ids, 2, stretches), 1);
+	ck_assert_uint_eq(stretches[0].first, ids[0]);
+	ck_assert_uint_eq(stretches[0].last, ids[1]);
+	ck_assert_uint_eq(trace_writer_stretches(ids, IDS, stretches), EPF_INDEX_REFERENCES_MAX);
+	for (unsigned i = 0; i < IDS; i++) {
+		unsigned in = 0;
+		for (unsigned s = 0; s < EPF_INDEX_REFERENCES_MAX; s++)
+			in += ids[i] >= stretches[s].first && ids[i] <= stretches[s].last;
+		ck_assert_uint_eq(in, 1);
+	}
+	for (unsigned i = 4; i < STRETCHES; i += 4) {
+		unsigned begins = 0;
+		for (unsigned s = 0; s < EPF_INDEX_REFERENCES_MAX; s++)
+			begins += stretches[s].first == ids[i * 3];
+		ck_assert_uint_eq(begins, 1);
+	}
+	for (unsigned i = IDS - 1; i > 0; i--) {
+		unsigned k = (unsigned)random_below(i + 1);
+		uint64_t other = ids[i];
+		ids[i] = ids[k];
+		ids[k] = other;
+	}
+	ck_assert_uint_eq(trace_writer_stretches(ids, IDS, again), EPF_INDEX_REFERENCES_MAX);
+	ck_assert_mem_eq(stretches, again, sizeof(stretches));
 }
 END_TEST
 
@@ -439,7 +485,8 @@ static Suite *pack_suite(void)
 	tcase_add_test(cases, a_trace_that_was_cut_off);
 	tcase_add_test(cases, regions_that_come_in_another_order);
 	tcase_add_loop_test(cases, what_sessions_recorded, 0, 2);
-	tcase_add_test(cases, a_stretch_is_read_without_the_rest);
+	tcase_add_test(cases, ids_far_apart_are_stretches);
+	tcase_add_loop_test(cases, a_stretch_is_read_without_the_rest, 0, 2);
 	tcase_add_test(cases, a_write_that_fails_leaves_nothing);
 	tcase_add_test(cases, the_command);
 	suite_add_tcase(suite, cases);

@@ -64,7 +64,7 @@ struct epf_index {
 	uint64_t previous; /* the offset of the part before this one, which is smaller; 0: none */
 	uint32_t entries_count;
 	uint32_t spans_count;
-	uint32_t references_count;
+	uint32_t references_count; /* and stretches of own ids */
 	uint32_t reserved;
 };
 
@@ -76,7 +76,9 @@ struct epf_index_entry {
 	uint32_t args_bytes;        /* what its args take once they are decoded */
 	uint32_t spans_count;
 	uint32_t references_count;
-	uint32_t flags; /* EPF_INDEX_* */
+	uint32_t ids_count; /* if these ids lie more than EPF_INDEX_NEAR apart: as stretches, in front of the references */
+	uint32_t flags;     /* EPF_INDEX_* */
+	uint32_t reserved;
 };
 #define EPF_INDEX_PARENTS 1u /* some complete event names its parent */
 #define EPF_INDEX_WIDE 2u    /* a span does not fit: the block must be read to know where it lies */
@@ -91,16 +93,19 @@ struct epf_index_span {
 	int64_t end;         /* the latest end */
 };
 
-/* Ids that a block's records name: parents, both ends of flows, events that ended.  They lie in few stretches, since a thread
- * counts its ids up; a block has at most EPF_INDEX_REFERENCES_MAX, sorted and apart. */
+/* Ids that a block's records name: parents, both ends of flows, events that ended; and the block's own.  They lie in few
+ * stretches, since a thread counts its ids up, but for those of events that are around many others; a block has at most
+ * EPF_INDEX_REFERENCES_MAX of each, sorted and apart. */
 struct epf_index_reference {
 	uint64_t first, last;
 };
+/* Those that lie so close belong together. */
+#define EPF_INDEX_NEAR 2048u
 #define EPF_INDEX_REFERENCES_MAX 16u
 
 _Static_assert(sizeof(struct epf_columns) == 48, "columns");
 _Static_assert(sizeof(struct epf_index_place) == 32 && sizeof(struct epf_index) == 24, "index");
-_Static_assert(sizeof(struct epf_index_entry) == 120 && sizeof(struct epf_index_span) == 40, "index entry");
+_Static_assert(sizeof(struct epf_index_entry) == 128 && sizeof(struct epf_index_span) == 40, "index entry");
 _Static_assert(sizeof(struct epf_header) <= EPF_INDEX_PLACE_OFFSET, "the index's place lies behind the header");
 
 #endif

@@ -48,10 +48,11 @@ struct reader_block {
 
 /* What the index of a packed file says of a block, as in struct epf_index_entry. */
 struct reader_summary {
-	uint64_t first_id, last_id;
+	struct epf_index_reference all_ids; /* first > last: there are none */
 	uint32_t flags;
-	uint32_t spans_count, references_count;
+	uint32_t spans_count, references_count, ids_count; /* 0: they lie close together */
 	const struct epf_index_span *spans;
+	const struct epf_index_reference *ids;
 	const struct epf_index_reference *references;
 };
 

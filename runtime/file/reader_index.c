@@ -133,7 +133,7 @@ static const char *entries_flaw(const struct reader_impl *impl, const struct par
 			return "it lists blocks that reach beyond their segment";
 		end = entry->offset + sizeof(*block) + block->payload_bytes;
 		spans += entry->spans_count;
-		references += entry->references_count;
+		references += (uint64_t)entry->ids_count + entry->references_count;
 		if (entry->args_bytes > READER_ARGS_BYTES_MAX)
 			return "it lists blocks with more args than there can be";
 	}
@@ -157,13 +157,14 @@ static epp_status *take_entry(struct reader_impl *impl, const struct epf_index_e
 	if (entry->block.type == EPF_BLOCK_RECORDS || entry->block.type == EPF_BLOCK_COLUMNS) {
 		EPP_TRY(reader_take_records(impl, &entry->block, entry->offset, entry->args_bytes));
 		if (reader->blocks_count > before)
-			reader->summaries[before] = (struct reader_summary){ .first_id = entry->first_id,
-				                                             .last_id = entry->last_id,
+			reader->summaries[before] = (struct reader_summary){ .all_ids = { entry->first_id, entry->last_id },
 				                                             .flags = entry->flags,
 				                                             .spans_count = entry->spans_count,
 				                                             .references_count = entry->references_count,
+				                                             .ids_count = entry->ids_count,
 				                                             .spans = spans,
-				                                             .references = references };
+				                                             .ids = references,
+				                                             .references = references + entry->ids_count };
 		return NULL;
 	}
 	EPP_TRY(read_block(impl, entry->offset, &block, &flaw));
@@ -193,7 +194,7 @@ static epp_status *take_parts(struct reader_impl *impl, struct parts *parts)
 	for (size_t i = 0; i < parts->entries_count; i++) {
 		EPP_TRY(take_entry(impl, &parts->entries[i], spans, references));
 		spans += parts->entries[i].spans_count;
-		references += parts->entries[i].references_count;
+		references += parts->entries[i].ids_count + parts->entries[i].references_count;
 	}
 	/* How long the file is. */
 	return reader_read(impl, impl->index_place.end - 1, &last, 1, &got);

@@ -11,12 +11,9 @@
 
 /* Relative ticks that the arithmetic of clocks can take. */
 #define SPAN_MAX ((int64_t)1 << 61)
-/* Ids that lie so close to others belong to them: a thread takes so many at a time. */
-#define REFERENCE_NEAR 65536u
 /* Kinds that refer to others, or say where others are. */
 #define REFERRING_KINDS \
 	(1u << EPF_COMPLETE | 1u << EPF_TRACK_SWITCH | 1u << EPF_FLOW | 1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END)
-#define REFERRED_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
 
 static void begin_next(struct trace_writer_index *index)
 {
@@ -91,8 +88,8 @@ __attribute__((noinline)) static void refer_far(struct trace_writer_index *index
 	struct epf_index_reference *of = index->next_references;
 	uint32_t i = 0, count = index->next.references_count;
 
-	while (i < count && (id < of[i].first  ? of[i].first - id > REFERENCE_NEAR
-	                     : id > of[i].last ? id - of[i].last > REFERENCE_NEAR
+	while (i < count && (id < of[i].first  ? of[i].first - id > EPF_INDEX_NEAR
+	                     : id > of[i].last ? id - of[i].last > EPF_INDEX_NEAR
 	                                       : false))
 		i++;
 	index->reference = i;
@@ -110,7 +107,7 @@ static inline void refer_to(struct trace_writer_index *index, uint64_t id)
 {
 	struct epf_index_reference *met = &index->next_references[index->reference];
 
-	if (index->next.references_count && id >= met->first && id - met->last - 1 < REFERENCE_NEAR)
+	if (index->next.references_count && id >= met->first && id - met->last - 1 < EPF_INDEX_NEAR)
 		met->last = id;
 	else if (!index->next.references_count || id < met->first || id > met->last)
 		refer_far(index, id);
@@ -163,10 +160,10 @@ static void widen_span_by(struct trace_writer_index *index, const struct codec_r
 static void note_ids(struct epf_index_entry *next, const struct codec_record *records, uint32_t count, unsigned kinds)
 {
 	uint64_t first = next->first_id, last = next->last_id;
-	bool all = !(kinds & ~REFERRED_KINDS);
+	bool all = !(kinds & ~TRACE_WRITER_OWN_KINDS);
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!all && !(REFERRED_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
+		if (!all && !(TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
 			continue;
 		first = records[i].id < first ? records[i].id : first;
 		last = records[i].id > last ? records[i].id : last;
@@ -236,10 +233,31 @@ epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t t
 	return NULL;
 }
 
+bool trace_writer_index_ids_are_far(const struct trace_writer_index *index)
+{
+	const struct epf_index_entry *next = &index->next;
+	return next->first_id < next->last_id && next->last_id - next->first_id > EPF_INDEX_NEAR;
+}
+
+void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count)
+{
+	index->next.ids_count = trace_writer_stretches(ids, count, index->next_ids);
+}
+
 void trace_writer_index_forget(struct trace_writer_index *index)
 {
 	index->spans_count -= index->next.spans_count;
 	begin_next(index);
+}
+
+static epp_status *keep(struct trace_writer_index *index, const struct epf_index_reference *stretches, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!grow(&index->references, &index->references_room, index->references_count, sizeof(*index->references)))
+			return epp_status_no_memory();
+		index->references[index->references_count++] = stretches[i];
+	}
+	return NULL;
 }
 
 epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t offset, const struct epf_block *block)
@@ -247,11 +265,8 @@ epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t 
 	if (!grow(&index->entries, &index->entries_room, index->entries_count, sizeof(*index->entries)))
 		return epp_status_no_memory();
 	trace_writer_index_settle(index);
-	for (uint32_t i = 0; i < index->next.references_count; i++) {
-		if (!grow(&index->references, &index->references_room, index->references_count, sizeof(*index->references)))
-			return epp_status_no_memory();
-		index->references[index->references_count++] = index->next_references[i];
-	}
+	EPP_TRY(keep(index, index->next_ids, index->next.ids_count));
+	EPP_TRY(keep(index, index->next_references, index->next.references_count));
 	index->next.offset = offset;
 	index->next.block = *block;
 	index->next.args_bytes = block->type == EPF_BLOCK_COLUMNS
@@ -277,13 +292,13 @@ static size_t measure_part(const struct trace_writer_index *index, const struct 
 	for (size_t i = place->entry; i < index->entries_count; i++) {
 		const struct epf_index_entry *of = &index->entries[i];
 		size_t more = sizeof(*of) + of->spans_count * sizeof(*index->spans) +
-		              of->references_count * sizeof(*index->references);
+		              (of->ids_count + of->references_count) * sizeof(*index->references);
 		if (bytes + more > TRACE_WRITER_PAYLOAD_MAX)
 			break;
 		bytes += more;
 		head->entries_count++;
 		head->spans_count += of->spans_count;
-		head->references_count += of->references_count;
+		head->references_count += of->ids_count + of->references_count;
 	}
 	return bytes;
 }

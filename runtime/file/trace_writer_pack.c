@@ -11,6 +11,7 @@
 
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
+#include "file/varint.h"
 
 /* What is joined has at most so many bytes of rows or of decoded args, so that its columns fit into a segment. */
 #define BYTES_MOST (384u << 10)
@@ -120,6 +121,30 @@ static epp_status *add_decoded(struct trace_packer *packer)
 	return trace_writer_index_records(packer->writer->index, decoded, packer->encoder.parents);
 }
 
+/* Ids that lie far apart: what is around many others has one of long ago. */
+static epp_status *index_ids(struct trace_packer *packer)
+{
+	const struct columns_encoder *encoder = &packer->encoder;
+	const uint64_t *differences = encoder->columns[EPF_COLUMN_ID].values,
+		       *tails = encoder->columns[EPF_COLUMN_TAIL].values;
+	size_t count = encoder->columns[EPF_COLUMN_ID].count, own = 0;
+	uint64_t id = encoder->head.id_base;
+
+	if (!trace_writer_index_ids_are_far(packer->writer->index))
+		return NULL;
+	uint64_t *ids = reallocarray(NULL, count, sizeof(*ids));
+	if (!ids)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < count; i++) {
+		id += unzigzag(differences[i]) + 1;
+		if (TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(EPF_TAIL_BITS(tails[i])) & 1)
+			ids[own++] = id;
+	}
+	trace_writer_index_ids(packer->writer->index, ids, own);
+	free(ids);
+	return NULL;
+}
+
 /* What the encoder has as a block; *fits is false if it has no room. */
 static epp_status *put_columns(struct trace_packer *packer, const struct epf_block *of, bool *fits)
 {
@@ -128,6 +153,7 @@ static epp_status *put_columns(struct trace_packer *packer, const struct epf_blo
 	*fits = true;
 	if (!packer->encoder.columns[EPF_COLUMN_END].count)
 		return NULL;
+	EPP_TRY(index_ids(packer));
 	*block = (struct epf_block){ .run = of->run, .source = of->source, .track = of->track };
 	*fits = columns_finish(&packer->encoder, block, (uint8_t *)(block + 1), TRACE_WRITER_PAYLOAD_MAX);
 	return *fits ? trace_writer_append(packer->writer, block) : NULL;
@@ -295,6 +321,7 @@ static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order
 	if (first_time)
 		return NULL;
 	EPP_TRY(trace_writer_index_records(packer->writer->index, &packer->decoded, NULL));
+	EPP_TRY(index_ids(packer));
 	return put_rows(packer);
 }
 

@@ -75,7 +75,14 @@ struct trace_writer_index {
 	/* Its references so far, in the order in which they came up, and the one that was met last. */
 	struct epf_index_reference next_references[EPF_INDEX_REFERENCES_MAX + 1];
 	uint32_t reference;
+	struct epf_index_reference next_ids[EPF_INDEX_REFERENCES_MAX]; /* its own, if they are far apart */
 };
+
+/* Kinds whose records have ids that others may name. */
+#define TRACE_WRITER_OWN_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
+
+/* Sorts ids, in place, and tells the stretches they lie in, at most EPF_INDEX_REFERENCES_MAX: how many. */
+uint32_t trace_writer_stretches(uint64_t *ids, size_t count, struct epf_index_reference *stretches);
 
 struct epp_trace_writer {
 	/* The file. */
@@ -177,6 +184,10 @@ epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t t
                                     const uint64_t *parents) EPP_MUST_CHECK;
 /* Its references are all there: sorts and joins them. */
 void trace_writer_index_settle(struct trace_writer_index *index);
+/* Whether its own ids, of kinds TRACE_WRITER_OWN_KINDS, are to be told once they are all there, with the next call. */
+bool trace_writer_index_ids_are_far(const struct trace_writer_index *index);
+/* Those ids, in any order, which is another one then. */
+void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count);
 /* That block is not to be after all. */
 void trace_writer_index_forget(struct trace_writer_index *index);
 /* It was appended. */

@@ -250,6 +250,21 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 		     block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
 }
 
+static epp_status *note_ids(struct trace_writer_index *index, const struct reader_decoded *records)
+{
+	uint64_t *ids = reallocarray(NULL, records->count, sizeof(*ids));
+	size_t own = 0;
+
+	if (!ids)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < records->count; i++)
+		if (TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(records->records[i].bits) & 1)
+			ids[own++] = records->records[i].id;
+	trace_writer_index_ids(index, ids, own);
+	free(ids);
+	return NULL;
+}
+
 /* What the index says of a block against its records; the timeline goes by it where a stretch of time is asked for. */
 static epp_status *check_summary(struct validation *v, const struct reader_decoded *records, size_t index, uint64_t offset)
 {
@@ -260,11 +275,15 @@ static epp_status *check_summary(struct validation *v, const struct reader_decod
 	epp_status *status = trace_writer_index_records(&seen, records, NULL);
 	trace_writer_index_settle(&seen);
 	const struct epf_index_entry *next = &seen.next;
-	bool same = next->first_id == summary->first_id && next->last_id == summary->last_id &&
-	            next->flags == summary->flags && next->spans_count == summary->spans_count &&
-	            next->references_count == summary->references_count;
+	if (!status && trace_writer_index_ids_are_far(&seen))
+		status = note_ids(&seen, records);
+	bool same = next->first_id == summary->all_ids.first && next->last_id == summary->all_ids.last &&
+	            next->ids_count == summary->ids_count && next->flags == summary->flags &&
+	            next->spans_count == summary->spans_count && next->references_count == summary->references_count;
 	if (same && next->spans_count)
 		same = !memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans));
+	if (same && next->ids_count)
+		same = !memcmp(seen.next_ids, summary->ids, next->ids_count * sizeof(*summary->ids));
 	if (same && next->references_count)
 		same = !memcmp(seen.next_references, summary->references,
 		               next->references_count * sizeof(*summary->references));

@@ -167,7 +167,7 @@ static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
 		return true;
 	if (!timeline->ends.count || !summary)
 		return timeline->ends.count;
-	return stretch_meets(&timeline->ended_elsewhere, block->source, summary[index].first_id, summary[index].last_id);
+	return stretch_meets_block(&timeline->ended_elsewhere, block->source, &summary[index]);
 }
 
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)

@@ -131,7 +131,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)) ||
 		    !block_is_wanted(timeline, &reader->blocks[i]))
 			continue;
-		if (!summary || stretch_meets(&missing, reader->blocks[i].source, summary->first_id, summary->last_id))
+		if (!summary || stretch_meets_block(&missing, reader->blocks[i].source, summary))
 			status = resolve_block(timeline, i);
 	}
 	stretch_deinit(&missing);

@@ -62,3 +62,30 @@ bool stretch_meets(const struct stretch *stretch, uint32_t source, uint64_t firs
 	return first <= last && low < stretch->count && stretch->ids[low].source == source &&
 	       stretch->ids[low].first <= last;
 }
+
+static const struct epf_index_reference *ids_of(const struct reader_summary *block, uint32_t *count)
+{
+	*count = block->ids_count ? block->ids_count : 1;
+	return block->ids_count ? block->ids : &block->all_ids;
+}
+
+epp_status *stretch_add_block(struct stretch *stretch, uint32_t source, const struct reader_summary *block)
+{
+	uint32_t count;
+	const struct epf_index_reference *ids = ids_of(block, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		EPP_TRY(stretch_add(stretch, source, ids[i].first, ids[i].last));
+	return NULL;
+}
+
+bool stretch_meets_block(const struct stretch *stretch, uint32_t source, const struct reader_summary *block)
+{
+	uint32_t count;
+	const struct epf_index_reference *ids = ids_of(block, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (stretch_meets(stretch, source, ids[i].first, ids[i].last))
+			return true;
+	return false;
+}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "epprof/status.h"
+#include "file/reader.h"
 
 struct stretch_ids {
 	uint32_t source;
@@ -25,9 +26,13 @@ struct stretch {
 void stretch_deinit(struct stretch *stretch);
 /* Adds ids; none if first > last. */
 epp_status *stretch_add(struct stretch *stretch, uint32_t source, uint64_t first, uint64_t last) EPP_MUST_CHECK;
+/* All that a block has. */
+epp_status *stretch_add_block(struct stretch *stretch, uint32_t source, const struct reader_summary *block) EPP_MUST_CHECK;
 /* Before the first question. */
 void stretch_sort(struct stretch *stretch);
 /* Whether any of these ids is in the set. */
 bool stretch_meets(const struct stretch *stretch, uint32_t source, uint64_t first, uint64_t last);
+/* Whether any that a block has is. */
+bool stretch_meets_block(const struct stretch *stretch, uint32_t source, const struct reader_summary *block);
 
 #endif

@@ -269,7 +269,7 @@ static epp_status *survey_put_off(struct epp_timeline *timeline, struct surveyin
 	for (uint32_t i = 0; i < reader->blocks_count && !status && surveying->put_off_count; i++) {
 		const struct reader_summary *summary = &reader->summaries[i];
 		if (!plan_leaves_out(timeline, i))
-			status = stretch_add(&inside, reader->blocks[i].source, summary->first_id, summary->last_id);
+			status = stretch_add_block(&inside, reader->blocks[i].source, summary);
 	}
 	stretch_sort(&inside);
 	for (size_t i = 0; i < surveying->put_off_count && !status; i++) {
