@@ -1,7 +1,9 @@
 /* A thread that stops between any two stores of a call leaves a file that says what is true: the call is gone through
- * instruction by instruction, and after each one that changes the thread's slot the file is read as if the process had been
- * killed there.  For calls whose stores belong together: a full stack that is moved together, another block of ids; and,
- * since it costs nothing, the usual ones. */
+ * instruction by instruction, and after each one that changes the thread's slot or an account the file is read as if the
+ * process had been killed there.
+ * For calls whose stores belong together: a full stack that is moved together, another block of ids; and,
+ * since it costs nothing, the usual ones.  The same for the helper's visit that gives up a region: what its thread, and what a
+ * profiler, recorded there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,12 +16,14 @@
 #include "base/checksum.h"
 #include "epprof/trace_reader.h"
 #include "file/reader_private.h"
+#include "profiler_double.h"
 #include "record/drain.h"
 #include "recording.h"
 #include "valid_trace.h"
 
 #define EVENTS 70
 #define STEPS_MAX 20000000
+#define PUSHED 40 /* more than a slot's region holds */
 
 /* What the child has begun, which is known before the call that is gone through. */
 static struct shared {
@@ -27,9 +31,12 @@ static struct shared {
 	uint32_t names[EVENTS];
 	unsigned begun;
 	unsigned ended; /* of them, on other threads or by this call */
+	unsigned pushed;
+	uint64_t pushed_lost; /* with a region, as was seen last */
 } * shared;
 
 static epp_session *session;
+static struct profiler_double profiler;
 
 /* ---- the child ---- */
 
@@ -90,12 +97,45 @@ static void end_outermost(void)
 static void break_disk(void)
 {
 	struct session *inside = recording_inside(session);
-	pthread_mutex_lock(&inside->drain_lock);
 	for (unsigned i = 0; i < 60; i++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("lost")), NULL, 0);
 	begin_three();
 	inside->writer.fd = open("/dev/null", O_RDONLY);
 	inside->chunks_free = 0;
+}
+
+/* By a profiler, which counts for itself or does not; its events have a slot of their own. */
+static void push(bool counts)
+{
+	static const EpprofClock clock = { .id = 1, .kind = 1, .ticks_per_second = 1000000000 };
+	EpprofLedger ledger = { .emitted = PUSHED };
+	EpprofEvent events[PUSHED];
+	for (unsigned i = 0; i < PUSHED; i++)
+		events[i] = (EpprofEvent){ .start_ticks = i,
+			                   .end_ticks = i + 1,
+			                   .name = "kernel",
+			                   .category = EPP_KERNEL,
+			                   .clock = 1,
+			                   .stream = i % 2 };
+	profiler_registry_push(&profiler.impl, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch),
+	                                                       .clocks = &clock,
+	                                                       .clocks_count = 1,
+	                                                       .events = events,
+	                                                       .events_count = PUSHED,
+	                                                       .ledger = counts ? &ledger : NULL });
+	shared->pushed = PUSHED;
+}
+
+static void push_and_break(void)
+{
+	push(false);
+	break_disk();
+}
+
+static void push_counted_and_break(void)
+{
+	push(true);
+	break_disk();
 }
 
 static void visit(void)
@@ -108,17 +148,24 @@ static const struct scenario {
 	void (*call)(void);
 	unsigned changes; /* of the slot, at least */
 } scenarios[] = {
-	{ fill_stack, begin_one_more, 100 }, { use_up_ids, begin_one_more, 5 }, { begin_three, begin_one_more, 3 },
-	{ begin_three, end_innermost, 1 },   { begin_three, end_outermost, 3 }, { break_disk, visit, 10 },
+	{ fill_stack, begin_one_more, 100 }, { use_up_ids, begin_one_more, 5 },     { begin_three, begin_one_more, 3 },
+	{ begin_three, end_innermost, 1 },   { begin_three, end_outermost, 3 },     { break_disk, visit, 10 },
+	{ push_and_break, visit, 10 },       { push_counted_and_break, visit, 10 },
 };
 
 static void be_gone_through(const char *path, const struct scenario *scenario)
 {
-	session = recording_start(path);
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	profiler = double_make('a');
+	profiler.impl.StartEvent = NULL;
+	profiler.impl.StopEvent = NULL;
+	if (epp_session_create(&options, &session) || epp_session_attach(session, &profiler.impl, "pusher") ||
+	    epp_session_start(session))
+		_exit(1);
+	/* The helper stands still: only this thread changes anything. */
+	pthread_mutex_lock(&recording_inside(session)->drain_lock);
 	scenario->prepare();
 	epp_name_intern("one more");
-	/* By now the helper has nothing to do for a while. */
-	recording_sleep_ms(30);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(1);
 	raise(SIGSTOP);
@@ -142,10 +189,13 @@ static void copy_file(const uint8_t *file, size_t bytes, const char *to)
 	header.state = state;
 	ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
 	ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-	/* Chunks are empty but for the first ones. */
+	size_t chunks = 0;
+	/* The lowest are taken first. */
+	while (((const struct epf_region *)(const void *)(file + EPF_CHUNKS_OFFSET + chunks * EPF_CHUNK_BYTES))->sequence)
+		chunks++;
 	size_t parts[][2] = { { EPF_LIVE_OFFSET, EPF_SLOTS_OFFSET + 16 * EPF_SLOT_BYTES - EPF_LIVE_OFFSET },
 		              { EPF_LOG_OFFSET, 65536 },
-		              { EPF_CHUNKS_OFFSET, 64 * EPF_CHUNK_BYTES },
+		              { EPF_CHUNKS_OFFSET, chunks * EPF_CHUNK_BYTES },
 		              { EPF_SEGMENTS_OFFSET, bytes > EPF_SEGMENTS_OFFSET ? bytes - EPF_SEGMENTS_OFFSET : 0 } };
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_int_eq(pwrite(fd, file + parts[i][0], parts[i][1], (off_t)parts[i][0]), (ssize_t)parts[i][1]);
@@ -176,6 +226,15 @@ static void check_events(struct reader *reader)
 		ck_assert_msg(seen[i] == 1, "event %u is there %u times", i, seen[i]);
 }
 
+/* There, or lost with its region, all of that at one instant; nothing is left to guess about. */
+static void check_pushed(const epp_trace_account *line)
+{
+	ck_assert_uint_eq(line->emitted, shared->pushed);
+	ck_assert_uint_eq(line->lost_total, line->lost[EPP_LOSS_DISK]);
+	ck_assert(!shared->pushed_lost || line->lost_total == shared->pushed_lost);
+	shared->pushed_lost = line->lost_total;
+}
+
 static void check_instant(const uint8_t *file, size_t bytes, const char *copy)
 {
 	copy_file(file, bytes, copy);
@@ -183,6 +242,8 @@ static void check_instant(const uint8_t *file, size_t bytes, const char *copy)
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
 		epp_trace_account account;
 		check_ok(epp_trace_account_at(trace, i, &account));
+		if (account.is_plugin)
+			check_pushed(&account);
 		ck_assert_msg(account.balanced, "%s: emitted %llu, written %llu, open %llu", account.producer,
 		              (unsigned long long)account.emitted, (unsigned long long)account.written,
 		              (unsigned long long)account.open);
@@ -207,17 +268,18 @@ START_TEST(between_two_stores)
 	fstat(fd, &st);
 	const uint8_t *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	ck_assert_ptr_ne(file, MAP_FAILED);
-	uint8_t before[EPF_SLOT_BYTES];
-	memcpy(before, file + EPF_SLOTS_OFFSET, sizeof(before));
+	/* The live page, the profilers' accounts, the thread's slots. */
+	static uint8_t before[EPF_SLOTS_OFFSET + 2 * EPF_SLOT_BYTES - EPF_LIVE_OFFSET];
+	memcpy(before, file + EPF_LIVE_OFFSET, sizeof(before));
 	unsigned changes = 0;
 	for (unsigned step = 0; step < STEPS_MAX; step++) {
 		ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
 		waitpid(child, &status, WUNTRACED);
 		if (!WIFSTOPPED(status) || WSTOPSIG(status) == SIGSTOP)
 			break;
-		if (!memcmp(before, file + EPF_SLOTS_OFFSET, sizeof(before)))
+		if (!memcmp(before, file + EPF_LIVE_OFFSET, sizeof(before)))
 			continue;
-		memcpy(before, file + EPF_SLOTS_OFFSET, sizeof(before));
+		memcpy(before, file + EPF_LIVE_OFFSET, sizeof(before));
 		changes++;
 		check_instant(file, (size_t)st.st_size, copy);
 	}
@@ -225,6 +287,7 @@ START_TEST(between_two_stores)
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 	ck_assert_uint_ge(changes, scenario->changes);
+	ck_assert(!shared->pushed || (shared->pushed_lost > 10 && shared->pushed_lost < PUSHED));
 	munmap((void *)(uintptr_t)file, (size_t)st.st_size);
 	close(fd);
 	free(path);

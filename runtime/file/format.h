@@ -38,8 +38,8 @@
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block wholly written, records zeroed, then sequence + its successor, release, then the free list;
  *             after a short write it writes again at the same offset
- *             a region that it gives up: the sums with it to given_up_*, its sequence to given_up, release; then as above,
- *             the sums to their places, 0 to given_up
+ *             a region that it gives up: the sums with it to given_up_*, the slot's and the live page's, its sequence to
+ *             given_up, release; then as above, the sums to their places, 0 to given_up
  *             the log: definitions are in blocks before log_used goes back to 0
  */
 #ifndef EPPROF_FILE_FORMAT_H
@@ -180,7 +180,9 @@ struct epf_live {
 	uint64_t faults; /* of the run: page faults of threads while they recorded, each thread's from its first chunk on and up
 	                    to its last multiple of 8: the program's own are among them */
 	uint64_t run_end_ticks; /* of the current run; 0 while it records */
-	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 2 * 8];
+	uint64_t given_up_reason; /* while a slot's given_up is not 0, these stand for the producers' lost[given_up_reason] */
+	uint64_t given_up_lost[EPF_PRODUCER_COUNT];
+	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 3 * 8 - EPF_PRODUCER_COUNT * 8];
 };
 #define EPF_LIVE_RECORDING 1u
 #define EPF_LIVE_LOG_FULL \

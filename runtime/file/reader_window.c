@@ -176,6 +176,16 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 	return NULL;
 }
 
+/* What a profiler lost with a region that is being given up: its thread's account and its own say so from the same store on. */
+static void take_given_up(struct reader *reader)
+{
+	uint64_t reason = reader->live.given_up_reason;
+
+	for (size_t i = 0; i < EPF_PRODUCER_COUNT && reason < EPF_LOSS_COUNT; i++)
+		if (reader->producers[i].lost[reason] < reader->live.given_up_lost[i])
+			reader->producers[i].lost[reason] = reader->live.given_up_lost[i];
+}
+
 static epp_status *take_slots(struct window_reading *window)
 {
 	struct reader_impl *impl = window->impl;
@@ -197,6 +207,9 @@ static epp_status *take_slots(struct window_reading *window)
 		if (impl->slots[i].slot.track)
 			EPP_TRY(take_account(impl, &impl->slots[i].slot,
 			                     header->slots_offset + (uint64_t)impl->slots[i].index * EPF_SLOT_BYTES));
+	for (size_t i = 0; i < impl->slots_count; i++)
+		if (impl->slots[i].slot.given_up)
+			take_given_up(&impl->reader);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 
 #include "file/codec.h"
 #include "record/chunks.h"
+#include "record/give_up.h"
 #include "record/sync.h"
 #include "record/tracks.h"
 
@@ -74,63 +75,11 @@ static void append_unended(struct codec_writer *writer, const struct epf_slot *s
 	}
 }
 
-/* Calls `count` for each profiler's event that its thread handed over. */
-static void each_handed_over(struct session *session, const struct epf_region *region, const uint8_t *end,
-                             void (*count)(struct session *session, uint32_t producer, uint32_t run, int error), int error)
+static void count_producer_written(struct session *session, uint32_t producer, uint32_t run)
 {
-	const uint8_t *at = (const uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
-	const struct epf_track *track = NULL;
-	while (at < end) {
-		const struct epf_record *record = (const struct epf_record *)(const void *)at;
-		unsigned kind = EPF_BITS_KIND(record->bits);
-		if (kind == EPF_TRACK_SWITCH)
-			track = tracks_get(session, (uint32_t)record->id);
-		else if (kind == EPF_COMPLETE && track && track->producer >= 0)
-			count(session, (uint32_t)track->producer, region->run, error);
-		at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
-	}
-}
-
-static epp_loss reason_of(int error)
-{
-	return error == ENOBUFS ? EPP_LOSS_POLICY : EPP_LOSS_DISK;
-}
-
-static void count_producer_lost(struct session *session, uint32_t producer, uint32_t run, int error)
-{
-	(void)run;
-	ADD_RELAXED(&session->window.producers[producer].lost[reason_of(error)], 1);
-}
-
-static void count_producer_written(struct session *session, uint32_t producer, uint32_t run, int error)
-{
-	(void)error;
 	(void)run;
 	/* Its account goes on from run to run. */
 	block_writer_count(&session->writer, EPF_OVERWRITTEN_PRODUCER | producer, 0, 1);
-}
-
-/* A region's events, and those that its thread left open if it is ending, are given up: with one store they are lost in the
- * thread's account and gone from the window.  So says the account of each profiler that had handed some over. */
-static void give_up(struct session *session, struct epf_slot *of, int error, uint64_t events,
-                    const struct epf_region *region, const uint8_t *end, bool ending)
-{
-	bool by_policy = reason_of(error) == EPP_LOSS_POLICY;
-	STORE_RELAXED(&of->given_up_disk, of->drain_lost_disk + (by_policy ? 0 : events));
-	STORE_RELAXED(&of->given_up_policy, of->drain_lost_policy + (by_policy ? events : 0));
-	STORE_RELEASE(&of->given_up, (region ? region->sequence : 0) | (ending ? EPF_GIVEN_UP_OPEN : 0));
-	if (region)
-		each_handed_over(session, region, end, count_producer_lost, error);
-}
-
-/* The window has nothing of them any more. */
-static void give_up_end(struct epf_slot *of)
-{
-	if (!of->given_up)
-		return;
-	STORE_RELEASE(&of->drain_lost_disk, of->given_up_disk);
-	STORE_RELEASE(&of->drain_lost_policy, of->given_up_policy);
-	STORE_RELEASE(&of->given_up, 0);
 }
 
 /* A ring must know whose events it will overwrite one day. */
@@ -139,7 +88,7 @@ static void count_written(struct session *session, const struct epf_block *block
 {
 	block_writer_count(&session->writer, block->track, block->run, events);
 	if (region && (block->kinds & 1u << EPF_COMPLETE))
-		each_handed_over(session, region, end, count_producer_written, 0);
+		each_handed_over(session, region, end, count_producer_written);
 }
 
 /* What becomes of a region that cannot be written. */
@@ -208,7 +157,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 		memset(region + 1, 0, (size_t)(at - (uint8_t *)(region + 1)));
 		STORE_RELEASE(&region->sequence, ADD_RELAXED(&session->next_sequence, 1));
 	}
-	give_up_end(&session->window.slots[slot]);
+	give_up_end(session, &session->window.slots[slot]);
 	return true;
 }
 
