@@ -112,6 +112,52 @@ START_TEST(each_thread_has_a_stack)
 }
 END_TEST
 
+static atomic_ullong nested_count;
+static atomic_int is_closed;
+
+static void *nest_while_it_is_closed(void *argument)
+{
+	while (!atomic_load(&is_closed)) {
+		begin(argument, 5000);
+		end(argument, 5000, "nested");
+		atomic_fetch_add(&nested_count, 1);
+	}
+	return NULL;
+}
+
+/* ONNX Runtime lets go of a library that is unregistered, whoever is inside it. */
+static void record_and_close(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	pthread_t thread = recording_thread(nest_while_it_is_closed, profiler);
+	while (atomic_load(&nested_count) < 100)
+		sched_yield();
+	void *library = dlopen(CHECK_BUILD "/libepprof_ort.so", RTLD_NOW | RTLD_NOLOAD);
+	/* Its own and the host's. */
+	if (!library || dlclose(library) || dlclose(library))
+		_exit(3);
+	unsigned long long before = atomic_load(&nested_count);
+	while (atomic_load(&nested_count) < before + 100)
+		sched_yield();
+	atomic_store(&is_closed, 1);
+	pthread_join(thread, NULL);
+	begin(profiler, 6000);
+	end(profiler, 6000, "after");
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(closed_while_its_threads_live_on)
+{
+	struct trace_scan *scan = recorded(record_and_close, NULL);
+	ck_assert_uint_gt(scan_count(scan, EPF_EVENT, 0), 200);
+	named(scan, "after");
+	ck_assert_uint_eq(unended_count(scan), 0);
+	trace_scan_free(scan);
+}
+END_TEST
+
 static void record_deep(void)
 {
 	struct host host = host_open();
@@ -358,6 +404,7 @@ static Suite *ort_bridge_suite(void)
 	tcase_add_test(tcase, equal_ids_are_paired_by_the_stack);
 	tcase_add_test(tcase, two_collectors_on_one_thread);
 	tcase_add_test(tcase, each_thread_has_a_stack);
+	tcase_add_test(tcase, closed_while_its_threads_live_on);
 	tcase_add_test(tcase, deeper_than_there_is_room);
 	tcase_add_test(tcase, args_and_times);
 	tcase_add_test(tcase, of_many_at_once_each_has_its_events);

@@ -8,6 +8,8 @@
 #include "recording.h"
 #include "xspace_bridge_host.h"
 
+static const char bridge_path[] = BRIDGE("pjrt");
+
 static const PJRT_Profiler_Extension *extension;
 static const PLUGIN_Profiler_Api *api;
 static PLUGIN_Profiler *profiler; /* of the session */

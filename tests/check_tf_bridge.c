@@ -6,6 +6,8 @@
 #include "epprof/tf.h"
 #include "xspace_bridge_host.h"
 
+static const char bridge_path[] = BRIDGE("tf");
+
 /* As TensorFlow has it, with what must not be written behind. */
 static struct {
 	TF_ProfilerRegistrationParams params;

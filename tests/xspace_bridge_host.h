@@ -1,10 +1,11 @@
 /* What the tests of the bridges that hand out an XSpace share: looking at one, and the tests that do not depend on who asks for
- * it.  A program defines the five functions of its host below, and adds the tests with shared_tests_add. */
+ * it.  A program defines its bridge's path and the five functions of its host below, and adds the tests with shared_tests_add. */
 #ifndef EPPROF_TESTS_XSPACE_BRIDGE_HOST_H
 #define EPPROF_TESTS_XSPACE_BRIDGE_HOST_H
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,6 +19,8 @@
 #define SAMPLE(kind) CHECK_BUILD "/libsample_" kind "_ep.so"
 #define FAULT CHECK_BUILD "/tests/plugins/pjrt_fault.so"
 #define GARBAGE_SIZE ((size_t)0xDEADBEEFDEADBEEF)
+
+static const char bridge_path[];
 
 /* ---- the host; all assert ---- */
 
@@ -375,6 +378,43 @@ START_TEST(threads_may_call_at_once)
 }
 END_TEST
 
+static atomic_int runs_done, is_closed;
+
+static void *run_while_it_is_closed(void *unused)
+{
+	while (!atomic_load(&is_closed)) {
+		host_run_unseen();
+		atomic_fetch_add(&runs_done, 1);
+	}
+	host_run_unseen();
+	return unused;
+}
+
+/* A framework may let go of the library while threads are inside it, and others that were end later. */
+START_TEST(closed_while_its_threads_live_on)
+{
+	pthread_t threads[2];
+	setenv("EPPROF_OUTPUT", check_path("run.epp"), 1);
+	host_load(SAMPLE("pu1"));
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, run_while_it_is_closed, NULL), 0);
+	while (atomic_load(&runs_done) < 4)
+		sched_yield();
+	void *library = dlopen(bridge_path, RTLD_NOW | RTLD_NOLOAD);
+	ck_assert_ptr_nonnull(library);
+	/* Ours and the host's. */
+	ck_assert_int_eq(dlclose(library), 0);
+	ck_assert_int_eq(dlclose(library), 0);
+	int before = atomic_load(&runs_done);
+	while (atomic_load(&runs_done) < before + 4)
+		sched_yield();
+	atomic_store(&is_closed, 1);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	profile(SAMPLE("pu1"), 300);
+}
+END_TEST
+
 static void shared_tests_add(TCase *tests)
 {
 	tcase_add_loop_test(tests, each_run_has_its_events_and_no_others, 0, sizeof(samples) / sizeof(samples[0]));
@@ -391,6 +431,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);
 	tcase_add_test(tests, runs_leave_nothing_behind);
 	tcase_add_test(tests, threads_may_call_at_once);
+	tcase_add_test(tests, closed_while_its_threads_live_on);
 }
 
 #endif
