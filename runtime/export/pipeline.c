@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "timeline/timeline.h"
+
 #define RING_BATCHES 16u
 #define WAKE_BATCHES (RING_BATCHES / 2)
 /* A batch is closed early when its texts are longer than this. */
@@ -87,22 +89,21 @@ static void set_pointers(struct batch *batch)
 /* Sets *ended behind the last event. */
 static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended)
 {
-	const epp_event *event;
-
 	batch->count = 0;
 	batch->args_count = 0;
 	batch->texts_bytes = 0;
 	while (batch->count < BATCH_EVENTS && batch->texts_bytes < BATCH_TEXTS_BYTES) {
-		if (!epp_timeline_next(timeline, &event)) {
+		epp_event *event = &batch->events[batch->count];
+		if (!timeline_next(timeline, event)) {
 			*ended = true;
 			break;
 		}
-		epp_event *copy = &batch->events[batch->count++];
-		*copy = *event;
-		if (event->args_count && !copy_args(batch, timeline, copy))
+		batch->count++;
+		if (event->args_count && !copy_args(batch, timeline, event))
 			return no_memory();
 	}
-	set_pointers(batch);
+	if (batch->args_count)
+		set_pointers(batch);
 	return *ended ? epp_timeline_status(timeline) : NULL;
 }
 

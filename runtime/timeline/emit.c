@@ -26,12 +26,11 @@ static inline void set_name(const struct reader *reader, epp_event *event, uint3
 	}
 }
 
-static void set_args(struct epp_timeline *timeline, const struct run *run, const struct item *item)
+static void set_args(struct epp_timeline *timeline, const struct run *run, const struct item *item, epp_event *event)
 {
 	struct event_args *args = &timeline->args;
 
-	timeline->event.args = args;
-	timeline->event_is_plain = false;
+	event->args = args;
 	*args = (struct event_args){ .payload = run->payload,
 		                     .payload_bytes = run->payload_bytes,
 		                     .offset = item->args_offset };
@@ -41,59 +40,50 @@ static void set_args(struct epp_timeline *timeline, const struct run *run, const
 	if (end)
 		*args = (struct event_args){ .block = end->block, .offset = end->args_offset };
 	else
-		timeline->event.args_count = 0; /* a block whose source is not that of its track */
+		event->args_count = 0; /* a block whose source is not that of its track */
 }
 
-static void set_extra(struct epp_timeline *timeline, const struct item_extra *extra)
+/* Of a run extras are taken one behind the other; the merge fetches items alone. */
+#define EXTRAS_AHEAD 8
+
+static void set_extra(const struct item_extra *extra, epp_event *event)
 {
-	timeline->event_is_plain = false;
-	timeline->event.start_error_ns = extra->start_error_ns;
-	timeline->event.end_error_ns = extra->end_error_ns;
-	timeline->event.parent = extra->parent;
+	__builtin_prefetch((const void *)((uintptr_t)extra + EXTRAS_AHEAD * sizeof(*extra)));
+	event->start_error_ns = extra->start_error_ns;
+	event->end_error_ns = extra->end_error_ns;
+	event->parent = extra->parent;
 }
 
 /* Only where pairs of the host's clock contradict each other. */
-__attribute__((noinline)) static void set_doubt(struct epp_timeline *timeline, const struct item *item)
+__attribute__((noinline)) static void set_doubt(const struct epp_timeline *timeline, const struct item *item,
+                                                epp_event *event)
 {
 	const struct host_clock *host = &timeline->host;
 	size_t hint = 0;
 
-	timeline->event_is_plain = false;
 	host_clock_ns_far(host, &hint, item->start_ticks);
-	timeline->event.start_error_ns = host_clock_doubt_ns(host, &hint);
+	event->start_error_ns = host_clock_doubt_ns(host, &hint);
 	host_clock_ns_far(host, &hint, item->end_ticks);
-	timeline->event.end_error_ns = host_clock_doubt_ns(host, &hint);
+	event->end_error_ns = host_clock_doubt_ns(host, &hint);
 }
 
-/* Back to what events of threads without args have. */
-static void clear_rare(struct epp_timeline *timeline)
+/* What events of threads without args have. */
+static inline void fill(const struct epp_timeline *timeline, const struct line *line, const struct item *item,
+                        epp_event *event)
 {
-	epp_event *event = &timeline->event;
-
-	event->start_error_ns = 0;
-	event->end_error_ns = 0;
-	event->parent_track = NULL;
-	event->parent_start_ns = INT64_MIN;
-	event->parent_end_ns = INT64_MIN;
-	event->args = NULL;
-	timeline->event_is_plain = true;
-}
-
-/* Field by field, and what is rare only after it was set: this is on the way of every event. */
-static inline void fill(struct epp_timeline *timeline, const struct line *line, const struct item *item)
-{
-	epp_event *event = &timeline->event;
-
-	if (unlikely(!timeline->event_is_plain))
-		clear_rare(timeline);
 	event->start_ns = item->start_ns;
 	event->duration_ns = (int64_t)((uint64_t)item->end_ns - (uint64_t)item->start_ns);
+	event->start_error_ns = 0;
+	event->end_error_ns = 0;
 	event->start_ticks = item->start_ticks;
 	event->end_ticks = item->end_ticks;
 	event->id = item->id;
 	event->parent = 0;
 	set_name(timeline->reader, event, item->name);
 	event->track = line->track;
+	event->parent_track = NULL;
+	event->parent_start_ns = INT64_MIN;
+	event->parent_end_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
 	event->depth = 0;
 	event->lane = 0;
@@ -102,6 +92,7 @@ static inline void fill(struct epp_timeline *timeline, const struct line *line, 
 	event->placement = item->is.placement;
 	event->flags = item->is.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
+	event->args = NULL;
 }
 
 /* ---- nesting ---- */
@@ -194,26 +185,25 @@ static void nest_moment_in(struct line *line, const struct item *item, epp_event
 /* ---- events ---- */
 
 /* Last, since what belongs to one source is compared without it. */
-static void add_source_error(struct epp_timeline *timeline, int64_t error_ns)
+static void add_source_error(epp_event *event, int64_t error_ns)
 {
-	timeline->event.start_error_ns += error_ns;
-	timeline->event.end_error_ns += error_ns;
-	timeline->event_is_plain = false;
+	event->start_error_ns += error_ns;
+	event->end_error_ns += error_ns;
 }
 
-static inline epp_status *emit(struct epp_timeline *timeline, const struct merge_source *source, const struct item *item)
+static inline epp_status *emit(struct epp_timeline *timeline, const struct merge_source *source,
+                               const struct item *item, epp_event *event)
 {
 	struct line *line = lines_of_key(&timeline->lines, item->line);
-	epp_event *event = &timeline->event;
 	epp_status *status = NULL;
 
-	fill(timeline, line, item);
+	fill(timeline, line, item, event);
 	if (event->args_count)
-		set_args(timeline, source->run, item);
+		set_args(timeline, source->run, item, event);
 	if (unlikely(source->extras))
-		set_extra(timeline, &source->extras[item - source->items]);
+		set_extra(&source->extras[item - source->items], event);
 	if (unlikely(timeline->host.is_doubted) && line->is_thread)
-		set_doubt(timeline, item);
+		set_doubt(timeline, item, event);
 	timeline->counts.events++;
 	if (likely(event->kind == EPP_EVENT_SLICE))
 		status = likely(line->is_thread && !event->parent) ? nest_thread_slice(line, item, event)
@@ -224,22 +214,21 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 	    (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC))
 		status = mark_referred(timeline, line, event);
 	if (unlikely(line->error_ns))
-		add_source_error(timeline, line->error_ns);
+		add_source_error(event, line->error_ns);
 	return status;
 }
 
-static int end_with(struct epp_timeline *timeline, epp_status *status)
+static bool end_with(struct epp_timeline *timeline, epp_status *status)
 {
 	timeline->ended = true;
 	timeline->status = status;
-	return 0;
+	return false;
 }
 
-int epp_timeline_next(epp_timeline *timeline, const epp_event **event)
+bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 {
-	*event = NULL;
 	if (unlikely(timeline->ended))
-		return 0;
+		return false;
 	for (;;) {
 		const struct item *item;
 		const struct merge_source *source;
@@ -250,10 +239,17 @@ int epp_timeline_next(epp_timeline *timeline, const epp_event **event)
 			return end_with(timeline, NULL);
 		if (unlikely(item->end_ns < timeline->options.from_ns))
 			continue;
-		status = emit(timeline, source, item);
+		status = emit(timeline, source, item, event);
 		if (unlikely(status))
 			return end_with(timeline, status);
-		*event = &timeline->event;
-		return 1;
+		return true;
 	}
+}
+
+int epp_timeline_next(epp_timeline *timeline, const epp_event **event)
+{
+	bool any = timeline_next(timeline, &timeline->event);
+
+	*event = any ? &timeline->event : NULL;
+	return any;
 }

@@ -9,8 +9,6 @@
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* Items so far ahead are fetched for the next stretch. */
-#define GATHER_AHEAD_BYTES (8 * sizeof(struct item))
 /* So many events are to be in a batch: it then stays in the processor's first cache. */
 #define BATCH_ITEMS 512u
 /* And so many for each source, so that looking at all of them does not count. */
@@ -171,7 +169,6 @@ static epp_status *gather(struct merge *merge, int64_t from_ns, int64_t to_ns)
 				                   sizeof(*merge->spare)));
 			}
 			merge->batch[count++] = (struct merge_entry){ (uint32_t)(item->start_ns - from_ns), i, item };
-			__builtin_prefetch((const void *)((uintptr_t)item + GATHER_AHEAD_BYTES), 0, 2);
 			item++;
 		}
 		source->head = item;

@@ -35,6 +35,8 @@ struct merge_entry {
 
 /* How far ahead items are fetched: a batch has as many empty entries behind it. */
 #define MERGE_AHEAD 4u
+/* And how far in their run, for the next stretch: one an event, since a processor can wait for a dozen at once. */
+#define MERGE_NEXT_STRETCH_BYTES (8 * sizeof(struct item))
 
 struct merge {
 	struct merge_entry *batch, *spare; /* the stretch in order; room for sorting it */
@@ -85,6 +87,7 @@ static inline epp_status *merge_next(struct epp_timeline *timeline, struct merge
 	}
 	const struct merge_entry *entry = &merge->batch[merge->batch_at++];
 	__builtin_prefetch(entry[MERGE_AHEAD].item);
+	__builtin_prefetch((const void *)((uintptr_t)entry->item + MERGE_NEXT_STRETCH_BYTES), 0, 2);
 	*item = entry->item;
 	*source = &merge->sources[entry->source];
 	return NULL;

@@ -56,9 +56,19 @@ static inline bool nest_slice(struct nest *nest, uint64_t start, const struct ne
 	}
 	if (__builtin_expect(depth == lane->room || nest->more_count ||
 	                         (depth && (start == top[-1].end || event->end > top[-1].end)),
-	                     0))
-		return nest_slice_any(nest, start, event, place);
-	*top = *event;
+	                     0)) {
+		/* Copies, so that the usual event and its place stay in registers. */
+		struct nest_open opened = *event;
+		struct nest_place found = { 0 };
+		bool memory = nest_slice_any(nest, start, &opened, &found);
+		*place = found;
+		return memory;
+	}
+	top->end = event->end;
+	top->sequence = event->sequence;
+	top->id = event->id;
+	top->start_ns = event->start_ns;
+	top->end_ns = event->end_ns;
 	lane->depth = depth + 1;
 	place->lane = 0;
 	place->depth = depth;

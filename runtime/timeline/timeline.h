@@ -83,7 +83,6 @@ struct epp_timeline {
 	uint32_t ends_block; /* BLOCK_NONE: none yet */
 
 	epp_event event;
-	bool event_is_plain; /* no errors, no parent elsewhere, no args */
 	struct event_args args;
 	epp_timeline_counts counts;
 	epp_status *status; /* why it ended early */
@@ -93,6 +92,9 @@ struct epp_timeline {
 /* epp_timeline_create with other bounds of memory. */
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline) EPP_MUST_CHECK;
+
+/* epp_timeline_next, into the caller's memory; the args are those of the last event alone. */
+bool timeline_next(struct epp_timeline *timeline, epp_event *event);
 
 /* ---- block_load.c ---- */
 
