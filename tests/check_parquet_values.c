@@ -15,11 +15,18 @@ static void check_delta(const int64_t *values, size_t count)
 {
 	char *room = malloc(PARQUET_DELTA_ROOM(count));
 	int64_t *back = calloc(count + 1, sizeof *back);
-	size_t bytes = (size_t)(parquet_delta(room, values, count) - room);
+	struct parquet_limits limits = { 5, 5 }, expected = limits;
+	size_t bytes = (size_t)(parquet_delta(room, values, count, &limits) - room);
 
 	ck_assert_uint_le(bytes, PARQUET_DELTA_ROOM(count));
 	ck_assert_uint_eq(parquet_read_delta((uint8_t *)room, bytes, back, count), bytes);
 	ck_assert(count == 0 || memcmp(values, back, count * sizeof *values) == 0);
+	for (size_t i = 0; i < count; i++) {
+		expected.least = values[i] < expected.least ? values[i] : expected.least;
+		expected.largest = values[i] > expected.largest ? values[i] : expected.largest;
+	}
+	ck_assert_int_eq(limits.least, expected.least);
+	ck_assert_int_eq(limits.largest, expected.largest);
 	free(back);
 	free(room);
 }
@@ -42,7 +49,7 @@ START_TEST(differences_are_those_of_the_specification)
 {
 	static const int64_t values[] = { 7, 5, 3, 1, 2, 3, 4, 5 };
 	char *room = malloc(PARQUET_DELTA_ROOM(8));
-	char *end = parquet_delta(room, values, 8);
+	char *end = parquet_delta(room, values, 8, &(struct parquet_limits){ 0 });
 
 	static const char expected[] = "\x80\x01"              /* 128 in a block */
 				       "\x04"                  /* 4 groups */

@@ -96,9 +96,36 @@ struct parquet {
 /* A text's number in the dictionary of a column. */
 epp_status *parquet_add_text(struct parquet *parquet, int column, const char *text, size_t bytes, uint32_t *number)
     EPP_MUST_CHECK;
-/* Those of an event's name, and of its track and lane. */
-epp_status *parquet_take_name(struct parquet *parquet, const epp_event *event, uint32_t *number) EPP_MUST_CHECK;
-epp_status *parquet_take_place(struct parquet *parquet, const epp_event *event, uint32_t *number) EPP_MUST_CHECK;
+epp_status *parquet_find_name(struct parquet *parquet, const epp_event *event, uint32_t *number) EPP_MUST_CHECK;
+epp_status *parquet_find_place(struct parquet *parquet, const epp_event *event, uint32_t *number) EPP_MUST_CHECK;
+
+/* Those of an event's name, and of its track and lane: what was found last is found again at once. */
+EPP_MUST_CHECK static inline epp_status *parquet_take_name(struct parquet *parquet, const epp_event *event, uint32_t *number)
+{
+	size_t at = event->name_number % RECENT_COUNT;
+
+	/* The texts of names stay where they are until the trace is closed. */
+	if (parquet->recent_names[at].text != event->name)
+		return parquet_find_name(parquet, event, number);
+	*number = parquet->recent_names[at].number;
+	return NULL;
+}
+
+static inline size_t parquet_recent_place(const epp_event *event)
+{
+	return (event->track->track + event->lane * 61u) % RECENT_COUNT;
+}
+
+EPP_MUST_CHECK static inline epp_status *parquet_take_place(struct parquet *parquet, const epp_event *event,
+                                                            uint32_t *number)
+{
+	size_t at = parquet_recent_place(event);
+
+	if (parquet->recent_places[at].key.track != event->track || parquet->recent_places[at].key.lane != event->lane)
+		return parquet_find_place(parquet, event, number);
+	*number = parquet->recent_places[at].number;
+	return NULL;
+}
 /* A new row group has none of them. */
 void parquet_forget_numbers(struct parquet *parquet);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "wire/parquet_values.h"
 #include "wire/thrift.h"
 
 #define MAGIC "PAR1"
@@ -40,8 +39,7 @@ static void begin_group(struct parquet_file *file)
 		numbered_clear(&column->dictionary);
 		column->pages.count = 0;
 		column->rows_count = column->nulls_count = column->plain_bytes = 0;
-		column->least = INT64_MAX;
-		column->largest = INT64_MIN;
+		column->limits = (struct parquet_limits){ INT64_MAX, INT64_MIN };
 	}
 }
 
@@ -140,28 +138,15 @@ static epp_status *add_page(struct parquet_file *file, struct parquet_column *co
 	return NULL;
 }
 
-static void take_limits(struct parquet_column *column, const int64_t *values, size_t count)
-{
-	int64_t least = column->least, largest = column->largest;
-	size_t step = column->field->sorted && count > 1 ? count - 1 : 1;
-
-	for (size_t i = 0; i < count; i += step) {
-		least = values[i] < least ? values[i] : least;
-		largest = values[i] > largest ? values[i] : largest;
-	}
-	column->least = least;
-	column->largest = largest;
-}
-
 epp_status *parquet_page_integers(struct parquet_file *file, size_t index, const struct parquet_rows *rows,
                                   const int64_t *values)
 {
 	struct parquet_column *column = &file->columns[index];
 
-	take_limits(column, values, rows->values_count);
 	file->plain.count = 0;
 	EPP_TRY(parquet_reserve(&file->plain, PARQUET_DELTA_ROOM(rows->values_count)));
-	file->plain.count = (size_t)(parquet_delta(file->plain.bytes, values, rows->values_count) - file->plain.bytes);
+	char *end = parquet_delta(file->plain.bytes, values, rows->values_count, &column->limits);
+	file->plain.count = (size_t)(end - file->plain.bytes);
 	return add_page(file, column, rows, PARQUET_DELTA);
 }
 
@@ -189,7 +174,7 @@ epp_status *parquet_page_texts(struct parquet_file *file, size_t index, const st
 {
 	file->plain.count = 0;
 	EPP_TRY(parquet_reserve(&file->plain, PARQUET_DELTA_ROOM(rows->values_count) + texts_bytes));
-	char *end = parquet_delta(file->plain.bytes, lengths, rows->values_count);
+	char *end = parquet_delta(file->plain.bytes, lengths, rows->values_count, &(struct parquet_limits){ 0 });
 	if (texts_bytes)
 		end = mempcpy(end, texts, texts_bytes);
 	file->plain.count = (size_t)(end - file->plain.bytes);

@@ -18,6 +18,7 @@
 
 #include "export/numbered.h"
 #include "export/sink.h"
+#include "wire/parquet_values.h"
 
 enum parquet_kind {
 	PARQUET_INTEGER,            /* 64 bits; differences from one row to the next */
@@ -40,7 +41,7 @@ struct parquet_column {
 	struct sink_memory pages;
 	uint64_t rows_count, nulls_count;
 	uint64_t plain_bytes; /* what the pages were before they were compressed */
-	int64_t least, largest;
+	struct parquet_limits limits;
 	/* Where compressing gains nothing, most pages are left as they are. */
 	unsigned pages_left_plain;
 };

@@ -61,8 +61,8 @@ static void find_integers(struct parquet_column *column)
 		size_t count;
 		int64_t value;
 		memcpy(&value, numbered_bytes(&column->dictionary, i, &count), sizeof value);
-		column->least = value < column->least ? value : column->least;
-		column->largest = value > column->largest ? value : column->largest;
+		column->limits.least = value < column->limits.least ? value : column->limits.least;
+		column->limits.largest = value > column->limits.largest ? value : column->limits.largest;
 	}
 }
 
@@ -76,8 +76,9 @@ static void find_limits(struct parquet_column *column, struct limits *limits)
 		return;
 	}
 	find_integers(column);
-	*limits = (struct limits){ (const char *)&column->least, (const char *)&column->largest, sizeof column->least,
-		                   sizeof column->largest };
+	const struct parquet_limits *own = &column->limits;
+	*limits = (struct limits){ (const char *)&own->least, (const char *)&own->largest, sizeof own->least,
+		                   sizeof own->largest };
 }
 
 static void put_statistics(struct thrift *thrift, struct parquet_column *column)

@@ -1,5 +1,4 @@
-/* What rows have numbers for: texts, and places, which are a track and a lane with all the columns that follow from them.
- * What was found last is found again at once, the rest by its hash. */
+/* What rows have numbers for: texts, and places, which are a track and a lane with all the columns that follow from them. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -66,7 +65,7 @@ static epp_status *grow_places(struct parquet *parquet)
 	return NULL;
 }
 
-static epp_status *find_place(struct parquet *parquet, const epp_event *event, uint32_t *number)
+static epp_status *add_place(struct parquet *parquet, const epp_event *event, uint32_t *number)
 {
 	const struct place_key key = { event->track, event->lane };
 	uint32_t before = parquet->places.count;
@@ -79,29 +78,20 @@ static epp_status *find_place(struct parquet *parquet, const epp_event *event, u
 	return describe_place(parquet, event->track, event->lane, *number);
 }
 
-epp_status *parquet_take_place(struct parquet *parquet, const epp_event *event, uint32_t *number)
+epp_status *parquet_find_place(struct parquet *parquet, const epp_event *event, uint32_t *number)
 {
-	size_t at = (event->track->track + event->lane * 61u) % RECENT_COUNT;
+	size_t at = parquet_recent_place(event);
 
-	if (parquet->recent_places[at].key.track == event->track && parquet->recent_places[at].key.lane == event->lane) {
-		*number = parquet->recent_places[at].number;
-		return NULL;
-	}
-	EPP_TRY(find_place(parquet, event, number));
+	EPP_TRY(add_place(parquet, event, number));
 	parquet->recent_places[at].key = (struct place_key){ event->track, event->lane };
 	parquet->recent_places[at].number = *number;
 	return NULL;
 }
 
-/* The texts of names stay where they are until the trace is closed. */
-epp_status *parquet_take_name(struct parquet *parquet, const epp_event *event, uint32_t *number)
+epp_status *parquet_find_name(struct parquet *parquet, const epp_event *event, uint32_t *number)
 {
 	size_t at = event->name_number % RECENT_COUNT;
 
-	if (parquet->recent_names[at].text == event->name) {
-		*number = parquet->recent_names[at].number;
-		return NULL;
-	}
 	EPP_TRY(parquet_add_text(parquet, NAME, event->name, event->name_bytes, number));
 	parquet->recent_names[at].text = event->name;
 	parquet->recent_names[at].number = *number;

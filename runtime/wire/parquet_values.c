@@ -109,31 +109,66 @@ static bool all_same(const void *values, size_t count, size_t value_bytes)
 /* ---- differences ---- */
 
 struct block {
-	uint64_t differences[BLOCK];
+	uint64_t differences[BLOCK]; /* beyond the least one */
+	uint64_t bits[GROUPS];       /* that some of a group has */
 	int64_t least;
+	struct parquet_limits limits; /* of all values so far */
 };
 
-/* Differences wrap, as the format wants it: readers add them up the same way. */
-static ALWAYS_INLINE void take_differences(struct block *block, const int64_t *values, size_t count)
+/* Differences wrap, as the format wants it: readers add them up the same way.  The last block is filled up with zeros. */
+static ALWAYS_INLINE void take_differences(struct block *restrict block, const int64_t *restrict values, size_t count)
 {
-	int64_t least = INT64_MAX;
+	int64_t least = INT64_MAX, low = block->limits.least, high = block->limits.largest;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t difference = (int64_t)((uint64_t)values[i + 1] - (uint64_t)values[i]);
+		int64_t value = values[i + 1], difference = (int64_t)((uint64_t)value - (uint64_t)values[i]);
 		block->differences[i] = (uint64_t)difference;
 		least = difference < least ? difference : least;
+		low = value < low ? value : low;
+		high = value > high ? value : high;
 	}
+	for (size_t i = count; i < BLOCK; i++)
+		block->differences[i] = (uint64_t)least;
 	block->least = least;
-	for (size_t i = 0; i < count; i++)
-		block->differences[i] -= (uint64_t)least;
+	block->limits = (struct parquet_limits){ low, high };
+	for (unsigned group = 0; group < GROUPS; group++) {
+		uint64_t *of_group = block->differences + group * GROUP, bits = 0;
+		for (unsigned i = 0; i < GROUP; i++) {
+			uint64_t difference = of_group[i] - (uint64_t)least;
+			of_group[i] = difference;
+			bits |= difference;
+		}
+		block->bits[group] = bits;
+	}
 }
 
-/* The last block, which is filled up with zeros. */
-static void take_last_differences(struct block *block, const int64_t *values, size_t count)
+static void take_some(struct block *block, const int64_t *values, size_t count)
 {
 	take_differences(block, values, count);
-	memset(block->differences + count, 0, (BLOCK - count) * sizeof *block->differences);
 }
+
+/* The same for a whole block, four values at a time where the processor can. */
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void take_whole(struct block *block, const int64_t *values)
+{
+	take_differences(block, values, BLOCK);
+}
+
+static bool can_take_whole(void)
+{
+	return __builtin_cpu_supports("avx2");
+}
+#else
+static void take_whole(struct block *block, const int64_t *values)
+{
+	take_differences(block, values, BLOCK);
+}
+
+static bool can_take_whole(void)
+{
+	return true;
+}
+#endif
 
 static char *put_block(char *at, const struct block *block)
 {
@@ -143,37 +178,42 @@ static char *put_block(char *at, const struct block *block)
 	widths = (uint8_t *)at;
 	at += GROUPS;
 	for (unsigned group = 0; group < GROUPS; group++) {
-		const uint64_t *differences = block->differences + group * GROUP;
-		uint64_t bits = 0;
-		for (unsigned i = 0; i < GROUP; i++)
-			bits |= differences[i];
+		uint64_t bits = block->bits[group];
 		widths[group] = bits ? (uint8_t)(64 - __builtin_clzll(bits)) : 0;
 		if (bits)
-			at = pack(at, differences, GROUP, widths[group]);
+			at = pack(at, block->differences + group * GROUP, GROUP, widths[group]);
 	}
 	return at;
 }
 
-char *parquet_delta(char *at, const int64_t *values, size_t count)
+char *parquet_delta(char *at, const int64_t *values, size_t count, struct parquet_limits *limits)
 {
 	struct block block;
+	bool whole = can_take_whole();
 
 	at = protobuf_varint(at, BLOCK);
 	at = protobuf_varint(at, GROUPS);
 	at = protobuf_varint(at, count);
 	at = protobuf_varint(at, protobuf_zigzag(count ? values[0] : 0));
-	if (count && all_same(values, count, sizeof *values)) {
+	if (!count)
+		return at;
+	block.limits.least = values[0] < limits->least ? values[0] : limits->least;
+	block.limits.largest = values[0] > limits->largest ? values[0] : limits->largest;
+	*limits = block.limits;
+	if (all_same(values, count, sizeof *values)) {
 		/* The least difference, and the widths, are 0. */
 		size_t bytes = (count - 1 + BLOCK - 1) / BLOCK * (1 + GROUPS);
 		return (char *)memset(at, 0, bytes) + bytes;
 	}
 	for (size_t i = 0; i + 1 < count; i += BLOCK) {
-		if (count - 1 - i < BLOCK)
-			take_last_differences(&block, values + i, count - 1 - i);
+		size_t left = count - 1 - i;
+		if (whole && left >= BLOCK)
+			take_whole(&block, values + i);
 		else
-			take_differences(&block, values + i, BLOCK);
+			take_some(&block, values + i, left < BLOCK ? left : BLOCK);
 		at = put_block(at, &block);
 	}
+	*limits = block.limits;
 	return at;
 }
 

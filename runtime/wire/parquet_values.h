@@ -9,7 +9,11 @@
 
 /* Integers as differences (DELTA_BINARY_PACKED), each group of 32 in as many bits as its largest needs. */
 #define PARQUET_DELTA_ROOM(count) (((size_t)(count) / 128 + 1) * (128 * 8 + 16) + 64)
-char *parquet_delta(char *at, const int64_t *values, size_t count);
+struct parquet_limits {
+	int64_t least, largest;
+};
+/* The limits are widened by the values. */
+char *parquet_delta(char *at, const int64_t *values, size_t count, struct parquet_limits *limits);
 
 /* Small numbers in `width` bits each, 1 to 32, or once if they are all the same (RLE): levels, and places in a dictionary.
  * Neither a length nor the width stands before them. */
