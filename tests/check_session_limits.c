@@ -1,13 +1,17 @@
 /* Sessions that meet a limit: of memory, of max_bytes, and of the process's file size (of the disk: check_disk).  What is lost is counted
  * to the event, what was written stays readable, and the process lives: runtime/record/session.c, drain.c and
  * runtime/file/block_writer.c together. */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "epp_builder.h"
+#include "epprof/trace_writer.h"
 #include "recording.h"
+#include "valid_trace.h"
 
 static epp_name name;
 
@@ -163,6 +167,55 @@ START_TEST(a_file_size_limit_at_creation)
 }
 END_TEST
 
+/* What 5 GiB of segments would be is a hole, behind which the first of these is written; then the header says that segments
+ * begin there.  Once finished, once as it is while it records, with its window. */
+START_TEST(recorded_beyond_4_gib)
+{
+	const uint64_t by = 5ull << 30;
+	char *path = strdup(check_path("far.epp")), *packed = strdup(check_path("packed.epp"));
+	uint8_t page[EPF_PAGE_BYTES];
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options), .path = path };
+	struct stat st;
+	check_ok(epp_session_create(&options, &session));
+	recording_inside(session)->writer.segments_count = by / EPF_SEGMENT_BYTES;
+	check_ok(epp_session_start(session));
+	uint64_t events = recording_fill(session, name, 5 << 20), open_id = epp_event_begin(session, EPP_NODE, name);
+	if (!_i) {
+		epp_event_end(session, open_id, NULL, 0);
+		recording_end(session);
+		epp_session_release(session);
+	}
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(pread(fd, page, sizeof(page), 0), sizeof(page));
+	((struct epf_header *)(void *)page)->segments_offset += by;
+	builder_seal_header(page);
+	ck_assert_int_eq(pwrite(fd, page, sizeof(page), 0), sizeof(page));
+	/* The helper's are several segments. */
+	do {
+		recording_sleep_ms(1);
+		ck_assert_int_eq(fstat(fd, &st), 0);
+	} while (st.st_size < (off_t)(by + EPF_SEGMENTS_OFFSET + 2 * EPF_SEGMENT_BYTES));
+	close(fd);
+	epp_trace *trace = open_valid(path);
+	ck_assert_uint_eq(epp_trace_get_info(trace)->records_count, events + !_i);
+	ck_assert_uint_eq(epp_trace_get_info(trace)->open_count, _i);
+	if (_i) {
+		epp_trace_close(trace);
+		epp_session_release(session);
+	} else {
+		check_ok(epp_trace_pack(trace, packed, 1));
+		epp_trace_close(trace);
+		trace = open_valid(packed);
+		ck_assert_uint_eq(epp_trace_get_info(trace)->records_count, events + 1);
+		epp_trace_close(trace);
+	}
+	unlink(path);
+	free(path);
+	free(packed);
+}
+END_TEST
+
 static Suite *limits_suite(void)
 {
 	Suite *suite = suite_create("session_limits");
@@ -172,6 +225,7 @@ static Suite *limits_suite(void)
 	tcase_add_test(tcase, a_file_that_stops);
 	tcase_add_loop_test(tcase, a_file_size_limit_while_recording, 0, 2);
 	tcase_add_test(tcase, a_file_size_limit_at_creation);
+	tcase_add_loop_test(tcase, recorded_beyond_4_gib, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
