@@ -223,13 +223,15 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 }
 
 /* File systems that give a page that is stored into again a new place take room for it then, and raise SIGBUS where a disk
- * or a quota has none left: what fallocate got them does not count. */
+ * or a quota has none left: what fallocate got them does not count.  An overlay gives the figures of the one that it writes to
+ * under a kind of its own; btrfs alone has no inodes to count. */
 static bool copies_on_write(int fd)
 {
 	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
 		                          0x3434 /* nilfs */ };
+	static const uint32_t overlay = 0x794c7630;
 	struct statfs system;
-	bool copies = fstatfs(fd, &system) != 0;
+	bool copies = fstatfs(fd, &system) != 0 || ((uint32_t)system.f_type == overlay && !system.f_files);
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		copies |= (uint32_t)system.f_type == kinds[i];
 	return copies;
