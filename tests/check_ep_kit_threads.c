@@ -6,6 +6,8 @@
 #include <semaphore.h>
 #include <sys/wait.h>
 
+#include "forking.h"
+
 #define EMITTERS 6
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -50,7 +52,9 @@ static void *emit_until_stopped(void *user)
 			.args = args,
 			.args_count = count % 3,
 		};
+		forking_may_allocate(true);
 		epp_ep_emit(shared.profiler, &event);
+		forking_may_allocate(false);
 		count++;
 	} while (!atomic_load(&shared.stop));
 	atomic_fetch_add(&shared.emitted, count);
@@ -365,9 +369,11 @@ START_TEST(a_fork)
 	for (int i = 0; i < 10; i++) {
 		usleep(1000);
 		/* malloc's locks are renewed at a fork, the test's own is not. */
+		forking_begin(false);
 		pthread_mutex_lock(&host.lock);
 		pid_t child = fork();
 		pthread_mutex_unlock(&host.lock);
+		forking_end();
 		ck_assert_int_ge(child, 0);
 		if (child == 0) {
 			alarm(20);

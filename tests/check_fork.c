@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "forking.h"
 #include "profiler_double.h"
-#include "record/helper.h"
 
 /* The thread sanitizer lets no child of several threads start one, unless it is told to. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
@@ -63,7 +63,7 @@ static void check_child(pid_t child)
 
 static void fork_one(epp_session *session, uint64_t open_id, const char *path)
 {
-	pid_t child = fork();
+	pid_t child = forking_fork(true);
 	/* No assert of Check's in the child, whose lock another thread may have held. */
 	if (child == 0)
 		be_a_child(session, open_id, path);
@@ -96,7 +96,7 @@ START_TEST(a_child_has_ids_of_its_own_source)
 	epp_event_begin(session, EPP_NODE, name);
 	recording_end(session);
 	epp_session_release(session);
-	pid_t child = fork();
+	pid_t child = forking_fork(true);
 	if (child == 0) {
 		pid_t grandchild = fork();
 		if (grandchild == 0)
@@ -111,46 +111,13 @@ END_TEST
 
 /* ---- from among threads that record ---- */
 
-static uint32_t stop;
-
-/* The address sanitizers of some compilers do not see to it that their allocator is whole in the child.  With them nothing is
- * allocated at the moment of the fork, which is any moment otherwise. */
-#ifdef __SANITIZE_ADDRESS__
-#define ALLOCATOR_OUTLIVES_FORK false
-#else
-#define ALLOCATOR_OUTLIVES_FORK true
-#endif
-
-static pthread_rwlock_t allocating = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-
-static void may_allocate(bool begins)
-{
-	if (ALLOCATOR_OUTLIVES_FORK)
-		return;
-	if (begins)
-		pthread_rwlock_rdlock(&allocating);
-	else
-		pthread_rwlock_unlock(&allocating);
-}
-
-static void none_may_allocate(bool begins)
-{
-	if (ALLOCATOR_OUTLIVES_FORK)
-		return;
-	if (!begins) {
-		pthread_rwlock_unlock(&allocating);
-		return;
-	}
-	pthread_rwlock_wrlock(&allocating);
-	/* A visit that began behind this has nothing to do, and so has not the one behind it. */
-	for (uint64_t until = helper_visits() + 2; helper_visits() < until;)
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-}
+static uint32_t begun, stop;
 
 static void *record_wildly(void *argument)
 {
 	epp_session *const *sessions = argument;
-	may_allocate(true);
+	forking_may_allocate(true);
+	ADD_RELAXED(&begun, 1);
 	for (uint64_t i = 0; !LOAD_RELAXED(&stop); i++) {
 		for (int s = 0; s < 2; s++)
 			epp_event_end(sessions[s], epp_event_begin(sessions[s], EPP_NODE, name), NULL, 0);
@@ -158,30 +125,31 @@ static void *record_wildly(void *argument)
 			char text[32];
 			snprintf(text, sizeof(text), "name %llu", (unsigned long long)(i / 50 % 500));
 			epp_name_intern(text);
-			may_allocate(false);
+			forking_may_allocate(false);
 			nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
-			may_allocate(true);
+			forking_may_allocate(true);
 		}
 	}
-	may_allocate(false);
+	forking_may_allocate(false);
 	return NULL;
 }
 
 static void *come_and_go(void *argument)
 {
 	epp_session *const *sessions = argument;
+	ADD_RELAXED(&begun, 1);
 	while (!LOAD_RELAXED(&stop)) {
 		epp_session *own;
-		may_allocate(true);
+		forking_may_allocate(true);
 		/* No assert of Check's: it takes a lock, which a child that is forked meanwhile would find taken for ever. */
 		if (epp_session_create(NULL, &own) || epp_session_start(own))
 			abort();
 		epp_event_begin(own, EPP_NODE, name);
 		epp_event_begin(sessions[0], EPP_NODE, name);
-		if (!ALLOCATOR_OUTLIVES_FORK && (epp_session_end(own) || epp_session_wait(own, UINT64_MAX)))
+		if (!FORKING_ALLOCATOR_IS_WHOLE && (epp_session_end(own) || epp_session_wait(own, UINT64_MAX)))
 			abort();
 		epp_session_release(own);
-		may_allocate(false);
+		forking_may_allocate(false);
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}
 	return NULL;
@@ -195,11 +163,12 @@ START_TEST(fifty_children_of_a_process_that_records)
 	epp_session *sessions[2] = { recording_start(path), recording_start(NULL) };
 	pthread_t threads[3] = { recording_thread(record_wildly, sessions), recording_thread(record_wildly, sessions),
 		                 recording_thread(come_and_go, sessions) };
+	/* Beginning, a thread holds a lock of the address sanitizer's. */
+	while (LOAD_RELAXED(&begun) < 3)
+		recording_sleep_ms(1);
 	for (int i = 0; i < CHILDREN; i++) {
 		uint64_t open_id = epp_event_begin(sessions[i % 2], EPP_NODE, name);
-		none_may_allocate(true);
 		fork_one(sessions[i % 2], open_id, i % 4 ? NULL : child_path);
-		none_may_allocate(false);
 		epp_event_end(sessions[i % 2], open_id, NULL, 0);
 	}
 	STORE_RELAXED(&stop, 1);
@@ -223,7 +192,7 @@ END_TEST
 static void fork_here(struct profiler_double *self, OrtProfilingEventsContainer *container)
 {
 	(void)container;
-	pid_t child = fork();
+	pid_t child = forking_fork(true);
 	*(pid_t *)self->user = child;
 	if (child)
 		check_child(child);

@@ -1,4 +1,5 @@
 /* Runs of PU1 libraries: what is enabled when, who ends whom, and libraries that hang, refuse, drop and come late. */
+#include "forking.h"
 #include "pu1_recording.h"
 
 #include <semaphore.h>
@@ -404,13 +405,24 @@ START_TEST(of_too_many_sessions_the_last_is_told)
 }
 END_TEST
 
+static size_t completes_in(epp_session *session)
+{
+	struct trace_scan *scan = recording_look(session);
+	size_t count = scan_count(scan, EPF_COMPLETE, 0);
+	trace_scan_free(scan);
+	return count;
+}
+
 /* The child has neither the parent's runs nor its worker, and can profile on its own. */
 START_TEST(a_forked_child_starts_anew)
 {
 	epp_session *session = pu1_start(&test);
 	uint64_t id = epp_event_begin(session, EPP_NODE, epp_name_intern("node"));
 	emit("parent's");
-	pid_t child = fork();
+	/* By then its worker has read it, and allocates nothing any more. */
+	while (!FORKING_ALLOCATOR_IS_WHOLE && completes_in(session) < 1)
+		recording_sleep_ms(1);
+	pid_t child = forking_fork(true);
 	if (child == 0) {
 		epp_session *own = pu1_start(&test);
 		epp_event_end(own, epp_event_begin(own, EPP_NODE, epp_name_intern("node")), NULL, 0);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "forking.h"
 #include "record/helper.h"
 #include "recording.h"
 
@@ -107,7 +108,7 @@ START_TEST(a_file_that_somebody_writes)
 	epp_session *session = recording_start(path);
 	one_event(session);
 	check_fails(EPP_BUSY, create(&(epp_session_options){ .path = path, .overwrite = 1 }));
-	pid_t child = fork();
+	pid_t child = forking_fork(true);
 	if (child == 0) {
 		epp_session *mine;
 		epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "forking.h"
 #include "recording.h"
 
 /* The thread sanitizer lets no child of several threads start one, unless it is told to. */
@@ -232,7 +233,7 @@ START_TEST(after_fork)
 {
 	epp_session *session = start(check_path("parent.epp"), 1);
 	wait_for(&files_count, 1);
-	pid_t child = fork();
+	pid_t child = forking_fork(true);
 	if (child == 0) {
 		files_count = 0;
 		recording_sleep_ms(20);
