@@ -41,14 +41,14 @@ static void write_field(struct sink *sink, const char *text, size_t bytes)
 	sink_bytes(sink, "\"", quotes);
 }
 
-static void write_name(const struct export_run *run, const epp_event *event)
+static void write_name(struct sink *sink, const epp_event *event)
 {
-	sink_text(run->sink, export_kind(event->kind));
-	sink_bytes(run->sink, ",", 1);
-	write_field(run->sink, event->name, event->name_bytes);
-	sink_bytes(run->sink, ",", 1);
-	sink_text(run->sink, export_category(event->category));
-	sink_bytes(run->sink, ",", 1);
+	sink_text(sink, export_kind(event->kind));
+	sink_bytes(sink, ",", 1);
+	write_field(sink, event->name, event->name_bytes);
+	sink_bytes(sink, ",", 1);
+	sink_text(sink, export_category(event->category));
+	sink_bytes(sink, ",", 1);
 }
 
 static char *put_number(char *at, int64_t number)
@@ -66,10 +66,9 @@ static void write_number(struct sink *sink, bool known, int64_t number)
 		sink_bytes(sink, ",", 1);
 }
 
-static void write_track(const struct export_run *run, const epp_event *event)
+static void write_track(struct sink *sink, const epp_event *event)
 {
 	const epp_trace_track *track = event->track;
-	struct sink *sink = run->sink;
 
 	write_number(sink, true, track->source);
 	write_number(sink, track->pid, track->pid);
@@ -115,12 +114,12 @@ static epp_status *csv_event(struct export_run *run, const epp_event *event)
 {
 	struct csv *csv = run->state;
 
-	pieces_write(&csv->names, run, event, pieces_name_key(event), write_name);
+	pieces_write(&csv->names, run->sink, event, pieces_name_key(event), write_name);
 	char *at = sink_reserve(run->sink, NUMBERS_BYTES);
 	at = put_number(at, event->start_ns);
 	at = put_number(at, event->duration_ns);
 	sink_commit(run->sink, at);
-	pieces_write(&csv->tracks, run, event, pieces_track_key(event), write_track);
+	pieces_write(&csv->tracks, run->sink, event, pieces_track_key(event), write_track);
 	at = sink_reserve(run->sink, NUMBERS_BYTES);
 	at = put_number(at, event->depth);
 	at = json_u64(at, event->id);

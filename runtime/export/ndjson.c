@@ -25,15 +25,15 @@ static inline char *put(char *at, const char *text, size_t bytes)
 	return at + bytes;
 }
 
-static void write_name(const struct export_run *run, const epp_event *event)
+static void write_name(struct sink *sink, const epp_event *event)
 {
-	sink_text(run->sink, "{\"kind\":\"");
-	sink_text(run->sink, export_kind(event->kind));
-	sink_text(run->sink, "\",\"name\":\"");
-	sink_json_text(run->sink, event->name, event->name_bytes);
-	sink_text(run->sink, "\",\"category\":\"");
-	sink_text(run->sink, export_category(event->category));
-	sink_text(run->sink, "\",\"start_ns\":");
+	sink_text(sink, "{\"kind\":\"");
+	sink_text(sink, export_kind(event->kind));
+	sink_text(sink, "\",\"name\":\"");
+	sink_json_text(sink, event->name, event->name_bytes);
+	sink_text(sink, "\",\"category\":\"");
+	sink_text(sink, export_category(event->category));
+	sink_text(sink, "\",\"start_ns\":");
 }
 
 static void write_number(struct sink *sink, const char *key, int64_t number)
@@ -42,10 +42,9 @@ static void write_number(struct sink *sink, const char *key, int64_t number)
 	sink_commit(sink, json_i64_exact(sink_reserve(sink, JSON_NUMBER_BYTES), number));
 }
 
-static void write_track(const struct export_run *run, const epp_event *event)
+static void write_track(struct sink *sink, const epp_event *event)
 {
 	const epp_trace_track *track = event->track;
-	struct sink *sink = run->sink;
 
 	write_number(sink, ",\"source\":", track->source);
 	if (track->pid)
@@ -92,11 +91,11 @@ static epp_status *ndjson_event(struct export_run *run, const epp_event *event)
 {
 	struct ndjson *ndjson = run->state;
 
-	pieces_write(&ndjson->names, run, event, pieces_name_key(event), write_name);
+	pieces_write(&ndjson->names, run->sink, event, pieces_name_key(event), write_name);
 	char *at = json_i64_exact(sink_reserve(run->sink, NUMBERS_BYTES), event->start_ns);
 	at = PUT(at, ",\"duration_ns\":");
 	sink_commit(run->sink, json_i64_exact(at, event->duration_ns));
-	pieces_write(&ndjson->tracks, run, event, pieces_track_key(event), write_track);
+	pieces_write(&ndjson->tracks, run->sink, event, pieces_track_key(event), write_track);
 	at = PUT(sink_reserve(run->sink, NUMBERS_BYTES), ",\"depth\":");
 	at = json_u64(at, event->depth);
 	at = PUT(at, ",\"id\":");

@@ -3,8 +3,7 @@
  * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
  * no event can end before it: what waits is what is open.  Events of execution providers follow; meanwhile they lie in a
  * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to the
- * digit, and all others their place on the same clock.  An arg that is a JSON array or object stands as it is, every other
- * is a string, numbers too.  The last record, of no duration, is the ledger.  Instants, counters and arrows have no place in
+ * digit, and all others their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters and arrows have no place in
  * this format and are counted. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,18 +12,27 @@
 #include "base/status.h"
 #include "epprof/epprof.h"
 #include "export/ledger.h"
-#include "export/members.h"
+#include "export/ort_args.h"
 #include "export/pending.h"
+#include "export/pieces.h"
 #include "export/rows.h"
 #include "export/sink_spool.h"
 #include "export/writer.h"
 #include "wire/json.h"
 
+/* Those that have a name of their own, and one for all others. */
+#define CATEGORIES_COUNT 5u
+
 struct ort {
 	struct rows rows;
+	struct pieces names;
+	struct {
+		uint8_t bytes;
+		char text[31]; /* a record up to its category */
+	} beginnings[CATEGORIES_COUNT];
 	struct pending pending;
-	struct sink_memory memory; /* one long record, before it waits */
-	struct sink record;
+	struct sink_memory memory;   /* one long record, before it waits */
+	struct sink record;          /* its buffer is room among what waits */
 	struct sink_spool providers; /* records of execution providers, each with its separator in front */
 	struct members members;
 	int64_t last_end_ns;
@@ -34,45 +42,9 @@ struct ort {
 	bool providers_again; /* one of them came before the origin was settled: all are written in a second pass */
 };
 
-/* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile.  A fourth may follow,
- * which is not ONNX Runtime's either. */
-struct own_times {
-	int64_t start_us, duration_us;
-	int64_t profile_us; /* when that profile began, since the epoch */
-};
-#define OWN_TIMES 3u
-
-/* Room for a record up to its name: a row's text, two numbers, words. */
+/* Room for a record up to its name: a row's text, two numbers, words; and for all of a usual one. */
 #define HEAD_BYTES 256u
-
-static bool of_provider(const epp_event *event)
-{
-	return event->track->kind == EPP_TRACK_DEVICE || event->track->producer >= 0;
-}
-
-static int64_t microseconds(int64_t ns)
-{
-	int64_t us = ns / 1000;
-
-	return us * 1000 > ns ? us - 1 : us;
-}
-
-static bool is_number(const epp_trace_arg *arg, const char *key, int64_t *value)
-{
-	if (arg->type != EPP_ARG_I64 || arg->key_bytes != strlen(key) || memcmp(arg->key, key, arg->key_bytes) != 0)
-		return false;
-	*value = arg->value.i64;
-	return true;
-}
-
-static bool own_times(const epp_event *event, struct own_times *times)
-{
-	const epp_trace_arg *args = export_args(event);
-
-	return event->args_count >= OWN_TIMES && is_number(&args[0], "ort_ts_us", &times->start_us) &&
-	       is_number(&args[1], "ort_dur_us", &times->duration_us) &&
-	       is_number(&args[2], "ort_profile_us", &times->profile_us);
-}
+#define RECORD_BYTES (2 * SINK_RESERVE_MAX)
 
 /* Since the epoch to since the origin; any number may stand in a file. */
 static int64_t since_origin(const struct ort *ort, int64_t us)
@@ -85,145 +57,61 @@ static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 {
 	const struct ort *ort = run->state;
 
-	return ort->has_origin ? since_origin(ort, microseconds(run->info->epoch_unix_ns + ns)) : microseconds(ns);
-}
-
-/* ---- args ---- */
-
-static void begin_arg(struct members *members, const char *key, size_t bytes)
-{
-	if (members->count)
-		sink_bytes(members->sink, ",", 1);
-	members_key(members, key, bytes);
-	sink_text(members->sink, " : ");
-}
-
-static void arg_i64(struct members *members, const char *key, int64_t value)
-{
-	begin_arg(members, key, strlen(key));
-	char *at = sink_reserve(members->sink, 2 + JSON_NUMBER_BYTES);
-	*at++ = '"';
-	at = json_i64(at, value);
-	*at++ = '"';
-	sink_commit(members->sink, at);
-}
-
-static void arg_text(struct members *members, const char *key, const char *text)
-{
-	begin_arg(members, key, strlen(key));
-	sink_json_string(members->sink, text);
-}
-
-static void write_value(struct sink *sink, const epp_trace_arg *arg)
-{
-	char number[JSON_NUMBER_BYTES], *end = number;
-	const char *text = arg->value.text;
-
-	switch (arg->type) {
-	case EPP_ARG_TEXT:
-		if (arg->text_bytes && (text[0] == '{' || text[0] == '[') && json_valid(text, arg->text_bytes)) {
-			sink_bytes(sink, text, arg->text_bytes);
-			return;
-		}
-		sink_bytes(sink, "\"", 1);
-		sink_json_text(sink, text, arg->text_bytes);
-		sink_bytes(sink, "\"", 1);
-		return;
-	case EPP_ARG_F64:
-		end = json_f64(number, arg->value.f64);
-		break;
-	case EPP_ARG_U64:
-		end = json_u64(number, arg->value.u64);
-		break;
-	default:
-		end = json_i64(number, arg->value.i64);
-	}
-	/* Words for what is no number come in quotes already. */
-	if (number[0] != '"')
-		sink_bytes(sink, "\"", 1);
-	sink_bytes(sink, number, (size_t)(end - number));
-	if (number[0] != '"')
-		sink_bytes(sink, "\"", 1);
-}
-
-/* The event's own args, then what epprof knows of it. */
-static void write_args(struct export_run *run, struct sink *sink, const epp_event *event, bool own)
-{
-	struct members *members = &((struct ort *)run->state)->members;
-	const epp_trace_arg *args = export_args(event);
-
-	members->sink = sink;
-	members->count = 0;
-	uint32_t first = own ? OWN_TIMES : 0;
-	int64_t ignored;
-	if (own && event->args_count > first && is_number(&args[first], "ort_started_us", &ignored))
-		first++;
-	for (uint32_t i = first; i < event->args_count; i++) {
-		begin_arg(members, args[i].key, args[i].key_bytes);
-		write_value(sink, &args[i]);
-	}
-	if (event->flags & EPP_FLAG_UNENDED)
-		arg_text(members, "unended", "true");
-	if (event->flags & EPP_FLAG_OPEN)
-		arg_text(members, "open", "true");
-	/* ONNX Runtime's id of a host event is the microsecond of its start. */
-	if (of_provider(event) && event->parent && event->parent_start_ns != INT64_MIN &&
-	    !members_has(members, "ort_correlation_id"))
-		arg_i64(members, "ort_correlation_id", microseconds(run->info->epoch_unix_ns + event->parent_start_ns));
-	if (of_provider(event) && !members_has(members, "stream"))
-		arg_i64(members, "stream", event->track->stream);
-	if (!of_provider(event) && !export_tells_place(event))
-		return;
-	arg_text(members, "placement", epp_placement_name(event->placement));
-	arg_i64(members, "start_error_ns", event->start_error_ns);
-	arg_i64(members, "end_error_ns", event->end_error_ns);
+	return ort->has_origin ? since_origin(ort, ort_microseconds(run->info->epoch_unix_ns + ns)) : ort_microseconds(ns);
 }
 
 /* ---- records ---- */
 
-static inline char *put_text(char *at, const char *text)
-{
-	return mempcpy(at, text, strlen(text));
-}
+#define PUT(at, literal) ((char *)mempcpy(at, literal, sizeof(literal) - 1))
 
-/* Up to the name.  The numbers of a row are the same each time, so their text is kept with it. */
-static void write_head(struct sink *sink, const epp_event *event, struct row *row, int64_t duration_us, int64_t start_us)
+/* Up to the time.  The numbers of a row are the same each time, so their text is kept with it. */
+static inline char *put_head(const struct ort *ort, char *at, const epp_event *event, struct row *row,
+                             int64_t duration_us, int64_t start_us)
 {
+	unsigned category = event->category < CATEGORIES_COUNT ? event->category : CATEGORIES_COUNT - 1;
+
 	if (!row->text_bytes)
 		row->text_bytes = (uint8_t)snprintf(row->text, sizeof row->text,
 		                                    "\",\"pid\" :%u,\"tid\" :%u,\"dur\" :", row->pid, row->tid);
-	char *at = sink_reserve(sink, HEAD_BYTES);
-	at = put_text(at, "{\"cat\" : \"");
-	at = put_text(at, export_category(event->category));
+	memcpy(at, ort->beginnings[category].text, sizeof ort->beginnings[category].text);
+	at += ort->beginnings[category].bytes;
 	memcpy(at, row->text, sizeof row->text);
 	at = json_i64(at + row->text_bytes, duration_us);
-	at = put_text(at, ",\"ts\" :");
-	at = json_i64(at, start_us);
-	at = put_text(at, ",\"ph\" : \"X\",\"name\" :\"");
-	sink_commit(sink, at);
+	at = PUT(at, ",\"ts\" :");
+	return json_i64(at, start_us);
+}
+
+/* From the time to the args. */
+static void write_name(struct sink *sink, const epp_event *event)
+{
+	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
+	sink_json_text(sink, event->name, event->name_bytes);
+	sink_text(sink, "\",\"args\" : {");
 }
 
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event)
 {
 	struct ort *ort = run->state;
-	struct own_times times = { 0 };
-	bool own = own_times(event, &times);
+	struct ort_times times = { 0 };
+	bool own = ort_own_times(event, &times);
 	struct row *row;
 
 	if (!ort->settled) {
 		ort->settled = true;
 		ort->has_origin = own;
-		ort->origin_us = own ? times.profile_us : microseconds(run->info->epoch_unix_ns);
+		ort->origin_us = own ? times.profile_us : ort_microseconds(run->info->epoch_unix_ns);
 	}
 	ort->rounded += !own && (event->start_ns % 1000 || event->duration_ns % 1000);
-	EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
-	write_head(sink, event, row, own ? times.duration_us : microseconds(event->duration_ns),
-	           own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
-	               : timestamp_us(run, event->start_ns));
-	sink_json_text(sink, event->name, event->name_bytes);
-	sink_text(sink, "\",\"args\" : {");
-	write_args(run, sink, event, own);
-	sink_text(sink, "}}");
+	row = rows_recent(&ort->rows, event->track, event->lane);
+	if (!row)
+		EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
+	char *at = put_head(ort, sink_reserve(sink, HEAD_BYTES), event, row,
+	                    own ? times.duration_us : ort_microseconds(event->duration_ns),
+	                    own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
+	                        : timestamp_us(run, event->start_ns));
+	sink_commit(sink, at);
+	pieces_write(&ort->names, sink, event, event->name_number, write_name);
+	ort_write_args(run, &ort->members, sink, event, own);
 	return NULL;
 }
 
@@ -250,7 +138,7 @@ static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 	return NULL;
 }
 
-/* A record that fits into its sink's buffer, as nearly all do, is taken from there. */
+/* A record is written where it will wait, but for those that are longer than the room. */
 static epp_status *host_event(struct export_run *run, const epp_event *event)
 {
 	struct ort *ort = run->state;
@@ -262,11 +150,13 @@ static epp_status *host_event(struct export_run *run, const epp_event *event)
 		end_ns--; /* the end of all is before INT64_MAX */
 	if (pending_is_due(&ort->pending))
 		EPP_TRY(write_ended(run, event->start_ns));
+	EPP_TRY(pending_reserve(&ort->pending, RECORD_BYTES, &record->buffer));
+	record->at = record->buffer;
+	record->limit = record->buffer + RECORD_BYTES;
 	EPP_TRY(write_record(run, record, event));
 	if (record->pushes_count == pushes_count) {
-		size_t bytes = (size_t)(record->at - record->buffer);
-		sink_commit(record, record->buffer);
-		return pending_push(&ort->pending, end_ns, record->buffer, bytes);
+		pending_commit(&ort->pending, end_ns, (size_t)(record->at - record->buffer));
+		return NULL;
 	}
 	epp_status *status = sink_flush(record);
 	if (!status)
@@ -290,7 +180,7 @@ static epp_status *ort_event(struct export_run *run, const epp_event *event)
 	}
 	if (end_ns > ort->last_end_ns)
 		ort->last_end_ns = end_ns;
-	if (!of_provider(event))
+	if (!ort_of_provider(event))
 		return run->pass ? NULL : host_event(run, event);
 	if (!run->pass && !ort->settled)
 		ort->providers_again = run->again = true;
@@ -308,7 +198,10 @@ static epp_status *ort_begin(struct export_run *run)
 	struct ort *ort = run->state;
 
 	sink_text(run->sink, "[");
-	EPP_TRY(sink_init(&ort->record, sink_memory_write, &ort->memory));
+	for (unsigned i = 0; i < CATEGORIES_COUNT; i++)
+		ort->beginnings[i].bytes = (uint8_t)snprintf(ort->beginnings[i].text, sizeof ort->beginnings[i].text,
+		                                             "{\"cat\" : \"%s", export_category(i));
+	ort->record = (struct sink){ .write = sink_memory_write, .user = &ort->memory };
 	return sink_spool_init(&ort->providers);
 }
 
@@ -325,17 +218,17 @@ static epp_status *write_ledger(struct export_run *run)
 	sink_text(run->sink, ",\"ph\" : \"X\",\"name\" :\"epprof.ledger\",\"args\" : {");
 	ort->members.sink = run->sink;
 	ort->members.count = 0;
-	arg_text(&ort->members, "writer", "epprof " EPPROF_VERSION);
-	arg_text(&ort->members, "program", run->info->program ? run->info->program : "");
-	arg_text(&ort->members, "clock", run->info->clock);
-	arg_i64(&ort->members, "epoch_unix_ns", run->info->epoch_unix_ns);
-	arg_i64(&ort->members, "lost", (int64_t)total.lost);
-	arg_text(&ort->members, "balanced", total.balanced ? "true" : "false");
-	arg_i64(&ort->members, "correlated", (int64_t)counts->correlated);
-	arg_i64(&ort->members, "inferred", (int64_t)counts->inferred);
-	arg_i64(&ort->members, "uncorrelated", (int64_t)counts->uncorrelated);
-	arg_i64(&ort->members, "largest_error_ns", counts->largest_error_ns);
-	begin_arg(&ort->members, "ledger", strlen("ledger"));
+	ort_arg_text(&ort->members, "writer", "epprof " EPPROF_VERSION);
+	ort_arg_text(&ort->members, "program", run->info->program ? run->info->program : "");
+	ort_arg_text(&ort->members, "clock", run->info->clock);
+	ort_arg_i64(&ort->members, "epoch_unix_ns", run->info->epoch_unix_ns);
+	ort_arg_i64(&ort->members, "lost", (int64_t)total.lost);
+	ort_arg_text(&ort->members, "balanced", total.balanced ? "true" : "false");
+	ort_arg_i64(&ort->members, "correlated", (int64_t)counts->correlated);
+	ort_arg_i64(&ort->members, "inferred", (int64_t)counts->inferred);
+	ort_arg_i64(&ort->members, "uncorrelated", (int64_t)counts->uncorrelated);
+	ort_arg_i64(&ort->members, "largest_error_ns", counts->largest_error_ns);
+	ort_begin_arg(&ort->members, "ledger", strlen("ledger"));
 	EPP_TRY(ledger_write(run, run->sink));
 	sink_text(run->sink, "}}");
 	return NULL;
@@ -366,7 +259,6 @@ static void ort_deinit(struct export_run *run)
 
 	rows_deinit(&ort->rows);
 	pending_deinit(&ort->pending);
-	sink_deinit(&ort->record);
 	sink_spool_deinit(&ort->providers);
 	free(ort->memory.bytes);
 }

@@ -8,6 +8,8 @@
 
 #define DIGIT_BITS 11u
 #define DIGITS (1u << DIGIT_BITS)
+/* Texts so far ahead of the one that is asked for are fetched: they lie in another order. */
+#define NEXT_AHEAD 4u
 
 void pending_deinit(struct pending *pending)
 {
@@ -18,8 +20,7 @@ void pending_deinit(struct pending *pending)
 	memset(pending, 0, sizeof *pending);
 }
 
-/* Room for one more text, of so many bytes. */
-static epp_status *make_room(struct pending *pending, size_t bytes)
+epp_status *pending_grow(struct pending *pending, size_t bytes)
 {
 	if (pending->count == pending->room) {
 		size_t room = pending->room ? pending->room * 2 : 4096;
@@ -42,11 +43,12 @@ static epp_status *make_room(struct pending *pending, size_t bytes)
 
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes)
 {
-	EPP_TRY(make_room(pending, bytes));
+	char *room;
+
+	EPP_TRY(pending_reserve(pending, bytes, &room));
 	if (bytes)
-		memcpy(pending->bytes + pending->bytes_count, text, bytes);
-	pending->texts[pending->count++] = (struct pending_text){ time_ns, pending->bytes_count, bytes };
-	pending->bytes_count += bytes;
+		memcpy(room, text, bytes);
+	pending_commit(pending, time_ns, bytes);
 	return NULL;
 }
 
@@ -149,6 +151,11 @@ bool pending_next(struct pending *pending, const char **text, size_t *bytes)
 		return false;
 	}
 	const struct pending_text *next = &pending->selected[pending->selected_at++];
+	if (pending->selected_at + NEXT_AHEAD < pending->selected_count) {
+		const char *ahead = pending->bytes + next[NEXT_AHEAD].offset;
+		__builtin_prefetch(ahead);
+		__builtin_prefetch(ahead + 64);
+	}
 	*text = pending->bytes + next->offset;
 	*bytes = next->bytes;
 	return true;

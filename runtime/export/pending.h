@@ -1,6 +1,7 @@
 /* Texts that wait for their turn, which comes by time.  They are looked through by the thousand, so each costs little:
  *
- *   pending_push(&pending, time_ns, text, bytes);
+ *   pending_reserve(&pending, bytes, &room);
+ *   pending_commit(&pending, time_ns, bytes written);
  *   if (pending_is_due(&pending)) {
  *           pending_select(&pending, before_ns);
  *           while (pending_next(&pending, &text)) ...
@@ -34,7 +35,26 @@ struct pending {
 
 void pending_deinit(struct pending *pending);
 
-/* Not between select and the end of next.  Ownership: the text is copied.  Errors: EPP_OUT_OF_MEMORY. */
+/* Room for one more text of up to `bytes`, valid until the next call.  Not between select and the end of next.
+ * Errors: EPP_OUT_OF_MEMORY. */
+epp_status *pending_grow(struct pending *pending, size_t bytes) EPP_MUST_CHECK;
+EPP_MUST_CHECK static inline epp_status *pending_reserve(struct pending *pending, size_t bytes, char **room)
+{
+	if (pending->count == pending->room || pending->bytes_room - pending->bytes_count < bytes) {
+		epp_status *status = pending_grow(pending, bytes);
+		if (status)
+			return status;
+	}
+	*room = pending->bytes + pending->bytes_count;
+	return NULL;
+}
+/* The text in the room that was reserved. */
+static inline void pending_commit(struct pending *pending, int64_t time_ns, size_t bytes)
+{
+	pending->texts[pending->count++] = (struct pending_text){ time_ns, pending->bytes_count, bytes };
+	pending->bytes_count += bytes;
+}
+/* Both for a text that stands elsewhere; it is copied. */
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes) EPP_MUST_CHECK;
 
 /* Whether it pays to look through them. */

@@ -16,11 +16,10 @@ struct pieces {
 	struct piece pieces[PIECES_COUNT];
 };
 
-typedef void (*pieces_fn)(const struct export_run *run, const epp_event *event);
+typedef void (*pieces_fn)(struct sink *sink, const epp_event *event);
 
-/* Calls `write`, which writes to run->sink, and keeps what it wrote under `key`. */
-void pieces_make(struct pieces *pieces, const struct export_run *run, const epp_event *event, uint64_t key,
-                 pieces_fn write);
+/* Calls `write` and keeps what it wrote under `key`. */
+void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write);
 
 static inline struct piece *pieces_at(struct pieces *pieces, uint64_t key)
 {
@@ -28,18 +27,18 @@ static inline struct piece *pieces_at(struct pieces *pieces, uint64_t key)
 }
 
 /* Writes what `write` writes for all events with this key; 0: it has none. */
-static inline void pieces_write(struct pieces *pieces, const struct export_run *run, const epp_event *event,
-                                uint64_t key, pieces_fn write)
+static inline void pieces_write(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key,
+                                pieces_fn write)
 {
 	const struct piece *piece = pieces_at(pieces, key);
 
 	if (piece->key != key || !key) {
-		pieces_make(pieces, run, event, key, write);
+		pieces_make(pieces, sink, event, key, write);
 		return;
 	}
-	char *at = sink_reserve(run->sink, sizeof piece->text);
+	char *at = sink_reserve(sink, sizeof piece->text);
 	memcpy(at, piece->text, sizeof piece->text);
-	sink_commit(run->sink, at + piece->bytes);
+	sink_commit(sink, at + piece->bytes);
 }
 
 /* Keys for what depends on the event's name, kind and category; on its track and lane. */

@@ -1,0 +1,39 @@
+/* The args of a record of ONNX Runtime's JSON. */
+#ifndef EPPROF_EXPORT_ORT_ARGS_H
+#define EPPROF_EXPORT_ORT_ARGS_H
+
+#include "export/members.h"
+#include "export/writer.h"
+
+/* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile.  A fourth may follow,
+ * which is not ONNX Runtime's either. */
+struct ort_times {
+	int64_t start_us, duration_us;
+	int64_t profile_us; /* when that profile began, since the epoch */
+};
+
+/* False: the event has no such times. */
+bool ort_own_times(const epp_event *event, struct ort_times *times);
+
+/* Each with the comma that it needs before it. */
+void ort_begin_arg(struct members *members, const char *key, size_t bytes);
+void ort_arg_i64(struct members *members, const char *key, int64_t value);
+void ort_arg_text(struct members *members, const char *key, const char *text);
+
+/* The event's own args, without its times if it has `own` ones, then what epprof knows of it; and the end of the record. */
+void ort_write_args(const struct export_run *run, struct members *members, struct sink *sink, const epp_event *event,
+                    bool own);
+
+static inline bool ort_of_provider(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->track->producer >= 0;
+}
+
+static inline int64_t ort_microseconds(int64_t ns)
+{
+	int64_t us = ns / 1000;
+
+	return us * 1000 > ns ? us - 1 : us;
+}
+
+#endif
