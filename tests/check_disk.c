@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "record/chunks.h"
+#include "record/drain.h"
 #include "recording.h"
 
 static epp_name name;
@@ -322,8 +323,10 @@ static uint64_t come_late(epp_session *session, uint32_t *chunks)
 	struct session *inside = recording_inside(session);
 	uint64_t events = 0;
 	pthread_mutex_lock(&inside->drain_lock);
-	for (; LOAD_RELAXED(&inside->chunks_free) > WINDOW_EXTENT_CHUNKS / 2; events++)
+	for (; LOAD_RELAXED(&inside->chunks_free) > WINDOW_FIRST_CHUNKS / 2; events++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	ck_assert(!chunks_grow(inside));
+	drain_visit(inside, false);
 	chunks_grow(inside);
 	*chunks = inside->window.chunks_count;
 	pthread_mutex_unlock(&inside->drain_lock);
@@ -331,12 +334,12 @@ static uint64_t come_late(epp_session *session, uint32_t *chunks)
 }
 
 /* What a disk has left is for what is recorded. */
-START_TEST(a_disk_with_little_room_gives_no_extent)
+START_TEST(a_disk_with_little_room_lets_no_window_grow)
 {
 	static const struct {
 		unsigned mib;
 		uint32_t chunks;
-	} disks[] = { { 250, WINDOW_EXTENT_CHUNKS }, { 400, 2 * WINDOW_EXTENT_CHUNKS } };
+	} disks[] = { { 250, WINDOW_FIRST_CHUNKS }, { 400, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS } };
 	char *disk = strdup(check_path("little")), path[512];
 	snprintf(path, sizeof(path), "%s/x.epp", disk);
 	for (unsigned i = 0; i < 2; i++) {
@@ -476,7 +479,7 @@ static Suite *disk_suite(void)
 	if (disks_can_be_had()) {
 		tcase_add_test(tcase, a_full_disk_that_is_emptied);
 		tcase_add_test(tcase, a_disk_that_stays_full);
-		tcase_add_test(tcase, a_disk_with_little_room_gives_no_extent);
+		tcase_add_test(tcase, a_disk_with_little_room_lets_no_window_grow);
 		tcase_add_test(tcase, a_disk_too_small_for_a_window);
 		tcase_add_test(tcase, a_disk_that_may_not_be_written);
 	} else {

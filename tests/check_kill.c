@@ -44,6 +44,7 @@ static epp_session *session;
 static epp_name plain, with_args, visitor, key_number, key_text;
 
 static char text[3000];
+static uint32_t resting; /* everybody, so that the helper gets through and the window grows */
 
 /* ---- the child ---- */
 
@@ -55,6 +56,8 @@ static void *record(void *argument)
 	STORE_RELAXED(&notes->thread_id, (uint32_t)syscall(SYS_gettid));
 	STORE_RELEASE(&shared->ready, 1);
 	for (;;) {
+		while (LOAD_RELAXED(&resting))
+			recording_sleep_ms(1);
 		for (const char *step = pattern; *step; step++) {
 			if (*step == '(') {
 				STORE_RELEASE(&notes->begins_called, begun + 1);
@@ -94,16 +97,19 @@ static void *visit(void *argument)
 	return NULL;
 }
 
-/* Until most chunks are full; then it may come, and makes the window grow. */
+/* Until most chunks are full; then it may come, and once it gets through the window grows. */
 static void *hold_helper_up(void *unused)
 {
 	struct session *inside = recording_inside(session);
 	for (;;) {
 		pthread_mutex_lock(&inside->drain_lock);
-		STORE_RELEASE(&shared->chunks, inside->window.chunks_count);
-		while (LOAD_RELAXED(&inside->chunks_free) > inside->window.chunks_count / 4)
+		uint32_t chunks = inside->window.chunks_count;
+		STORE_RELEASE(&shared->chunks, chunks);
+		STORE_RELAXED(&resting, 0);
+		while (LOAD_RELAXED(&inside->chunks_free) > chunks / 4)
 			recording_sleep_ms(1);
 		pthread_mutex_unlock(&inside->drain_lock);
+		STORE_RELAXED(&resting, chunks == WINDOW_FIRST_CHUNKS);
 		recording_sleep_ms(3);
 	}
 	return unused;

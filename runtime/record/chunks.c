@@ -65,14 +65,15 @@ bool chunks_grow(struct session *session)
 {
 	uint32_t count = session->window.chunks_count, full = count_full(session);
 	uint64_t now = clock_ticks();
-	bool are_short = full > count / LATE_PART || LOAD_RELAXED(&session->chunks_free) < count / FEW_PART;
+	bool is_late = full > count / LATE_PART;
 	/* Where blocks cannot be written, more chunks would fill up too. */
 	if (session->writer.error)
 		return false;
-	if (are_short && session->chunks_wanted == count && count < EPF_CHUNK_COUNT)
+	if ((is_late || LOAD_RELAXED(&session->chunks_free) < count / FEW_PART) && session->chunks_wanted == count &&
+	    count < EPF_CHUNK_COUNT)
 		session->chunks_wanted = count + CHUNKS_MORE;
 	/* Room takes longer to make than to fill: those that are full go first, the room is for the next time. */
-	if (count >= session->chunks_wanted || full > CHUNKS_BEFORE_WAKE || now < session->chunks_grow_due_ticks)
+	if (count >= session->chunks_wanted || is_late || now < session->chunks_grow_due_ticks)
 		return false;
 	if (window_grow(&session->window)) {
 		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
