@@ -47,10 +47,17 @@ static __thread struct open_events {
 	} events[OPEN_MAX];
 } this_thread;
 
+/* To be asked for once, since it costs a call; what the compiler cannot see through, it does not ask for again. */
+static struct open_events *open_events(void)
+{
+	struct open_events *open = &this_thread;
+	__asm__("" : "+r"(open));
+	return open;
+}
+
 static void push(const struct collector *collector, uint64_t ort_id, uint64_t id)
 {
-	/* To be asked for once: it costs a call. */
-	struct open_events *open = &this_thread;
+	struct open_events *open = open_events();
 	if (open->depth == OPEN_MAX) {
 		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
 		open->depth--;
@@ -67,7 +74,7 @@ static bool is_of(const struct open_event *event, const struct collector *collec
  * none. */
 static uint64_t pop(const struct collector *collector, uint64_t ort_id)
 {
-	struct open_events *open = &this_thread;
+	struct open_events *open = open_events();
 	uint32_t found = open->depth;
 	while (found && !is_of(&open->events[found - 1], collector, ort_id))
 		found--;
@@ -155,11 +162,12 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	if (!id)
 		return NULL;
 	struct ort_event_args read;
+	/* Now, since a locked addition waits for every store before it: after the record it would take 20 ns more. */
+	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
 	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
 	                                        &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
-	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
 	if (!collector->carried)
 		return status;
 	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, event);
