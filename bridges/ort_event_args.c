@@ -7,6 +7,7 @@
  * again and again. */
 #include "ort_event_args.h"
 
+#include <endian.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -54,8 +55,60 @@ void ort_event_args_prepare(void)
 	pthread_once(&once, intern_keys);
 }
 
+/* What this thread remembers.
+ *
+ * Of each key the last value, if it was short: most values are, and do not change from one node to the next.
+ *
+ * And what came after each name.  Between two events ONNX Runtime touches more memory than the nearest caches hold, so what will
+ * be wanted is sent for ahead: the text of the name that is expected next, and what stands beyond its place here, since names
+ * that follow each other most often have numbers that do. */
+#define FOLLOWERS 4096u
+#define LINE_BYTES 64u
+
+struct short_value {
+	uint64_t word; /* of short_word */
+	epp_arg arg;
+};
+
+struct name {
+	epp_name number; /* 0: none */
+	const char *text;
+};
+
+struct memory {
+	struct short_value values[KNOWN_KEYS];
+	epp_name last;
+	struct name expected;
+	struct name followers[FOLLOWERS];
+};
+
+static __thread struct memory this_thread;
+
+/* ---- values ---- */
+
+#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define PAGE_BYTES_MIN 4096u
+
+/* A text of less than 8 bytes and the 0 behind it as a number that no other text has; 0: it is longer.  Eight bytes that begin in
+ * a text and do not leave its page can be read, whatever is behind its end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+__attribute__((no_sanitize("address", "thread")))
+#endif
+static uint64_t
+short_word(const char *text)
+{
+	uint64_t word;
+	if (((uintptr_t)text & (PAGE_BYTES_MIN - 1)) > PAGE_BYTES_MIN - sizeof(word))
+		return 0;
+	__builtin_memcpy(&word, text, sizeof(word));
+	word = le64toh(word);
+	/* The lowest bit in it is the upper one of the first byte that is 0. */
+	uint64_t ends = (word - WORD_OF(1)) & ~word & WORD_OF(0x80);
+	return ends ? ~(word & (ends ^ (ends - 1))) : 0;
+}
+
 /* "0" and "-17" as a number, but not "007", "+1" or what is too large to come out again. */
-static void set_value(epp_arg *arg, const char *text)
+static void read_value(epp_arg *arg, const char *text)
 {
 	const char *digits = text + (text[0] == '-'), *at = digits;
 	uint64_t value = 0;
@@ -72,26 +125,24 @@ static void set_value(epp_arg *arg, const char *text)
 	arg->text_bytes = (size_t)(at - text) + strlen(at);
 }
 
-/* What came after each name on this thread.  Between two events ONNX Runtime touches more memory than the nearest caches hold,
- * so what will be wanted is sent for ahead: the text of the name that is expected next, and what stands beyond its place here,
- * since names that follow each other most often have numbers that do. */
-#define FOLLOWERS 4096u
-#define LINE_BYTES 64u
-
-struct name {
-	epp_name number; /* 0: none */
-	const char *text;
-};
-
-static __thread struct {
-	epp_name last;
-	struct name expected;
-	struct name followers[FOLLOWERS];
-} names;
-
-static epp_name name_of(const char *text)
+static void set_value(struct short_value *last, epp_arg *arg, const char *text)
 {
-	__typeof__(names) *of = &names;
+	uint64_t word = short_word(text);
+	if (word && word == last->word) {
+		*arg = last->arg;
+		if (arg->type == EPP_ARG_TEXT)
+			arg->value.text = text;
+		return;
+	}
+	read_value(arg, text);
+	if (word)
+		*last = (struct short_value){ word, *arg };
+}
+
+/* ---- names ---- */
+
+static epp_name name_of(struct memory *of, const char *text)
+{
 	struct name name = of->expected;
 	if (!name.number || strcmp(name.text, text) != 0) {
 		name.number = epp_name_intern(text);
@@ -108,7 +159,8 @@ static epp_name name_of(const char *text)
 	return name.number;
 }
 
-static OrtStatus *read_args(const struct ort_host *host, const OrtProfilingEvent *event, struct ort_event_args *read)
+static OrtStatus *read_args(const struct ort_host *host, const OrtProfilingEvent *event, struct short_value *last,
+                            struct ort_event_args *read)
 {
 	size_t count = host->version >= MEMORY_VERSION ? KNOWN_KEYS : FIRST_OF_MEMORY;
 	__typeof__(host->ep->ProfilingEvent_GetArgValue) get = host->ep->ProfilingEvent_GetArgValue;
@@ -122,7 +174,7 @@ static OrtStatus *read_args(const struct ort_host *host, const OrtProfilingEvent
 		if (!text)
 			continue;
 		arg->key = keys[i];
-		set_value(arg++, text);
+		set_value(&last[i], arg++, text);
 	}
 	read->count = (size_t)(arg - read->args);
 	return status;
@@ -139,6 +191,9 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
 	const char *name = NULL;
 	int64_t start_us = 0, duration_us = 0;
+	struct memory *memory = &this_thread;
+	/* The compiler would ask for it again, which costs a call. */
+	__asm__("" : "+r"(memory));
 	OrtStatus *status = host->ep->ProfilingEvent_GetCategory(event, &category);
 	read->count = 0;
 	if (!status)
@@ -148,7 +203,7 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	if (!status)
 		status = host->ep->ProfilingEvent_GetDurationUs(event, &duration_us);
 	read->category = (epp_category)category;
-	read->name = name_of(name ? name : "");
+	read->name = name_of(memory, name ? name : "");
 	if (status)
 		return status;
 	add_time(read, TIME_START_US, start_us);
@@ -156,5 +211,5 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	add_time(read, TIME_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
 	if (started_us >= 0)
 		add_time(read, TIME_STARTED_US, started_us);
-	return category == OrtProfilingEventCategory_SESSION ? NULL : read_args(host, event, read);
+	return category == OrtProfilingEventCategory_SESSION ? NULL : read_args(host, event, memory->values, read);
 }

@@ -1,4 +1,7 @@
 /* What the collector keeps of an event's name and args: bridges/ort_event_args.c, in a host of the test's own. */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "ort_bridge_host.h"
 
 /* ---- values ---- */
@@ -12,6 +15,11 @@ static const struct {
 	{ "7", true, 7 },
 	{ "-7", true, -7 },
 	{ "1048576", true, 1048576 },
+	{ "123456", true, 123456 },
+	{ "1234567", true, 1234567 },
+	{ "12345678", true, 12345678 },
+	{ "-123456", true, -123456 },
+	{ "-1234567", true, -1234567 },
 	{ "999999999999999999", true, 999999999999999999 },
 	{ "-999999999999999999", true, -999999999999999999 },
 	{ "1000000000000000000", false, 0 },
@@ -32,6 +40,12 @@ static const struct {
 	{ "12/", false, 0 },
 	{ "12:", false, 0 },
 	{ "12\xb2", false, 0 },
+	{ "Neg", false, 0 },
+	{ "Negate", false, 0 },
+	{ "Softmax", false, 0 },
+	{ "Softmax1", false, 0 },
+	{ "\xff\xff\xff\xff\xff\xff\xff", false, 0 },
+	{ "\x01", false, 0 },
 	{ "CPUExecutionProvider", false, 0 },
 	{ "[{\"float\":[4]}]", false, 0 },
 };
@@ -52,23 +66,105 @@ static void record_values(void)
 	host_close(&host);
 }
 
+static void check_value(const struct trace_scan *scan, const struct scan_record *record, unsigned i)
+{
+	const struct scan_arg *arg = &record->args[record->args_count - 1];
+	ck_assert_msg(scan_name_is(scan, arg->key, "op_name"), "\"%s\" has no value", values[i].text);
+	if (values[i].is_number) {
+		ck_assert_msg(arg->type == EPP_ARG_I64, "\"%s\" is a text", values[i].text);
+		ck_assert_int_eq((int64_t)arg->value, values[i].number);
+	} else {
+		ck_assert_msg(arg->type == EPP_ARG_TEXT, "\"%s\" is a number", values[i].text);
+		ck_assert_uint_eq(arg->text_bytes, strlen(values[i].text));
+		ck_assert_mem_eq(arg->text, values[i].text, arg->text_bytes);
+	}
+}
+
 START_TEST(whole_numbers_are_numbers_and_come_out_as_they_were)
 {
 	struct trace_scan *scan = recorded(record_values, NULL);
 	for (unsigned i = 0; i < VALUES; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "value %u", i);
-		const struct scan_record *record = named(scan, name);
-		const struct scan_arg *arg = &record->args[record->args_count - 1];
-		ck_assert_msg(scan_name_is(scan, arg->key, "op_name"), "%s has no value", name);
-		if (values[i].is_number) {
-			ck_assert_msg(arg->type == EPP_ARG_I64, "\"%s\" is a text", values[i].text);
-			ck_assert_int_eq((int64_t)arg->value, values[i].number);
-		} else {
-			ck_assert_msg(arg->type == EPP_ARG_TEXT, "\"%s\" is a number", values[i].text);
-			ck_assert_uint_eq(arg->text_bytes, strlen(values[i].text));
-			ck_assert_mem_eq(arg->text, values[i].text, arg->text_bytes);
-		}
+		check_value(scan, named(scan, name), i);
+	}
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* Each after each, and after itself. */
+static unsigned value_at(unsigned event)
+{
+	unsigned first = event / 3 / VALUES, second = event / 3 % VALUES;
+	return event % 3 == 0 ? first : second;
+}
+
+/* All at the same place, so that what is left of the one before stands behind the end of each. */
+static void record_values_after_values(void)
+{
+	static const char *const keys[] = { "op_name" };
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	for (unsigned i = 0; i < 3 * VALUES * VALUES; i++) {
+		begin(profiler, 5000 + i);
+		end_with(profiler, 5000 + i, "node", keys, &values[value_at(i)].text, 1);
+	}
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(a_value_is_its_own_whatever_came_before)
+{
+	struct trace_scan *scan = recorded(record_values_after_values, NULL);
+	ck_assert_uint_eq(scan->records_count, 3 * VALUES * VALUES);
+	for (unsigned i = 0; i < 3 * VALUES * VALUES; i++)
+		check_value(scan, &scan->records[i], value_at(i));
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* ---- what stands behind a value ---- */
+
+#define BEHIND_MAX 9u
+
+static char *page_end;  /* behind it nothing can be read */
+static unsigned behind; /* how many bytes there are from a value's end to that */
+
+/* "77" a few bytes before the end, with digits behind its 0. */
+static const char *value_near_the_end(const char *key)
+{
+	if (strcmp(key, "op_name") != 0)
+		return NULL;
+	memset(page_end - 2 * BEHIND_MAX, '9', 2 * BEHIND_MAX);
+	return memcpy(page_end - behind - 3, "77", 3);
+}
+
+static void record_values_near_the_end(void)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(pages, MAP_FAILED);
+	page_end = pages + page_bytes;
+	ck_assert_int_eq(munmap(page_end, page_bytes), 0);
+	own_arg_value = value_near_the_end;
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	for (behind = 0; behind <= BEHIND_MAX; behind++) {
+		begin(profiler, 5000 + behind);
+		end(profiler, 5000 + behind, "node");
+	}
+	ended(profiler);
+	host_close(&host);
+}
+
+START_TEST(nothing_is_read_beyond_the_page_of_a_value)
+{
+	struct trace_scan *scan = recorded(record_values_near_the_end, NULL);
+	ck_assert_uint_eq(scan->records_count, BEHIND_MAX + 1);
+	for (unsigned i = 0; i <= BEHIND_MAX; i++) {
+		const struct scan_record *record = &scan->records[i];
+		ck_assert_uint_eq(record->args[record->args_count - 1].type, EPP_ARG_I64);
+		ck_assert_int_eq((int64_t)record->args[record->args_count - 1].value, 77);
 	}
 	trace_scan_free(scan);
 }
@@ -129,6 +225,8 @@ static Suite *ort_event_args_suite(void)
 	TCase *tcase = tcase_create("ort_event_args");
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, whole_numbers_are_numbers_and_come_out_as_they_were);
+	tcase_add_test(tcase, a_value_is_its_own_whatever_came_before);
+	tcase_add_test(tcase, nothing_is_read_beyond_the_page_of_a_value);
 	tcase_add_test(tcase, names_in_any_order);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -30,6 +30,7 @@ static union {
 	OrtApi table;
 } api;
 static const OrtEpApi *ep_api;
+static const char *(*own_arg_value)(const char *key); /* of every event, if a test has some of its own */
 
 /* ---- the host ---- */
 
@@ -61,10 +62,27 @@ static OrtStatus *log_message(const OrtLogger *logger, OrtLoggingLevel level, co
 	return NULL;
 }
 
+static OrtStatus *give_own_arg_value(const OrtProfilingEvent *event, const char *key, const char **value)
+{
+	(void)event;
+	*value = own_arg_value(key);
+	return NULL;
+}
+
+static const OrtEpApi *get_own_ep_api(void)
+{
+	static OrtEpApi table;
+	table = *ep_api;
+	table.ProfilingEvent_GetArgValue = give_own_arg_value;
+	return &table;
+}
+
 static void make_tables(void)
 {
 	memcpy(&api, epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION), sizeof(api));
 	ep_api = api.table.GetEpApi();
+	if (own_arg_value)
+		api.table.GetEpApi = get_own_ep_api;
 	api.table.Logger_LogMessage = log_message;
 	for (uint32_t slot = SLOTS_OF_26; slot < EPPROF_ORT_API_SLOTS && !strcmp(version_text, "1.26.0"); slot++)
 		api.slots[slot] = a_slot_that_is_none;
