@@ -243,13 +243,11 @@ static bool mount_overlay_of_btrfs(const char *path)
 {
 	char below[600], make[3600];
 	snprintf(below, sizeof(below), "%s.below", path);
-	if (!mount_btrfs(below))
-		return false;
 	snprintf(make, sizeof(make),
 	         "{ mkdir -p %s %s.lower %s/upper %s/work && mount -t overlay overlay -o "
 	         "lowerdir=%s.lower,upperdir=%s/upper,workdir=%s/work %s; } >/dev/null 2>&1",
 	         path, path, below, below, path, below, below, path);
-	return system(make) == 0;
+	return mount_btrfs(below) && system(make) == 0;
 }
 
 static bool unmount(const char *path)
