@@ -9,7 +9,7 @@
 #include "valid_trace.h"
 
 static epp_name name;
-static int stop;
+static int stop, begun;
 
 static void set_up(void)
 {
@@ -18,6 +18,8 @@ static void set_up(void)
 
 static void *record(void *session)
 {
+	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	ADD_RELAXED(&begun, 1);
 	while (!LOAD_ACQUIRE(&stop))
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 	return NULL;
@@ -42,6 +44,8 @@ START_TEST(an_exit_while_threads_record)
 			epp_session *session = recording_start(path);
 			for (int t = 0; t < 2; t++)
 				recording_thread(record, session);
+			while (LOAD_RELAXED(&begun) < 2)
+				recording_sleep_ms(1);
 			recording_sleep_ms(5 + 7 * (long)i);
 			exit(7);
 		}
