@@ -9,7 +9,7 @@
 #include "valid_trace.h"
 
 static epp_name name;
-static int stop, begun;
+static uint32_t stop, begun;
 
 static void set_up(void)
 {
@@ -100,8 +100,10 @@ static struct {
 static void *record_there(void *session)
 {
 	epp_name there = library.intern("there");
-	while (!LOAD_ACQUIRE(&stop))
+	while (!LOAD_ACQUIRE(&stop)) {
 		library.end(session, library.begin(session, EPP_NODE, there), NULL, 0);
+		ADD_RELAXED(&begun, 1);
+	}
 	return NULL;
 }
 
@@ -128,9 +130,11 @@ START_TEST(a_library_that_is_closed)
 	ck_assert_ptr_null(library.start(session));
 	STORE_RELEASE(&stop, 0);
 	pthread_t thread = recording_thread(record_there, session);
-	recording_sleep_ms(5);
+	while (!LOAD_RELAXED(&begun))
+		recording_sleep_ms(1);
 	ck_assert_int_eq(dlclose(opened), 0);
-	recording_sleep_ms(5);
+	for (uint32_t before = LOAD_RELAXED(&begun); LOAD_RELAXED(&begun) - before < 100;)
+		recording_sleep_ms(1);
 	STORE_RELEASE(&stop, 1);
 	pthread_join(thread, NULL);
 	library.release(session);

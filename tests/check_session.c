@@ -362,10 +362,11 @@ START_TEST(the_helper_sleeps)
 	uint64_t visits = helper_visits() - before;
 	ck_assert_uint_le(visits, 1 + (recording_now_ns() - start_ns) / 100000000);
 	recording_end(session);
-	recording_sleep_ms(20);
-	before = helper_visits();
-	recording_sleep_ms(300);
-	ck_assert_uint_le(helper_visits() - before, 1);
+	/* Soon not at all. */
+	do {
+		before = helper_visits();
+		recording_sleep_ms(300);
+	} while (helper_visits() != before);
 	epp_session_release(session);
 }
 END_TEST
