@@ -296,6 +296,38 @@ START_TEST(names_before_and_while_it_records)
 }
 END_TEST
 
+/* At once, before the helper came by; with a file and without one. */
+START_TEST(what_is_read_while_it_records_is_explained)
+{
+	char *path = _i ? check_path("explained.epp") : NULL, text[32];
+	for (int round = 0; round < 50; round++) {
+		epp_session *session;
+		epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+		epp_track_options device = {
+			.struct_size = sizeof(device), .name = "stream", .group = "d", .clock_kind = EPP_CLOCK_HOST
+		};
+		epp_track track;
+		check_ok(epp_session_create(&options, &session));
+		check_ok(epp_session_start(session));
+		snprintf(text, sizeof(text), "%s %d", path ? "file" : "memory", round);
+		epp_name during = epp_name_intern(text);
+		check_ok(epp_track_create(session, &device, &track));
+		uint64_t start_ticks = epp_host_ticks();
+		epp_event_complete(session, track, EPP_KERNEL, during, start_ticks, start_ticks + 1, 0, NULL, 0);
+		one_event(session);
+		struct trace_scan *live = recording_look(session);
+		const struct scan_record *record = scan_first(live, EPF_COMPLETE, during);
+		ck_assert_ptr_nonnull(record);
+		ck_assert(scan_name_is(live, during, text));
+		ck_assert(scan_name_is(live, name, "session"));
+		ck_assert_uint_eq(record->track, track);
+		ck_assert_ptr_nonnull(scan_track(live, track));
+		trace_scan_free(live);
+		epp_session_release(session);
+	}
+}
+END_TEST
+
 static int told;
 static char told_text[256];
 
@@ -387,6 +419,7 @@ static Suite *session_suite(void)
 	tcase_add_test(tcase, a_run_without_an_event);
 	tcase_add_test(tcase, a_wait_that_is_too_short);
 	tcase_add_test(tcase, names_before_and_while_it_records);
+	tcase_add_loop_test(tcase, what_is_read_while_it_records_is_explained, 0, 2);
 	tcase_add_test(tcase, the_log_is_told_once);
 	tcase_add_test(tcase, reading_in_pieces);
 	tcase_add_test(tcase, the_helper_sleeps);

@@ -187,8 +187,7 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 	session->names_written = 1;
 	session->next_sequence = 1;
 	chunks_init(session);
-	if (path)
-		tracks_names_begin(session);
+	tracks_names_begin(session);
 	*handle = session_handle(session);
 	return NULL;
 }

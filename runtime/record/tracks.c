@@ -32,8 +32,6 @@ static void log_append(struct session *session, const struct epf_definition *hea
 	struct epf_live *live = session->window.live;
 	size_t body_bytes = head->bytes - text_bytes;
 	size_t bytes = sizeof(*head) + padded(head->bytes);
-	if (session->window.fd < 0)
-		return;
 	pthread_mutex_lock(&session->log_lock);
 	uint64_t used = live->log_used;
 	if (used + bytes <= EPF_LOG_BYTES) {

@@ -1,8 +1,8 @@
 /* A session's definitions: its tracks, and the part of the process's names that its file does not have yet.
  *
- * Each new definition goes into the window's log at once (bytes first, length last), so that a kill finds it; the drain
- * moves what is new into a block and empties the log.  A full log loses nothing but that protection for the moment: the
- * drain goes by the tables, not by the log. */
+ * Each new definition goes into the window's log at once (bytes first, length last), so that it is found after a kill, and by who
+ * reads a session that records; the drain moves what is new into a block and empties the log.  A full log loses nothing but that
+ * protection for the moment: the drain goes by the tables, not by the log. */
 #ifndef EPPROF_RECORD_TRACKS_H
 #define EPPROF_RECORD_TRACKS_H
 
@@ -14,7 +14,7 @@ uint32_t tracks_add(struct session *session, struct epf_track *track, const char
 /* The description of a track, or NULL; those of threads are not kept. */
 const struct epf_track *tracks_get(const struct session *session, uint32_t track);
 
-/* Begins to follow the process's names (a file's log gets those there are). */
+/* Begins to follow the process's names (the log gets those there are). */
 void tracks_names_begin(struct session *session);
 void tracks_names_end(struct session *session);
 
