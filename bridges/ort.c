@@ -2,7 +2,8 @@
  *
  * ONNX Runtime shows every event of a session to the profilers of its execution providers.  This one claims no node and has
  * a profiler (ort_collector.c) that records what it is shown into the .epp that EPPROF_OUTPUT names.  So a user adds it to
- * a session like any execution provider and enables profiling.  Without EPPROF_OUTPUT it has no profiler, and says so once.
+ * a session like any execution provider and enables profiling.  What it carries goes into ONNX Runtime's own profile too, and
+ * without EPPROF_OUTPUT there alone; without either it has no profiler, and says so once.
  */
 #include <stdlib.h>
 
@@ -113,9 +114,10 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 {
 	const struct ort_host *host = &((struct bridge_ep *)ep)->factory->host;
 	*profiler = NULL;
-	if (!ort_output_wanted())
+	const struct ort_eps *carried = ((struct bridge_ep *)ep)->carried;
+	if (!ort_output_wanted() && !carried)
 		return NULL;
-	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->carried);
+	*profiler = ort_collector_create(host, carried);
 	return *profiler ? NULL : no_memory(host);
 }
 
@@ -158,10 +160,11 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
 }
 
 /* Once in a process. */
-static void say_that_nothing_is_recorded(const struct ort_host *host, const OrtLogger *logger)
+static void say_that_nothing_is_recorded(const struct bridge_factory *factory, const OrtLogger *logger)
 {
 	static bool said;
-	if (ort_output_wanted() || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !logger)
+	const struct ort_host *host = &factory->host;
+	if (ort_output_wanted() || factory->libraries || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !logger)
 		return;
 	ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING,
 	        host->api->CreateStatus(ORT_FAIL, "epprof: EPPROF_OUTPUT is not set, nothing is recorded"));
@@ -177,7 +180,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 	struct bridge_ep *made = calloc(1, sizeof(*made));
 	if (!made)
 		return no_memory(&factory->host);
-	say_that_nothing_is_recorded(&factory->host, logger);
+	say_that_nothing_is_recorded(factory, logger);
 	OrtStatus *status = ort_eps_create(factory->libraries, options, logger, &made->carried);
 	if (status) {
 		free(made);
@@ -240,10 +243,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	if (!made)
 		return no_memory(&host);
 	made->host = host;
-	OrtStatus *status = NULL;
-	/* They are of no use where nothing is recorded. */
-	if (ort_output_wanted())
-		status = ort_libraries_load(&made->host, default_logger, &made->libraries);
+	OrtStatus *status = ort_libraries_load(&made->host, default_logger, &made->libraries);
 	if (status) {
 		free(made);
 		return status;

@@ -119,6 +119,21 @@ static int64_t unix_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Without an output what is carried wants a session all the same: by way of it its events go into ONNX Runtime's profile. */
+static epp_status *session_open(const struct ort_eps *carried, epp_session **session)
+{
+	epp_status *status = epp_session_share_output(session);
+	if (status || *session || !carried)
+		return status;
+	const epp_session_options in_memory = { .struct_size = sizeof(in_memory) };
+	status = epp_session_create(&in_memory, session);
+	if (!status && (status = epp_session_start(*session))) {
+		epp_session_release(*session);
+		*session = NULL;
+	}
+	return status;
+}
+
 static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
 	static uint64_t numbers;
@@ -127,7 +142,7 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	if (is_on(collector))
 		return NULL;
 	let_go(collector);
-	epp_status *status = epp_session_share_output(&collector->session);
+	epp_status *status = session_open(collector->eps, &collector->session);
 	if (status)
 		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
 	/* An account of its own is for notes: of many at once some do without, and their events are recorded all the same. */

@@ -3,12 +3,14 @@
 Runtime's own profile, whatever they say."""
 import collections
 import json
+import subprocess
+import sys
 import unittest
 
 import interop
 
 interop.in_each_environment()
-from check_collector import Recorded, converted, epprof
+from check_collector import HOST, Recorded, converted, environ, epprof
 
 RUNS = 100
 # plain_ep's events begin when ONNX Runtime's do, which is before anybody is told of these: right to be found, and expected.
@@ -109,6 +111,22 @@ class Carried(unittest.TestCase):
         self.assertEqual(joined, {"trace": 3 * units, "first": units, "second": 2 * units})
         ledger = ledger_of(recorded.trace)
         self.assertEqual((ledger["balanced"], ledger["lost"]), ("true", "0"))
+
+    def test_without_an_output_the_profile_has_them(self):
+        kinds, units = ("pu1", "tf", "pjrt"), 20
+        prefix = interop.scratch() / "no_output"
+        done = subprocess.run(
+            [sys.executable, HOST, "sharing:work,collector", prefix], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=True, env=environ(WORK_DIRECTORY=str(interop.BUILD), WORK_COUNT=str(units), EPPROF_PROFILERS=":".join(
+                interop.library(f"libsample_{kind}_ep") for kind in kinds)))
+        self.assertNotIn("EPPROF_OUTPUT", done.stdout)
+        found = []
+        for path in (line for line in done.stdout.splitlines() if line.endswith(".json")):
+            with open(path, encoding="utf-8") as file:
+                kernels = [event for event in json.load(file) if event["name"] == "relu"]
+            found.append((len(kernels), sum("ort_correlation_id" in event["args"] for event in kernels)))
+        self.assertEqual(found, [(2 * 3 * units, units), (3 * 3 * units, 2 * units)])
+        self.assertEqual(list(interop.scratch().glob("no_output*.epp")), [])
 
     def test_libraries_that_are_none(self):
         for path, reason in (("/no/such/libfoo.so", "libfoo.so"), (interop.library("libepprof"), "not a plugin")):
