@@ -177,10 +177,21 @@ print("=" + json.dumps(counts))
 
     def test_sessions_leave_nothing_behind(self):
         run = Run("""
-import os
+import gc, os
+class Allocated(ctypes.Structure):  # struct mallinfo2
+    _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",
+                                                     "uordblks", "fordblks", "keepcost")]
+libc = ctypes.CDLL(None)
+libc.mallinfo2.restype = Allocated
 def held():
     with open("/proc/self/maps") as file:
         return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), len(file.readlines())
+def grown(count):
+    gc.collect()
+    before = libc.mallinfo2().uordblks
+    sessions(count)
+    gc.collect()
+    return libc.mallinfo2().uordblks - before
 def sessions(count):
     for i in range(count):
         with profile(activities=[CPU, DEVICE]) as p:
@@ -189,10 +200,13 @@ def sessions(count):
 sessions(5)
 before = held()
 p = sessions(25)
-print("=" + json.dumps([before, held()]))
+after = held()
+# Tables grow now and then; what leaks grows each time.
+print("=" + json.dumps([before, after, min(grown(25) for _ in range(4))]))
 trace(p)
 """, SAMPLE)
-        ((files, threads, maps), (files_then, threads_then, maps_then)), = run.said
+        ((files, threads, maps), (files_then, threads_then, maps_then), grown), = run.said
+        self.assertLess(grown, 25 * 1024)
         self.assertLessEqual(files_then, files)
         self.assertLessEqual(threads_then, threads)
         self.assertLess(maps_then, maps + 25)  # PyTorch's own memory, too
