@@ -106,15 +106,18 @@ static int instruction_exists(void)
 
 static uint32_t lane_tables[4][256];
 
-/* What LANE_BYTES zero bytes make of each value of each byte of a checksum. */
+/* What LANE_BYTES zero bytes make of each value of each byte of a checksum: of a bit what they do, of several the
+ * exclusive or of each.  Every program that is linked to the library waits for this. */
 __attribute__((constructor(102))) static void lane_tables_fill(void)
 {
 	for (unsigned place = 0; place < 4; place++) {
-		for (unsigned byte = 0; byte < 256; byte++) {
+		for (unsigned byte = 1; byte < 256; byte++) {
+			unsigned others = byte & (byte - 1);
 			uint32_t crc = (uint32_t)byte << 8 * place;
-			for (unsigned zero = 0; zero < LANE_BYTES; zero++)
+			for (unsigned zero = 0; zero < LANE_BYTES && !others; zero++)
 				crc = crc >> 8 ^ tables[0][crc & 255];
-			lane_tables[place][byte] = crc;
+			lane_tables[place][byte] = others ? lane_tables[place][others] ^ lane_tables[place][byte ^ others]
+			                                  : crc;
 		}
 	}
 }
