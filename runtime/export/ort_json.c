@@ -110,7 +110,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	                    own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
 	                        : timestamp_us(run, event->start_ns));
 	sink_commit(sink, at);
-	pieces_write(&ort->names, sink, event, event->name_number, write_name);
+	pieces_write(&ort->names, sink, event, (uint64_t)event->name_number << 32, write_name);
 	ort_write_args(run, &ort->members, sink, event, own);
 	return NULL;
 }

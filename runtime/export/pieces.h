@@ -4,7 +4,7 @@
 
 #include "export/writer.h"
 
-#define PIECES_COUNT 1024u
+#define PIECES_COUNT 4096u
 
 struct piece {
 	uint64_t key; /* 0: free */
@@ -21,9 +21,10 @@ typedef void (*pieces_fn)(struct sink *sink, const epp_event *event);
 /* Calls `write` and keeps what it wrote under `key`. */
 void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write);
 
+/* Numbers of names and tracks are given one by one, so those of a usual trace have a place each. */
 static inline struct piece *pieces_at(struct pieces *pieces, uint64_t key)
 {
-	return &pieces->pieces[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+	return &pieces->pieces[((key >> 32) * 4 + (uint32_t)key) % PIECES_COUNT];
 }
 
 /* Writes what `write` writes for all events with this key; 0: it has none. */
@@ -44,7 +45,7 @@ static inline void pieces_write(struct pieces *pieces, struct sink *sink, const 
 /* Keys for what depends on the event's name, kind and category; on its track and lane. */
 static inline uint64_t pieces_name_key(const epp_event *event)
 {
-	return event->name_number ? (uint64_t)event->name_number << 16 | event->kind << 8 | event->category : 0;
+	return event->name_number ? (uint64_t)event->name_number << 32 | event->kind << 8 | event->category : 0;
 }
 
 static inline uint64_t pieces_track_key(const epp_event *event)
