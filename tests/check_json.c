@@ -55,6 +55,23 @@ START_TEST(integers_are_as_printf_writes_them)
 }
 END_TEST
 
+/* Digits that are kept serve the next number and no other: each is close to one of four that take turns. */
+START_TEST(what_is_kept_of_a_number_changes_no_other)
+{
+	char text[64], expected[64];
+	struct json_recent recent = { 0 };
+
+	srand48(5);
+	for (int i = 0; i < 200000; i++) {
+		uint64_t bases[] = { UINT64_C(1700000000000000000), UINT64_MAX - UINT32_MAX, 99999999, 0 };
+		uint64_t number = bases[i / 3 % 4] + ((uint64_t)(uint32_t)mrand48() >> (lrand48() % 32));
+		snprintf(expected, sizeof expected, "%llu", (unsigned long long)number);
+		if (strcmp(ended(text, json_u64_recent(text, number, &recent)), expected) != 0)
+			ck_abort_msg("%s became %s", expected, text);
+	}
+}
+END_TEST
+
 START_TEST(integers_that_a_double_cannot_hold_are_quoted)
 {
 	char text[64];
@@ -310,6 +327,7 @@ static Suite *json_suite(void)
 	TCase *tests = tcase_create("json");
 
 	tcase_add_test(tests, integers_are_as_printf_writes_them);
+	tcase_add_test(tests, what_is_kept_of_a_number_changes_no_other);
 	tcase_add_test(tests, integers_that_a_double_cannot_hold_are_quoted);
 	tcase_add_test(tests, nanoseconds_become_microseconds_without_loss);
 	tcase_add_test(tests, doubles_read_back_the_same);

@@ -7,7 +7,7 @@
 #include "export/rows.h"
 #include "export/writer.h"
 
-#define CHROME_PIECES_COUNT 1024u
+#define CHROME_PIECES_COUNT 4096u
 /* Room for a name's piece, a row's numbers, two times and what stands between them. */
 #define CHROME_HEAD_BYTES 512u
 

@@ -19,6 +19,7 @@
 
 struct csv {
 	struct pieces names, tracks;
+	struct json_recent id, parent;
 	struct args_text args;
 };
 
@@ -122,10 +123,10 @@ static epp_status *csv_event(struct export_run *run, const epp_event *event)
 	pieces_write(&csv->tracks, run->sink, event, pieces_track_key(event), write_track);
 	at = sink_reserve(run->sink, NUMBERS_BYTES);
 	at = put_number(at, event->depth);
-	at = json_u64(at, event->id);
+	at = json_u64_recent(at, event->id, &csv->id);
 	*at++ = ',';
 	if (event->parent)
-		at = json_u64(at, event->parent);
+		at = json_u64_recent(at, event->parent, &csv->parent);
 	*at++ = ',';
 	at = put_number(at, event->run);
 	at = put_known(at, event);

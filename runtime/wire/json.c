@@ -23,6 +23,8 @@ static inline uint64_t eight_digits(uint32_t value)
 
 #define ASCII_ZEROS UINT64_C(0x3030303030303030)
 #define EIGHT_DIGITS 100000000u
+/* Room for what stands before the last eight of 64 bits. */
+#define HIGH_BYTES 16
 
 /* Digits are stored by eights, the byte order being little-endian on every processor that this runs on. */
 static inline char *put_eight(char *at, uint32_t value)
@@ -60,6 +62,20 @@ char *json_u64(char *at, uint64_t value)
 		at = put_eight(at, (uint32_t)(high % EIGHT_DIGITS));
 	}
 	return put_eight(at, (uint32_t)(value % EIGHT_DIGITS));
+}
+
+char *json_u64_recent(char *at, uint64_t value, struct json_recent *recent)
+{
+	uint64_t high = value / EIGHT_DIGITS;
+
+	if (!high)
+		return json_u64(at, value);
+	if (high != recent->high) {
+		recent->high = high;
+		recent->bytes = (uint8_t)(json_u64(recent->text, high) - recent->text);
+	}
+	memcpy(at, recent->text, HIGH_BYTES);
+	return put_eight(at + recent->bytes, (uint32_t)(value % EIGHT_DIGITS));
 }
 
 /* The absolute value, right for INT64_MIN too. */

@@ -19,7 +19,15 @@
 
 char *json_u64(char *at, uint64_t value);
 char *json_i64(char *at, int64_t value);
-/* The same, in quotes where a double could not hold it. */
+/* json_u64 for numbers that come close to one another, such as ids and times: all but the last eight digits are kept for
+ * the next one.  Zero at first. */
+struct json_recent {
+	uint64_t high;
+	uint8_t bytes;
+	char text[JSON_NUMBER_BYTES];
+};
+char *json_u64_recent(char *at, uint64_t value, struct json_recent *recent);
+/* json_u64 and json_i64 in quotes where a double could not hold the number. */
 char *json_u64_exact(char *at, uint64_t value);
 char *json_i64_exact(char *at, int64_t value);
 /* Nanoseconds as microseconds with three decimals: -1 is -0.001. */
