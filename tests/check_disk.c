@@ -334,18 +334,16 @@ static uint64_t come_late(epp_session *session, uint32_t *chunks)
 /* What a disk has left is for what is recorded. */
 START_TEST(a_disk_with_little_room_lets_no_window_grow)
 {
-	static const struct {
-		unsigned mib;
-		uint32_t chunks;
-	} disks[] = { { 250, WINDOW_FIRST_CHUNKS }, { 400, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS } };
+	static const uint32_t disks[][2] = { { 250, WINDOW_FIRST_CHUNKS },
+		                             { 400, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS } };
 	char *disk = strdup(check_path("little")), path[512];
 	snprintf(path, sizeof(path), "%s/x.epp", disk);
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert(mount_disk(disk, disks[i].mib));
+		ck_assert(mount_disk(disk, disks[i][0]));
 		epp_session *session = recording_start(path);
 		uint32_t chunks;
 		uint64_t events = come_late(session, &chunks);
-		ck_assert_uint_eq(chunks, disks[i].chunks);
+		ck_assert_uint_eq(chunks, disks[i][1]);
 		struct trace_scan *scan = recording_finish_file(session, path);
 		umount2(disk, MNT_DETACH);
 		ck_assert_uint_eq(scan->records_count, events);
