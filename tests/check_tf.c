@@ -1,5 +1,6 @@
 /* Plugins for TensorFlow, one run each: registration, the calls of a run, what they may do wrong at each step, and what
  * becomes of their events.  Covers tf.c, tf_status.c, tf_shim.c, tf_collect.c and profile_delivery.c. */
+#include "lives.h"
 #include "tf_plugins.h"
 
 #include <dlfcn.h>
@@ -147,6 +148,32 @@ START_TEST(a_fault_costs_what_it_must_and_is_told)
 }
 END_TEST
 
+/* Attached and idle, between runs and while the host alone has events: no call, no thread. */
+START_TEST(it_costs_nothing_but_its_runs)
+{
+	check_ok(tf_load(FAULT, NULL));
+	epp_session *session = tf_session(tf_plugin);
+	const struct session *inside = recording_inside(session);
+	epp_name name = epp_name_intern("host");
+	ck_assert_str_eq(tf_calls(), "i");
+	for (unsigned run = 0; run < 2; run++) {
+		char during[16];
+		check_ok(epp_session_start(session));
+		snprintf(during, sizeof(during), "%s", tf_calls());
+		ck_assert_ptr_null(inside->calls);
+		size_t threads = lives_count_in("/proc/self/task");
+		for (unsigned i = 0; i < 1000; i++)
+			epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+		ck_assert_str_eq(tf_calls(), during);
+		ck_assert_uint_eq(lives_count_in("/proc/self/task"), threads);
+		ck_assert_str_eq(tf_end(session), "");
+		ck_assert_str_eq(tf_calls(), run ? "isencsenc" : "isenc");
+	}
+	epp_session_release(session);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
 START_TEST(an_event_is_where_and_when_it_was)
 {
 	check_ok(tf_load(FAULT, NULL));
@@ -243,6 +270,7 @@ static Suite *tf_suite(void)
 	tcase_add_test(tests, a_plugin_is_registered_and_destroyed_once);
 	tcase_add_test(tests, options_select_pluggable_devices);
 	tcase_add_loop_test(tests, a_fault_costs_what_it_must_and_is_told, 0, (int)(sizeof(runs) / sizeof(runs[0])));
+	tcase_add_test(tests, it_costs_nothing_but_its_runs);
 	tcase_add_test(tests, an_event_is_where_and_when_it_was);
 	tcase_add_test(tests, run_metadata_is_read_where_there_is_no_xspace);
 	suite_add_tcase(suite, tests);
