@@ -307,6 +307,10 @@ static bool may_trace(void)
 
 static Suite *stores_suite(void)
 {
+#ifdef __SANITIZE_THREAD__
+	/* Its own millions of instructions would be gone through. */
+	CHECK_SKIP("one thread alone has no races");
+#endif
 	if (!may_trace())
 		CHECK_SKIP("a process may not trace its child here");
 	Suite *suite = suite_create("stores");
