@@ -76,7 +76,7 @@ struct epf_index_entry {
 	uint32_t args_bytes;        /* what its args take once they are decoded */
 	uint32_t spans_count;
 	uint32_t references_count;
-	uint32_t ids_count; /* if these ids lie more than EPF_INDEX_NEAR apart: as stretches, in front of the references */
+	uint32_t ids_count; /* if these ids lie thin (EPF_INDEX_THIN): as stretches, in front of the references */
 	uint32_t flags;     /* EPF_INDEX_* */
 	uint32_t reserved;
 };
@@ -101,6 +101,8 @@ struct epf_index_reference {
 };
 /* Those that lie so close belong together. */
 #define EPF_INDEX_NEAR 2048u
+/* So many times as many ids as records from the first to the last. */
+#define EPF_INDEX_THIN 16u
 #define EPF_INDEX_REFERENCES_MAX 16u
 
 _Static_assert(sizeof(struct epf_columns) == 48, "columns");

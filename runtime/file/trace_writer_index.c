@@ -233,10 +233,11 @@ epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t t
 	return NULL;
 }
 
-bool trace_writer_index_ids_are_far(const struct trace_writer_index *index)
+bool trace_writer_index_ids_are_thin(const struct trace_writer_index *index, size_t records_count)
 {
 	const struct epf_index_entry *next = &index->next;
-	return next->first_id < next->last_id && next->last_id - next->first_id > EPF_INDEX_NEAR;
+	return next->first_id < next->last_id && next->last_id - next->first_id > EPF_INDEX_NEAR &&
+	       (next->last_id - next->first_id) / EPF_INDEX_THIN > records_count;
 }
 
 void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count)

@@ -130,7 +130,7 @@ static epp_status *index_ids(struct trace_packer *packer)
 	size_t count = encoder->columns[EPF_COLUMN_ID].count, own = 0;
 	uint64_t id = encoder->head.id_base;
 
-	if (!trace_writer_index_ids_are_far(packer->writer->index))
+	if (!trace_writer_index_ids_are_thin(packer->writer->index, count))
 		return NULL;
 	uint64_t *ids = reallocarray(NULL, count, sizeof(*ids));
 	if (!ids)

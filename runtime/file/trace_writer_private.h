@@ -75,7 +75,7 @@ struct trace_writer_index {
 	/* Its references so far, in the order in which they came up, and the one that was met last. */
 	struct epf_index_reference next_references[EPF_INDEX_REFERENCES_MAX + 1];
 	uint32_t reference;
-	struct epf_index_reference next_ids[EPF_INDEX_REFERENCES_MAX]; /* its own, if they are far apart */
+	struct epf_index_reference next_ids[EPF_INDEX_REFERENCES_MAX]; /* its own, if they lie thin */
 };
 
 /* Kinds whose records have ids that others may name. */
@@ -185,7 +185,7 @@ epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t t
 /* Its references are all there: sorts and joins them. */
 void trace_writer_index_settle(struct trace_writer_index *index);
 /* Whether its own ids, of kinds TRACE_WRITER_OWN_KINDS, are to be told once they are all there, with the next call. */
-bool trace_writer_index_ids_are_far(const struct trace_writer_index *index);
+bool trace_writer_index_ids_are_thin(const struct trace_writer_index *index, size_t records_count);
 /* Those ids, in any order, which is another one then. */
 void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count);
 /* That block is not to be after all. */

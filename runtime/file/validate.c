@@ -275,7 +275,7 @@ static epp_status *check_summary(struct validation *v, const struct reader_decod
 	epp_status *status = trace_writer_index_records(&seen, records, NULL);
 	trace_writer_index_settle(&seen);
 	const struct epf_index_entry *next = &seen.next;
-	if (!status && trace_writer_index_ids_are_far(&seen))
+	if (!status && trace_writer_index_ids_are_thin(&seen, records->count))
 		status = note_ids(&seen, records);
 	bool same = next->first_id == summary->all_ids.first && next->last_id == summary->all_ids.last &&
 	            next->ids_count == summary->ids_count && next->flags == summary->flags &&
