@@ -186,6 +186,8 @@ static uint8_t *map_shared(int fd, int *error)
 	void *base = *error ? MAP_FAILED : mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return NULL;
+	/* A touched page would be read with all that the device reads ahead, which may take longer than the window lasts. */
+	madvise(base, WINDOW_BYTES, MADV_RANDOM);
 	if (populate(base, FIRST_BYTES))
 		return base;
 	munmap(base, WINDOW_BYTES);

@@ -53,6 +53,9 @@ void chunks_put_back(struct session *session, uint32_t chunk)
 	ADD_RELAXED(&session->chunks_free, 1);
 }
 
+/* A step may have to wait for the disk for so long. */
+#define STEPS_PER_SECOND 20u
+
 static uint32_t count_full(const struct session *session)
 {
 	uint32_t full = 0;
@@ -63,17 +66,20 @@ static uint32_t count_full(const struct session *session)
 
 bool chunks_grow(struct session *session)
 {
-	uint32_t count = session->window.chunks_count, full = count_full(session);
-	uint64_t now = clock_ticks();
+	uint32_t count = session->window.chunks_count, full = count_full(session),
+		 left = LOAD_RELAXED(&session->chunks_free);
+	uint64_t now = clock_ticks(), since = now - session->chunks_looked_ticks;
 	bool is_late = full > count / LATE_PART;
+	/* As fast as those that are full now were filled, the others last until a step has been taken. */
+	bool is_calm = left * since >= full * (clock_ticks_per_second() / STEPS_PER_SECOND);
+	session->chunks_looked_ticks = now;
 	/* Where blocks cannot be written, more chunks would fill up too. */
 	if (session->writer.error)
 		return false;
-	if ((is_late || LOAD_RELAXED(&session->chunks_free) < count / FEW_PART) && session->chunks_wanted == count &&
-	    count < EPF_CHUNK_COUNT)
+	if ((is_late || left < count / FEW_PART) && session->chunks_wanted == count && count < EPF_CHUNK_COUNT)
 		session->chunks_wanted = count + CHUNKS_MORE;
 	/* Room takes longer to make than to fill: those that are full go first, the room is for the next time. */
-	if (count >= session->chunks_wanted || is_late || now < session->chunks_grow_due_ticks)
+	if (count >= session->chunks_wanted || is_late || !is_calm || now < session->chunks_grow_due_ticks)
 		return false;
 	if (window_grow(&session->window)) {
 		session->chunks_grow_due_ticks = now + clock_ticks_per_second();

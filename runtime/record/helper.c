@@ -29,7 +29,7 @@ static pthread_cond_t visited = PTHREAD_COND_INITIALIZER;
 
 static uint32_t awake = 1;  /* 0: asleep, a wake-up is worth a system call */
 static uint32_t wanted;     /* set before `awake` is looked at, looked at after `awake` is cleared: none gets lost */
-static uint32_t woken_from; /* processor and 1; 0: nobody woke it */
+static uint32_t woken_from; /* the processor and 1; 0: not known yet */
 static uint64_t visits, wakes;
 
 static void sleep_until_woken(int64_t ns)
@@ -136,17 +136,21 @@ static void be_prompt(void)
 }
 
 /* Schedulers like to put the woken beside whoever woke it, those of virtual machines even where another processor is idle.
- * The recorder would then wait for a whole visit, which takes longer than the way to another processor; the next wake-ups
- * find the helper there. */
-static void step_aside(void)
+ * The recorder would then wait for a whole visit.  So while it sleeps the helper may not run where it was woken from last;
+ * to move it away afterwards would take milliseconds. */
+static void sleep_elsewhere(int64_t ns)
 {
-	cpu_set_t all, others;
-	uint32_t from = __atomic_exchange_n(&woken_from, 0, __ATOMIC_RELAXED);
-	if (!from || (uint32_t)sched_getcpu() + 1 != from || sched_getaffinity(0, sizeof(all), &all))
-		return;
-	others = all;
-	CPU_CLR(from - 1, &others);
-	if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
+	cpu_set_t all, others, now;
+	uint32_t from = LOAD_RELAXED(&woken_from);
+	bool avoids = from && from <= CPU_SETSIZE && sched_getaffinity(0, sizeof(all), &all) == 0;
+	if (avoids) {
+		others = all;
+		CPU_CLR(from - 1, &others);
+		avoids = CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0;
+	}
+	sleep_until_woken(ns);
+	/* Somebody may have set another one meanwhile. */
+	if (avoids && sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &others))
 		sched_setaffinity(0, sizeof(all), &all);
 }
 
@@ -158,8 +162,7 @@ static void *loop(void *unused)
 		int64_t sleep_ns = visit_all();
 		ADD_RELAXED(&visits, 1);
 		if (sleep_ns != 0)
-			sleep_until_woken(sleep_ns);
-		step_aside();
+			sleep_elsewhere(sleep_ns);
 	}
 	return unused;
 }
@@ -192,6 +195,7 @@ epp_status *helper_add(struct session *session)
 {
 	epp_status *status = NULL;
 	pthread_mutex_lock(&lock);
+	STORE_RELAXED(&woken_from, (uint32_t)sched_getcpu() + 1);
 	if (!running) {
 		int error = helper_start_thread("epprof", loop, NULL, &thread);
 		running = !error;

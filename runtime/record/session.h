@@ -103,6 +103,7 @@ struct session {
 	uint8_t slot_taken[EPF_SLOT_COUNT];
 	uint32_t chunks_free_at_visit;     /* what the helper left; far fewer wakes it early */
 	uint32_t chunks_wanted;            /* the window is to have so many */
+	uint64_t chunks_looked_ticks;      /* when the full ones were counted last */
 	uint64_t chunks_grow_due_ticks;    /* the window could not grow: not before */
 	uint64_t orphans[SESSION_ORPHANS]; /* ids that ended on another thread, lately */
 	uint32_t orphans_at;
