@@ -30,8 +30,19 @@ class Failure(Exception):
     """The page threw, or what was waited for did not come."""
 
 
+def until(condition, otherwise):
+    """Waits until it is true, and returns what it is then."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise Failure(otherwise() if callable(otherwise) else otherwise)
+
+
 class Browser:
-    def __init__(self):
+    def __init__(self, *options):
         self.profile = tempfile.TemporaryDirectory(prefix="epprof-browser-")
         theirs_in, self.requests = os.pipe()
         self.answers, theirs_out = os.pipe()
@@ -47,7 +58,8 @@ class Browser:
 
         self.process = subprocess.Popen(
             [find(), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-             "--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
+             "--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe",
+             f"--user-data-dir={self.profile.name}", *options, "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
             preexec_fn=connect)
         os.close(theirs_in)
@@ -55,6 +67,8 @@ class Browser:
         self.numbers = itertools.count(1)
         self.waiting = b""
         self.events = []
+        # Pages that pages open are held until they are listened to.
+        self.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True, filter=[{"type": "page"}])
 
     def __enter__(self):
         return self
@@ -80,12 +94,17 @@ class Browser:
         message, self.waiting = self.waiting.split(b"\0", 1)
         return json.loads(message)
 
-    def call(self, method, session=None, **parameters):
+    def send(self, method, session=None, **parameters):
+        """Asks without waiting for the answer; its number."""
         number = next(self.numbers)
         request = {"id": number, "method": method, "params": parameters}
         if session:
             request["sessionId"] = session
         os.write(self.requests, json.dumps(request).encode() + b"\0")
+        return number
+
+    def call(self, method, session=None, **parameters):
+        number = self.send(method, session, **parameters)
         while True:
             message = self._receive()
             if message.get("id") == number:
@@ -94,26 +113,42 @@ class Browser:
                 return message["result"]
             self.events.append(message)
 
+    def attached(self, wanted):
+        """What is told of the first page like that, with its session."""
+        return self.told(lambda: next((event["params"] for event in self.events if event["method"] == "Target.attachedToTarget"
+                                       and wanted(event["params"]["targetInfo"])), None), "no page comes")
+
+    def told(self, condition, otherwise):
+        """Waits for something that happens."""
+        def look():
+            self.call("Browser.getVersion")  # what happened comes with answers
+            return condition()
+        return until(look, otherwise)
+
     def open(self, address, width=1280, height=800, dark=False, scale=1):
         """A page of a file or an address."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = Page(self, session)
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            page.call(f"{domain}.enable")
+        page = Page(self, self.attached(lambda info: info["targetId"] == target))
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
         page.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce"}])
-        page.call("Page.navigate", url=Path(address).absolute().as_uri() if "://" not in str(address) else address)
-        page.wait("document.readyState === 'complete'")
+        page.call("Runtime.runIfWaitingForDebugger")
+        page.call("Page.setLifecycleEventsEnabled", enabled=True)
+        loader = page.call("Page.navigate", url=Path(address).absolute().as_uri() if "://" not in str(address) else address)["loaderId"]
+        # A page is not asked: one that has opened another stands still until that is let go.
+        self.told(lambda: any(event["name"] == "load" and event["loaderId"] == loader
+                              for event in page.happened("Page.lifecycleEvent")), "the page does not load")
         return page
 
 
 class Page:
-    def __init__(self, browser, session):
+    def __init__(self, browser, attached):
         self.browser = browser
-        self.session = session
+        self.target = attached["targetInfo"]["targetId"]
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
 
     def call(self, method, **parameters):
         return self.browser.call(method, self.session, **parameters)
@@ -128,13 +163,15 @@ class Page:
 
     def wait(self, expression):
         """Waits until it is true, and returns what it is then."""
-        end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            value = self.value(expression)
-            if value:
-                return value
-            time.sleep(0.02)
-        raise Failure(f"never true: {expression}; {self.value('document.documentElement?.dataset.failed')}")
+        return until(lambda: self.value(expression),
+                     lambda: f"never true: {expression}; {self.value('document.documentElement?.dataset.failed')}")
+
+    def opened(self, script):
+        """The page that this one opened, in which a script was run before its own."""
+        page = Page(self.browser, self.browser.attached(lambda info: info.get("openerId") == self.target))
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+        page.call("Runtime.runIfWaitingForDebugger")
+        return page
 
     def painted(self):
         """Waits until everything is drawn; only the page in front is."""
@@ -145,10 +182,12 @@ class Page:
     def mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
-    def click(self, x, y):
+    def click(self, x, y, opens=False):
+        """One that opens a page is not answered before that is let go."""
         self.mouse("mouseMoved", x, y)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.mouse(kind, x, y, button="left", clickCount=1)
+        self.mouse("mousePressed", x, y, button="left", clickCount=1)
+        (self.browser.send if opens else self.browser.call)("Input.dispatchMouseEvent", self.session, type="mouseReleased", x=x, y=y,
+                                                            button="left", clickCount=1)
 
     def press(self, key, text=None):
         typed = key if len(key) == 1 and text is None else text or ""
