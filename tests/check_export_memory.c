@@ -13,9 +13,20 @@
 #define MARGIN_KIB 4096
 
 /* Those are the sizes of traces: what is kept in a row group, say, is full in the second. */
-enum { SMALL, LARGE, HUGE_ONE, EARLY_SMALL, EARLY_LARGE, TRACES };
+enum {
+	SMALL,
+	LARGE,
+	HUGE_ONE,
+	EARLY_SMALL,
+	EARLY_LARGE,
+	LOST_SMALL,
+	LOST_LARGE,
+	DURATIONS_SMALL,
+	DURATIONS_LARGE,
+	TRACES
+};
 static char paths[TRACES][512];
-static const unsigned counts[TRACES] = { 150000, 1200000, 9600000, 150000, 1200000 };
+static const unsigned counts[TRACES] = { 150000, 1200000, 9600000, 150000, 1200000, 150000, 1200000, 2400000, 4800000 };
 
 static void add(epp_trace_writer *writer, const epp_trace_record *record)
 {
@@ -25,9 +36,12 @@ static void add(epp_trace_writer *writer, const epp_trace_record *record)
 }
 
 /* Ops with a launch in each, and the kernel of each launch on a stream, behind it or, by its clock's error, before: three
- * events a round. */
-static void make_trace(const char *path, unsigned events, bool is_early)
+ * events a round.  Every fourth launch may be lost, or the kernels may have durations alone. */
+static void make_trace(const char *path, unsigned events, int trace)
 {
+	const bool is_early = trace == EARLY_SMALL || trace == EARLY_LARGE;
+	const bool has_losses = trace == LOST_SMALL || trace == LOST_LARGE;
+	const bool has_durations = trace == DURATIONS_SMALL || trace == DURATIONS_LARGE;
 	enum { THREADS = 4, NAMES = 40 };
 	uint32_t threads[THREADS], streams[THREADS];
 	epp_name names[NAMES];
@@ -45,8 +59,12 @@ static void make_trace(const char *path, unsigned events, bool is_early)
 		                                &threads[i]));
 		check_ok(epp_trace_writer_track(
 		    writer,
-		    &(epp_trace_track){
-			.kind = EPP_TRACK_DEVICE, .stream = i, .producer = -1, .name = "stream", .group = "device" },
+		    &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,
+		                        .stream = i,
+		                        .producer = -1,
+		                        .clock_kind = has_durations ? EPP_CLOCK_DURATION_ONLY : EPP_CLOCK_HOST,
+		                        .name = "stream",
+		                        .group = "device" },
 		    &streams[i]));
 	}
 	for (int i = 0; i < NAMES; i++) {
@@ -66,13 +84,14 @@ static void make_trace(const char *path, unsigned events, bool is_early)
 		                                 .duration_ticks = 200 + id % 64,
 		                                 .args = &arg,
 		                                 .args_count = 1 });
-		add(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
-		                                 .track = threads[of],
-		                                 .id = id + 1,
-		                                 .name = names[20],
-		                                 .category = EPP_API,
-		                                 .start_ticks = ticks + 10,
-		                                 .duration_ticks = 50 });
+		if (!has_losses || id / 3 % 4)
+			add(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
+			                                 .track = threads[of],
+			                                 .id = id + 1,
+			                                 .name = names[20],
+			                                 .category = EPP_API,
+			                                 .start_ticks = ticks + 10,
+			                                 .duration_ticks = 50 });
 		add(writer, &(epp_trace_record){ .kind = EPP_RECORD_COMPLETE,
 		                                 .track = streams[of],
 		                                 .id = id + 2,
@@ -91,7 +110,7 @@ static void make_traces(void)
 {
 	for (int i = 0; i < TRACES; i++) {
 		snprintf(paths[i], sizeof paths[i], "%s", check_path("%d.epp", i));
-		make_trace(paths[i], counts[i], i >= EARLY_SMALL);
+		make_trace(paths[i], counts[i], i);
 	}
 }
 
@@ -143,6 +162,28 @@ START_TEST(kernels_before_their_launches)
 }
 END_TEST
 
+START_TEST(kernels_whose_launches_are_lost)
+{
+	check_peaks(LOST_SMALL, (const char *[]){ "convert", "-t", "ndjson", "-o", "/dev/null", NULL });
+	check_peaks(LOST_SMALL, (const char *[]){ "summary", "--top", "5", NULL });
+}
+END_TEST
+
+/* The launches before the range are looked for, and nothing says where. */
+START_TEST(a_range)
+{
+	check_peaks(SMALL, (const char *[]){ "convert", "-t", "ndjson", "--from", "3ms", "-o", "/dev/null", NULL });
+	check_peaks(LOST_SMALL, (const char *[]){ "convert", "-t", "ndjson", "--from", "3ms", "-o", "/dev/null", NULL });
+}
+END_TEST
+
+/* They are placed in their launches, and sorted through a file: what is in memory until then is as much for any trace. */
+START_TEST(kernels_with_durations_alone)
+{
+	check_peaks(DURATIONS_SMALL, (const char *[]){ "convert", "-t", "ndjson", "-o", "/dev/null", NULL });
+}
+END_TEST
+
 START_TEST(what_else_goes_over_all_events)
 {
 	check_peaks(SMALL, (const char *[]){ "summary", "--top", "5", NULL });
@@ -164,6 +205,9 @@ static Suite *suite(void)
 	tcase_add_unchecked_fixture(tc, make_traces, NULL);
 	tcase_add_loop_test(tc, formats, 0, count);
 	tcase_add_test(tc, kernels_before_their_launches);
+	tcase_add_test(tc, kernels_whose_launches_are_lost);
+	tcase_add_test(tc, a_range);
+	tcase_add_test(tc, kernels_with_durations_alone);
 	tcase_add_test(tc, what_else_goes_over_all_events);
 	suite_add_tcase(s, tc);
 	return s;

@@ -9,6 +9,14 @@
 
 static struct referred_lookup lookup = { .key = UINT64_MAX };
 
+static struct referred_event *at(struct referred *set, uint32_t number)
+{
+	struct referred_event *event;
+
+	check_ok(referred_at(set, number, &event));
+	return event;
+}
+
 START_TEST(dense)
 {
 	struct referred set = { 0 };
@@ -27,7 +35,7 @@ START_TEST(dense)
 		last = in ? number : last;
 	}
 	ck_assert(set.has_table);
-	ck_assert_ptr_null(referred_at(&set, last));
+	ck_assert_ptr_null(at(&set, last));
 	/* 2 bits an id, as promised. */
 	ck_assert_uint_le(set.pages_count * sizeof(*set.pages) + set.buckets_count * sizeof(*set.buckets),
 	                  200000 / 4 + 4096);
@@ -78,7 +86,7 @@ END_TEST
 /* What is noted goes when all records that name ids of its page were seen, and does not come back. */
 START_TEST(what_is_noted_goes_again)
 {
-	struct referred set = { 0 };
+	struct referred set = { .bytes_most = REFERRED_BYTES_MOST };
 	struct referred_event *event, *other;
 
 	check_ok(referred_add(&set, 0, FIRST, REFERRED_AS_PARENT));
@@ -88,25 +96,27 @@ START_TEST(what_is_noted_goes_again)
 	referred_seal(&set, true);
 	uint32_t one = referred_find(&set, &lookup, 0, FIRST), two = referred_find(&set, &lookup, 0, FIRST + 1);
 	uint32_t kept = referred_find(&set, &lookup, 0, FIRST + 5000);
-	ck_assert_ptr_null(referred_at(&set, one));
+	ck_assert_ptr_null(at(&set, one));
 	check_ok(referred_note(&set, one, &event));
 	event->start_ns = 7;
 	check_ok(referred_note(&set, two, &other));
 	ck_assert_int_eq(other->start_ns, INT64_MIN);
+	ck_assert_uint_gt(set.bytes, 0);
 	check_ok(referred_note(&set, kept, &other));
 	other->start_ns = 9;
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(referred_at(&set, one)->start_ns, 7);
+		ck_assert_int_eq(at(&set, one)->start_ns, 7);
 		referred_done(&set, i < 2 ? one : two);
 		referred_done(&set, kept);
 	}
-	ck_assert_ptr_null(referred_at(&set, one));
+	ck_assert_ptr_null(at(&set, one));
 	check_ok(referred_note(&set, one, &event));
 	ck_assert_ptr_null(event);
 	referred_done(&set, one); /* once too often, as a damaged trace may say */
-	ck_assert_ptr_null(referred_at(&set, one));
-	ck_assert_int_eq(referred_at(&set, kept)->start_ns, 9);
+	ck_assert_ptr_null(at(&set, one));
+	ck_assert_int_eq(at(&set, kept)->start_ns, 9);
 	ck_assert_uint_eq(referred_find(&set, &lookup, 0, FIRST), one);
+	ck_assert_uint_eq(set.bytes, sizeof *event); /* the flow's */
 	referred_deinit(&set);
 }
 END_TEST

@@ -24,28 +24,33 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 /* So far behind an event, beyond its own error, what it belongs to is looked for first. */
 #define AHEAD_NS 1000000
 
-static const struct referred_event *noted(const struct epp_timeline *timeline, uint32_t number)
+/* A copy: what stands in the table goes with the next question. */
+static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct referred_event *known, bool *is_known)
 {
-	const struct referred_event *event = referred_at(&timeline->referred, number);
+	struct referred_event *event;
 
-	return event && event->start_ns != INT64_MIN ? event : NULL;
+	EPP_TRY(referred_at(&timeline->referred, number, &event));
+	*is_known = event && event->start_ns != INT64_MIN;
+	if (*is_known)
+		*known = *event;
+	return NULL;
 }
 
-/* What `event` refers to, wherever it must be looked for; NULL: it is nowhere. */
+/* What `event` refers to, wherever it must be looked for; or it is nowhere. */
 static epp_status *known_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
-                               const struct referred_event **known)
+                               struct referred_event *known, bool *is_known)
 {
 	int64_t until_ns;
 
-	*known = noted(timeline, number);
-	if (!*known && !timeline->resolved &&
+	EPP_TRY(noted(timeline, number, known, is_known));
+	if (!*is_known && !timeline->resolved &&
 	    !__builtin_add_overflow(event->start_ns + event->duration_ns + AHEAD_NS, event->end_error_ns, &until_ns)) {
 		EPP_TRY(resolve_ahead(timeline, until_ns));
-		*known = noted(timeline, number);
+		EPP_TRY(noted(timeline, number, known, is_known));
 	}
-	if (!*known) {
+	if (!*is_known && !timeline->resolved) {
 		EPP_TRY(resolve_parents(timeline));
-		*known = noted(timeline, number);
+		EPP_TRY(noted(timeline, number, known, is_known));
 	}
 	return NULL;
 }
@@ -54,19 +59,22 @@ static epp_status *known_event(struct epp_timeline *timeline, const epp_event *e
 static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, const epp_event *event,
                             const struct referred_event *parent, int64_t *end_ns)
 {
-	const struct referred *referred = &timeline->referred;
+	struct referred *referred = &timeline->referred;
 	uint32_t own = referred_find(referred, &line->own_lookup, line->source, event->id);
-	const struct referred_event *itself = own == REFERRED_NONE ? NULL : referred_at(referred, own);
-	const uint32_t waits[] = { itself ? itself->wait : 0, parent->wait };
+	struct referred_event *itself = NULL;
 
 	*end_ns = INT64_MAX;
+	if (own != REFERRED_NONE)
+		EPP_TRY(referred_at(referred, own, &itself));
+	const uint32_t waits[] = { itself ? itself->wait : 0, parent->wait };
 	for (unsigned i = 0; i < 2; i++) {
+		struct referred_event wait;
+		bool is_known;
 		if (!waits[i])
 			continue;
-		const struct referred_event *wait;
-		EPP_TRY(known_event(timeline, event, waits[i] - 1, &wait));
-		if (wait && wait->is_call && wait->end_ns < *end_ns)
-			*end_ns = wait->end_ns;
+		EPP_TRY(known_event(timeline, event, waits[i] - 1, &wait, &is_known));
+		if (is_known && wait.is_call && wait.end_ns < *end_ns)
+			*end_ns = wait.end_ns;
 	}
 	return NULL;
 }
@@ -109,19 +117,18 @@ static void check_outside(struct epp_timeline *timeline, epp_event *event, int64
 
 static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp_event *event, uint32_t number, bool *joined)
 {
-	const struct referred_event *parent;
+	struct referred_event parent;
 	int64_t wait_end_ns;
 
-	EPP_TRY(known_event(timeline, event, number, &parent));
-	if (!parent)
+	EPP_TRY(known_event(timeline, event, number, &parent, joined));
+	if (!*joined)
 		return NULL;
-	*joined = true;
-	event->parent_track = lines_of_key(&timeline->lines, parent->line)->track;
-	event->parent_start_ns = parent->start_ns;
-	event->parent_end_ns = parent->end_ns;
-	EPP_TRY(wait_end(timeline, line, event, parent, &wait_end_ns));
+	event->parent_track = lines_of_key(&timeline->lines, parent.line)->track;
+	event->parent_start_ns = parent.start_ns;
+	event->parent_end_ns = parent.end_ns;
+	EPP_TRY(wait_end(timeline, line, event, &parent, &wait_end_ns));
 	bool waited = wait_end_ns != INT64_MAX;
-	check_outside(timeline, event, waited ? wait_end_ns : outer_end(timeline, parent), waited);
+	check_outside(timeline, event, waited ? wait_end_ns : outer_end(timeline, &parent), waited);
 	narrow(event, wait_end_ns);
 	return NULL;
 }

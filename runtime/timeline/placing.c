@@ -12,14 +12,29 @@ static int64_t clip(int64_t ns)
 	return ns > ITEM_NS_MAX ? ITEM_NS_MAX : ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns;
 }
 
+/* The first failure stays until plan.c looks. */
+static bool succeeded(struct epp_timeline *timeline, epp_status *status)
+{
+	if (!status)
+		return true;
+	if (timeline->status)
+		epp_status_release(status);
+	else
+		timeline->status = status;
+	return false;
+}
+
 static struct referred_event *find_parent(struct epp_timeline *timeline, struct line *line, uint64_t parent,
                                           uint32_t *number)
 {
+	struct referred_event *event;
+
 	*number = REFERRED_NONE;
 	if (!parent || !timeline->referred.has_table)
 		return NULL;
 	*number = referred_find(&timeline->referred, &line->parent_lookup, line->source, parent);
-	struct referred_event *event = *number == REFERRED_NONE ? NULL : referred_at(&timeline->referred, *number);
+	if (*number == REFERRED_NONE || !succeeded(timeline, referred_at(&timeline->referred, *number, &event)))
+		return NULL;
 	return event && event->start_ns != INT64_MIN ? event : NULL;
 }
 
@@ -78,11 +93,12 @@ static void by_duration(struct epp_timeline *timeline, const struct line *line, 
 	int64_t duration_ns = length > (uint64_t)ITEM_NS_MAX / 4 ? ITEM_NS_MAX / 4 : (int64_t)length;
 	int64_t from_ns = parent ? parent->start_ns : line->run_start_ns;
 	int64_t to_ns = parent ? parent->end_ns : timeline->last_ns;
+	int64_t *used_ns;
 
 	placed->start_ns = from_ns;
-	if (parent) {
-		placed->start_ns = clip(from_ns + timeline->used_ns[number]);
-		timeline->used_ns[number] = clip(timeline->used_ns[number] + duration_ns);
+	if (parent && succeeded(timeline, referred_used(&timeline->referred, number, &used_ns)) && used_ns) {
+		placed->start_ns = clip(from_ns + *used_ns);
+		*used_ns = clip(*used_ns + duration_ns);
 	}
 	placed->end_ns = clip(placed->start_ns + duration_ns);
 	int64_t before_ns = placed->start_ns - from_ns, behind_ns = to_ns - placed->end_ns;

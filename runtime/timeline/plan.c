@@ -136,17 +136,15 @@ static epp_status *find_excess(struct epp_timeline *timeline)
 
 static epp_status *spill_blocks(struct epp_timeline *timeline)
 {
-	if (timeline->placing_needs_parents) {
+	if (timeline->placing_needs_parents)
 		EPP_TRY(resolve_parents(timeline));
-		timeline->used_ns = calloc(timeline->referred_numbers + 1ul, sizeof(*timeline->used_ns));
-		if (!timeline->used_ns)
-			return epp_status_no_memory();
-	}
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
 		if (!timeline->surveyed[i].spill)
 			continue;
 		struct run *run = merge_run_take(&timeline->merge);
 		epp_status *status = run ? block_load(timeline, i, run) : epp_status_no_memory();
+		if (!status)
+			status = epp_timeline_status(timeline);
 		if (!status)
 			status = spill_add(&timeline->spill, run);
 		merge_run_give_back(&timeline->merge, run);

@@ -9,10 +9,9 @@
 
 void referred_deinit(struct referred *referred)
 {
-	for (size_t i = 0; i < referred->pages_count; i++) {
-		free(referred->pages[i].events);
+	referred_deinit_events(referred);
+	for (size_t i = 0; i < referred->pages_count; i++)
 		free(referred->pages[i].how);
-	}
 	free(referred->pages);
 	free(referred->buckets);
 	*referred = (struct referred){ 0 };
@@ -72,7 +71,7 @@ static struct referred_page *add_page(struct referred *referred, uint32_t source
 	while (referred->buckets[at])
 		at = (at + 1) & (referred->buckets_count - 1);
 	struct referred_page *page = &referred->pages[referred->pages_count++];
-	*page = (struct referred_page){ .key = key, .source = source };
+	*page = (struct referred_page){ .key = key, .source = source, .slot = REFERRED_NONE };
 	referred->buckets[at] = (uint32_t)referred->pages_count;
 	return page;
 }
@@ -116,11 +115,6 @@ epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id
 	return NULL;
 }
 
-static unsigned ids_in(const struct referred_page *page)
-{
-	return page->before[7] + (unsigned)__builtin_popcountll(page->bits[7]);
-}
-
 uint32_t referred_seal(struct referred *referred, bool table)
 {
 	for (size_t i = 0; i < referred->pages_count; i++) {
@@ -133,35 +127,6 @@ uint32_t referred_seal(struct referred *referred, bool table)
 	}
 	referred->has_table = table && referred->pages_count;
 	return referred_number((uint32_t)referred->pages_count, 0);
-}
-
-epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event)
-{
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
-
-	*event = NULL;
-	if (!page->references)
-		return NULL;
-	if (!page->events) {
-		unsigned count = ids_in(page);
-		page->events = reallocarray(NULL, count, sizeof *page->events);
-		if (!page->events)
-			return epp_status_no_memory();
-		for (unsigned i = 0; i < count; i++)
-			page->events[i] = (struct referred_event){ .start_ns = INT64_MIN, .outer_end_ns = INT64_MIN };
-	}
-	*event = &page->events[number % REFERRED_PAGE_IDS];
-	return NULL;
-}
-
-void referred_done(struct referred *referred, uint32_t number)
-{
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
-
-	if (page->references == REFERRED_FOREVER || (page->references && --page->references))
-		return;
-	free(page->events);
-	page->events = NULL;
 }
 
 uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id)

@@ -1,8 +1,10 @@
 /* The ids that events of devices and flows name, and what is known of the host events that carry them.
  *
  * A set of ids in pages of 512, so that it takes about 2 bits an id where they are dense and stays bounded where they
- * are not; where flows name some, who names which is known besides.  Filled at first, then sealed: from then on each id has a number, and what is known of its event takes 32 bytes,
- * from when the first event of its page is noted until the last one that names one there was seen.
+ * are not; where flows name some, who names which is known besides.  Filled at first, then sealed: from then on each id has
+ * a number, and what is known of its event takes 32 bytes, from when the first event of its page is noted until the last one
+ * that names one there was seen.  Of that no more than `bytes_most` is in memory: pages that were not asked for lately go
+ * into a temporary file and come back when they are.
  * A key is an id and the source that it is unique in.
  */
 #ifndef EPPROF_TIMELINE_REFERRED_H
@@ -27,10 +29,14 @@ struct referred_page {
 	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
 	uint64_t (*how)[8];            /* those of `bits` by enum referred_how; NULL: all as parents */
-	struct referred_event *events; /* NULL: none was noted, or none is asked for any more */
+	struct referred_event *events; /* NULL: none was noted, none is asked for any more, or it is in the file */
 	uint32_t source;
-	uint32_t references; /* how many records still name one of its ids */
-	uint16_t before[8];  /* ids in the words before each, once sealed */
+	uint32_t references;       /* how many records still name one of its ids */
+	uint16_t before[8];        /* ids in the words before each, once sealed */
+	uint32_t slot;             /* where it is in the file, in events; REFERRED_NONE: nowhere */
+	uint32_t resident_at : 30; /* in referred->resident */
+	uint32_t is_recent : 1;    /* asked for since the last look for one to put away */
+	uint32_t is_changed : 1;   /* not as in the file */
 };
 
 /* An event that is referred to. */
@@ -52,7 +58,18 @@ struct referred {
 	size_t buckets_count;
 	uint32_t recent; /* the page of the last call of add */
 	bool has_table;  /* what is noted is kept */
+	bool has_used;   /* and how much of an event was used */
+
+	size_t bytes_most, bytes; /* of events in memory; a page is there in any case */
+	uint32_t *resident;       /* the pages that have them */
+	size_t resident_count, resident_room, hand;
+	int file;
+	bool has_file;
+	uint32_t file_events;
 };
+
+/* For 65536 events: more are seldom referred to at a time. */
+#define REFERRED_BYTES_MOST ((size_t)2 << 20)
 
 /* A number: the page's index, and the id's place in it. */
 #define REFERRED_PAGES_MAX (UINT32_MAX / REFERRED_PAGE_IDS)
@@ -62,6 +79,7 @@ static inline uint32_t referred_number(uint32_t page, uint32_t place)
 }
 
 void referred_deinit(struct referred *referred);
+void referred_deinit_events(struct referred *referred);
 
 /* A record that names an id. */
 epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, enum referred_how how) EPP_MUST_CHECK;
@@ -76,15 +94,39 @@ static inline bool referred_so(const struct referred *referred, uint32_t number,
 	return page->how ? page->how[how][id / 64 % 8] >> id % 64 & 1 : how == REFERRED_AS_PARENT;
 }
 
-/* What is known of an event by its number; NULL: nothing. */
-static inline struct referred_event *referred_at(const struct referred *referred, uint32_t number)
+/* What is known of an event by its number; NULL: nothing.  Valid until the next question.  Errors: EPP_OUT_OF_MEMORY, EPP_IO. */
+static inline epp_status *referred_at(struct referred *referred, uint32_t number, struct referred_event **event)
+    EPP_MUST_CHECK;
+/* The same to write there; *event is NULL if nobody asks for it any more. */
+static inline epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event)
+    EPP_MUST_CHECK;
+/* How much of an event that is known was used, ns, to write there; needs has_used. */
+epp_status *referred_used(struct referred *referred, uint32_t number, int64_t **used_ns) EPP_MUST_CHECK;
+epp_status *referred_at_far(struct referred *referred, uint32_t number, struct referred_event **event) EPP_MUST_CHECK;
+epp_status *referred_note_far(struct referred *referred, uint32_t number, struct referred_event **event) EPP_MUST_CHECK;
+
+static inline epp_status *referred_at(struct referred *referred, uint32_t number, struct referred_event **event)
 {
-	struct referred_event *events = referred->pages[number / REFERRED_PAGE_IDS].events;
-	return events ? &events[number % REFERRED_PAGE_IDS] : NULL;
+	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+
+	if (__builtin_expect(!page->events, 0))
+		return referred_at_far(referred, number, event);
+	page->is_recent = true;
+	*event = &page->events[number % REFERRED_PAGE_IDS];
+	return NULL;
 }
 
-/* The same to write there; *event is NULL if nobody asks for it any more.  Errors: EPP_OUT_OF_MEMORY. */
-epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event) EPP_MUST_CHECK;
+static inline epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event)
+{
+	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+
+	if (__builtin_expect(!page->events, 0))
+		return referred_note_far(referred, number, event);
+	page->is_recent = page->is_changed = true;
+	*event = &page->events[number % REFERRED_PAGE_IDS];
+	return NULL;
+}
+
 /* One record that names it was seen. */
 void referred_done(struct referred *referred, uint32_t number);
 

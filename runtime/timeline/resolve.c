@@ -96,22 +96,32 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 	return NULL;
 }
 
-/* The ids that nothing is known of yet. */
-static epp_status *find_missing(const struct epp_timeline *timeline, struct stretch *missing)
+/* Of a page's ids the stretch that holds all that nothing is known of yet. */
+static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, struct stretch *missing)
 {
-	const struct referred *referred = &timeline->referred;
+	const struct referred_page *page = &timeline->referred.pages[index];
+	struct referred_event *events;
+	uint64_t id, first = UINT64_MAX, last = 0;
+	uint32_t seen = 0, source = referred_page_ids(page, &id);
 
-	for (size_t p = 0; p < referred->pages_count; p++) {
-		const struct referred_page *page = &referred->pages[p];
-		uint64_t id, seen = 0;
-		uint32_t source = referred_page_ids(page, &id);
-		for (uint32_t i = 0; i < REFERRED_PAGE_IDS && page->references; i++, id++) {
-			if (!(page->bits[i / 64] >> i % 64 & 1))
-				continue;
-			if (!page->events || page->events[seen].start_ns == INT64_MIN)
-				EPP_TRY(stretch_add(missing, source, id, id));
-			seen++;
+	EPP_TRY(referred_at(&timeline->referred, referred_number((uint32_t)index, 0), &events));
+	for (uint32_t i = 0; i < REFERRED_PAGE_IDS; i++, id++) {
+		if (!(page->bits[i / 64] >> i % 64 & 1))
+			continue;
+		if (!events || events[seen].start_ns == INT64_MIN) {
+			first = first < id ? first : id;
+			last = id;
 		}
+		seen++;
+	}
+	return stretch_add(missing, source, first, last);
+}
+
+static epp_status *find_missing(struct epp_timeline *timeline, struct stretch *missing)
+{
+	for (size_t i = 0; i < timeline->referred.pages_count; i++) {
+		if (timeline->referred.pages[i].references)
+			EPP_TRY(find_missing_of(timeline, i, missing));
 	}
 	stretch_sort(missing);
 	return NULL;

@@ -403,7 +403,8 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	for (size_t i = 0; i < surveying->spans_count; i++)
 		EPP_TRY(place_span(timeline, &surveying->spans[i]));
 	EPP_TRY(survey_put_off(timeline, surveying));
-	timeline->referred_numbers = referred_seal(&timeline->referred, timeline->parents);
+	referred_seal(&timeline->referred, timeline->parents);
+	timeline->referred.has_used = timeline->placing_needs_parents;
 	return link_flows(timeline);
 }
 

@@ -46,6 +46,7 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 	merge_init(&made->merge);
 	spill_init(&made->spill);
 	made->spill.bytes_most = spill_bytes_most;
+	made->referred.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERRED_BYTES_MOST;
 	epp_status *status = prepare(made, options);
 	if (status) {
 		epp_timeline_release(made);
@@ -78,7 +79,6 @@ void epp_timeline_release(epp_timeline *timeline)
 	ends_deinit(&timeline->ends);
 	stretch_deinit(&timeline->ended_elsewhere);
 	free(timeline->flows);
-	free(timeline->used_ns);
 	free(timeline->surveyed);
 	free(timeline->rank_of_block);
 	free(timeline->block_of_rank);

@@ -49,7 +49,6 @@ struct epp_timeline {
 	struct device_clocks clocks;
 	struct lines lines;
 	struct referred referred;
-	uint32_t referred_numbers; /* all numbers there are below it */
 	struct survey_flow *flows; /* until the table of events has them */
 	size_t flows_count, flows_room;
 	struct ends ends;
@@ -58,7 +57,6 @@ struct epp_timeline {
 	bool resolved;                  /* and all of it was looked for */
 	int64_t resolved_until_ns;      /* what begins up to here was noted */
 	bool placing_needs_parents;
-	int64_t *used_ns;    /* by number: how much of a parent its duration-only events have taken; or NULL */
 	uint64_t last_ticks; /* the latest host time seen */
 	int64_t last_ns;     /* the latest time of all */
 
