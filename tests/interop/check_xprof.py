@@ -54,6 +54,21 @@ class XProf(unittest.TestCase):
         self.assertGreater(len(files(self.epp, *parts)), 2)
         self.check_viewer(*parts)
 
+    def test_no_two_streams_share_a_row(self):
+        # XProf numbers a GPU's first lines itself, from 1.  It warns that each other line has number 1, which none has.
+        streams = range(1, 61)
+        trace = viewers.imported("streams", json.dumps({"traceEvents": [
+            {"ph": "X", "name": f"kernel {stream}", "cat": "kernel", "pid": 0, "tid": stream, "ts": 10 + 10 * i, "dur": 4,
+             "args": {"device": 0, "stream": stream}} for i in range(20) for stream in streams]}))
+        for options in ((), ("--gpu-planes",)):
+            _, answer = tool(trace, "trace_viewer@", *options)
+            rows = collections.defaultdict(collections.Counter)
+            for event in answer["traceEvents"]:
+                if event["ph"] == "X" and event["name"].startswith("kernel "):
+                    rows[event["pid"], event["tid"]][event["name"]] += 1
+            self.assertEqual(sorted(map(dict, rows.values()), key=str),
+                             sorted(({f"kernel {stream}": 20} for stream in streams), key=str))
+
     def test_kernel_statistics_have_a_row_for_each_kernel(self):
         names, answer = tool(self.epp, "kernel_stats", "--gpu-planes")
         self.assertIn("kernel_stats", names)
