@@ -2,7 +2,7 @@
  * that the sample EP computes, node by node, and a session records both: the program's events, and beneath each node what
  * the accelerator did for it.
  *
- *   digits [-o FILE] [-n PASSES] [--force] [--data DIRECTORY] [PLUGIN]
+ *   digits [-o FILE] [-n PASSES] [--force] [PLUGIN]
  *
  * Ctrl-C ends the session as the regular end does: the handler sets a flag, the threads see it, main goes on.  A second
  * Ctrl-C kills the program; even then the file holds each event that was complete.
@@ -24,36 +24,23 @@
 
 enum { WORKERS = 2, BATCH = 16, RIGHT = 62 };
 
-static struct digits_weights weights;
-static struct digits_test test;
-
-/* The model: each node's y is the next one's x. */
-static struct node {
-	const char *op_type;
-	const float *weights;
-	uint32_t columns, outputs;
-	epp_name name;
-} nodes[] = {
-	{ "MatMul", weights.w1[0], PIXELS, HIDDEN, 0 },
-	{ "Add", weights.b1, HIDDEN, HIDDEN, 0 },
-	{ "Relu", NULL, HIDDEN, HIDDEN, 0 },
-	{ "MatMul", weights.w2[0], HIDDEN, ANSWERS, 0 },
-	{ "Add", weights.b2, ANSWERS, ANSWERS, 0 },
-	{ "Softmax", NULL, ANSWERS, ANSWERS, 0 },
-};
-enum { NODES = sizeof(nodes) / sizeof(nodes[0]) };
+static const char *trace_path = "digits.epp";
+static bool overwrite;
+static unsigned long passes_count = 50;
 
 static epp_session *session;
 static epp_name classify_name, worker_name, model_run_name, right_name, node_index_key, op_name_key, batch_key;
+static epp_name node_names[NODES];
 static sample_ep_run_fn sample_run;
 static sample_ep_synchronise_fn sample_synchronise;
 static atomic_bool stopped;
+static _Atomic(const char *) error;
 
 /* Names are interned once, not per event. */
 static void intern_names(void)
 {
 	for (size_t i = 0; i < NODES; i++)
-		nodes[i].name = epp_name_intern(nodes[i].op_type);
+		node_names[i] = epp_name_intern(digits_nodes[i].op_type);
 	classify_name = epp_name_intern("classify");
 	worker_name = epp_name_intern("worker");
 	model_run_name = epp_name_intern("model_run");
@@ -63,45 +50,42 @@ static void intern_names(void)
 	batch_key = epp_name_intern("batch");
 }
 
-static const char *node_run(uint32_t index, uint32_t stream, const float *x, float *y)
+static void node_run(uint32_t index, uint32_t stream, const float *x, float *y)
 {
-	const struct node *node = &nodes[index];
-	uint64_t id = epp_event_begin(session, EPP_NODE, node->name);
-	const char *error = sample_run(
+	const struct digits_node *node = &digits_nodes[index];
+	uint64_t id = epp_event_begin(session, EPP_NODE, node_names[index]);
+	const char *wrong = sample_run(
 	    &(sample_ep_node){ node->op_type, x, node->weights, y, BATCH, node->columns, node->outputs, stream });
+	if (wrong)
+		error = wrong;
 	epp_arg args[] = {
 		{ .key = node_index_key, .type = EPP_ARG_I64, .value.i64 = index },
 		{ .key = op_name_key, .type = EPP_ARG_TEXT, .value.text = node->op_type },
 	};
 	args[1].text_bytes = strlen(node->op_type);
 	epp_event_end(session, id, args, 2);
-	return error;
 }
 
 /* One batch through the model. */
-static const char *model_run(uint32_t stream, const float *x, float *results)
+static void model_run(uint32_t stream, const float *x, float *results)
 {
 	float values[2][BATCH * PIXELS];
-	const char *error = NULL;
 	uint64_t id = epp_event_begin(session, EPP_SESSION, model_run_name);
-	for (uint32_t i = 0; i < NODES && !error; i++) {
+	for (uint32_t i = 0; i < NODES; i++) {
 		float *y = i + 1 < NODES ? values[i % 2] : results;
-		error = node_run(i, stream, x, y);
+		node_run(i, stream, x, y);
 		x = y;
 	}
 	sample_synchronise(); /* for an EP that leaves work running */
 	epp_arg batch = { .key = batch_key, .type = EPP_ARG_I64, .value.i64 = BATCH };
 	epp_event_end(session, id, &batch, 1);
-	return error;
 }
 
 struct worker {
 	pthread_t thread;
-	uint32_t number; /* also the stream that it uses */
-	unsigned passes_count;
+	uint32_t number;     /* also the stream that it uses */
 	uint64_t started_by; /* the event that started this thread */
 	unsigned right_count;
-	const char *error;
 };
 
 /* Each worker has its share of the digits and recognises them in each pass. */
@@ -114,32 +98,29 @@ static void *worker_run(void *worker_pointer)
 	size_t first = worker->number * DIGITS / WORKERS;
 	uint64_t id = epp_event_begin(session, EPP_SESSION, worker_name);
 	epp_flow(session, worker->started_by, id);
-	for (unsigned pass = 0; pass < worker->passes_count && !worker->error && !stopped; pass++) {
-		unsigned right = 0;
-		for (size_t i = first; i < first + DIGITS / WORKERS && !worker->error; i += BATCH) {
+	for (unsigned long pass = 0; pass < passes_count && !stopped && !error; pass++) {
+		worker->right_count = 0;
+		for (size_t i = first; i < first + DIGITS / WORKERS; i += BATCH) {
 			float results[BATCH][ANSWERS] = { 0 };
-			worker->error = model_run(worker->number, test.x[i], results[0]);
-			right += digits_count_right((const float(*)[ANSWERS])results, &test.y[i], BATCH);
+			model_run(worker->number, digits_test.x[i], results[0]);
+			worker->right_count += digits_count_right((const float(*)[ANSWERS])results, &digits_test.y[i],
+			                                          BATCH);
 		}
-		epp_counter_i64(session, right_name, right);
-		if (pass > 0 && right != worker->right_count && !worker->error)
-			worker->error = "two passes over the same digits differ";
-		worker->right_count = right;
+		epp_counter_i64(session, right_name, worker->right_count);
 	}
 	epp_event_end(session, id, NULL, 0);
 	return NULL;
 }
 
-/* All digits, `passes_count` times, on two threads.  Returns how many were right in each pass, or -1. */
-static int classify(unsigned passes_count)
+/* All digits, `passes_count` times, on two threads.  Returns how many were right in the last pass, or -1. */
+static int classify(void)
 {
 	struct worker workers[WORKERS];
 	uint32_t count = 0;
 	int right_count = 0;
-	const char *error = NULL;
 	uint64_t id = epp_event_begin(session, EPP_SESSION, classify_name);
 	while (count < WORKERS && !error) {
-		workers[count] = (struct worker){ .number = count, .passes_count = passes_count, .started_by = id };
+		workers[count] = (struct worker){ .number = count, .started_by = id };
 		if (pthread_create(&workers[count].thread, NULL, worker_run, &workers[count]))
 			error = "no thread to be had";
 		else
@@ -148,8 +129,6 @@ static int classify(unsigned passes_count)
 	while (count-- > 0) {
 		pthread_join(workers[count].thread, NULL);
 		right_count += (int)workers[count].right_count;
-		if (workers[count].error)
-			error = workers[count].error;
 	}
 	epp_event_end(session, id, NULL, 0);
 	if (error)
@@ -179,7 +158,7 @@ static bool failed(epp_status *status)
 }
 
 /* Records `classify` into a file.  Returns what it returned, or -1 if the recording failed. */
-static int record(const char *plugin_path, const char *trace_path, bool overwrite, unsigned passes_count)
+static int record(const char *plugin_path)
 {
 	int right_count = -1;
 	epp_plugin *plugin = NULL;
@@ -204,7 +183,7 @@ static int record(const char *plugin_path, const char *trace_path, bool overwrit
 	}
 	if (failed(epp_session_start(session)))
 		goto out;
-	right_count = classify(passes_count);
+	right_count = classify();
 	if (failed(epp_session_end(session)) || failed(epp_session_wait(session, UINT64_MAX)))
 		right_count = -1;
 out:
@@ -226,54 +205,37 @@ static const char *beside_program(const char *name, char path[PATH_MAX])
 
 static int usage(void)
 {
-	fputs("usage: digits [-o FILE] [-n PASSES] [--force] [--data DIRECTORY] [PLUGIN]\n", stderr);
+	fputs("usage: digits [-o FILE] [-n PASSES] [--force] [PLUGIN]\n", stderr);
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option long_options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "passes", required_argument, NULL, 'n' },
 		{ "force", no_argument, NULL, 'f' },
-		{ "data", required_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
 	};
-	char data_beside[PATH_MAX], plugin_beside[PATH_MAX];
-	const char *trace_path = "digits.epp";
-	const char *data = beside_program("../ep_sample/data", data_beside);
-	bool overwrite = false;
-	unsigned long passes_count = 50;
-	char *end;
-	for (int option; (option = getopt_long(argc, argv, "o:n:fd:", long_options, NULL)) != -1;) {
-		if (option == 'o') {
+	char data[PATH_MAX], plugin[PATH_MAX];
+	for (int option; (option = getopt_long(argc, argv, "o:n:", long_options, NULL)) != -1;) {
+		if (option == 'o')
 			trace_path = optarg;
-		} else if (option == 'd') {
-			data = optarg;
-		} else if (option == 'f') {
+		else if (option == 'f')
 			overwrite = true;
-		} else if (option == 'n') {
-			passes_count = strtoul(optarg, &end, 10);
-			if (*end != '\0' || passes_count < 1 || passes_count > 1000000)
-				return usage();
-		} else {
+		else if (option != 'n' || sscanf(optarg, "%lu%c", &passes_count, &(char){ 0 }) != 1 || passes_count < 1)
 			return usage();
-		}
 	}
 	if (optind < argc - 1)
 		return usage();
-	const char *plugin_path = optind < argc ? argv[optind] : beside_program("libsample_ort_ep.so", plugin_beside);
+	const char *plugin_path = optind < argc ? argv[optind] : beside_program("libsample_ort_ep.so", plugin);
 
-	if (!digits_weights_load(data, &weights) || !digits_test_load(data, &test))
+	if (!digits_load(beside_program("../ep_sample/data", data)))
 		return 1;
 	intern_names();
 	sigaction(SIGINT, &(struct sigaction){ .sa_handler = stop, .sa_flags = SA_RESTART | SA_RESETHAND }, NULL);
-	int right_count = record(plugin_path, trace_path, overwrite, (unsigned)passes_count);
+	int right_count = record(plugin_path);
 	if (right_count >= 0)
 		printf("%d of %d right, recorded in %s\n", right_count, DIGITS, trace_path);
-	if (stopped) {
-		signal(SIGINT, SIG_DFL);
-		raise(SIGINT);
-	}
+	if (stopped)
+		raise(SIGINT); /* the handler is gone: this one ends the program, as any other */
 	return right_count == RIGHT ? 0 : 1;
 }

@@ -7,6 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { HIDDEN = 32 };
+
+static struct {
+	uint32_t pixels, hidden, answers;
+	float w1[PIXELS][HIDDEN], b1[HIDDEN], w2[HIDDEN][ANSWERS], b2[ANSWERS];
+} weights;
+
+struct digits_test digits_test;
+
+const struct digits_node digits_nodes[NODES] = {
+	{ "MatMul", weights.w1[0], PIXELS, HIDDEN },
+	{ "Add", weights.b1, HIDDEN, HIDDEN },
+	{ "Relu", NULL, HIDDEN, HIDDEN },
+	{ "MatMul", weights.w2[0], HIDDEN, ANSWERS },
+	{ "Add", weights.b2, ANSWERS, ANSWERS },
+	{ "Softmax", NULL, ANSWERS, ANSWERS },
+};
+
 static bool load(const char *directory, const char *name, void *data, size_t bytes)
 {
 	char path[PATH_MAX];
@@ -33,23 +51,17 @@ static bool wrong_model(const char *directory, const char *name)
 	return false;
 }
 
-bool digits_weights_load(const char *directory, struct digits_weights *weights)
+bool digits_load(const char *directory)
 {
-	const char *name = "digits_weights.bin";
-	if (!load(directory, name, weights, sizeof(*weights)))
-		return false;
-	if (weights->pixels != PIXELS || weights->hidden != HIDDEN || weights->answers != ANSWERS)
-		return wrong_model(directory, name);
-	return true;
-}
+	const char *const names[] = { "digits_weights.bin", "digits_test.bin" };
 
-bool digits_test_load(const char *directory, struct digits_test *test)
-{
-	const char *name = "digits_test.bin";
-	if (!load(directory, name, test, sizeof(*test)))
+	if (!load(directory, names[0], &weights, sizeof(weights)) ||
+	    !load(directory, names[1], &digits_test, sizeof(digits_test)))
 		return false;
-	if (test->digits != DIGITS || test->pixels != PIXELS)
-		return wrong_model(directory, name);
+	if (weights.pixels != PIXELS || weights.hidden != HIDDEN || weights.answers != ANSWERS)
+		return wrong_model(directory, names[0]);
+	if (digits_test.digits != DIGITS || digits_test.pixels != PIXELS)
+		return wrong_model(directory, names[1]);
 	return true;
 }
 

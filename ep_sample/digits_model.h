@@ -6,23 +6,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DIGITS = 64, PIXELS = 64, HIDDEN = 32, ANSWERS = 10 };
+enum { DIGITS = 64, PIXELS = 64, ANSWERS = 10, NODES = 6 };
 
-struct digits_weights {
-	uint32_t pixels, hidden, answers;
-	float w1[PIXELS][HIDDEN], b1[HIDDEN], w2[HIDDEN][ANSWERS], b2[ANSWERS];
+/* Each node's y is the next one's x. */
+struct digits_node {
+	const char *op_type;
+	const float *weights;
+	uint32_t columns, outputs;
 };
+extern const struct digits_node digits_nodes[NODES];
 
+/* The digits, and what they are. */
 struct digits_test {
 	uint32_t digits, pixels;
 	float x[DIGITS][PIXELS];
 	int64_t y[DIGITS];
 };
+extern struct digits_test digits_test;
 
-/* Read digits_weights.bin and digits_test.bin.  False, with a message on stderr, if a file is missing, unreadable, of
+/* Reads digits_weights.bin and digits_test.bin.  False, with a message on stderr, if a file is missing, unreadable, of
  * another size or of another model. */
-bool digits_weights_load(const char *directory, struct digits_weights *weights);
-bool digits_test_load(const char *directory, struct digits_test *test);
+bool digits_load(const char *directory);
 
 /* How many of `count` results are largest where the answer says. */
 unsigned digits_count_right(const float (*results)[ANSWERS], const int64_t *answers, size_t count);

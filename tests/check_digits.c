@@ -33,6 +33,8 @@ __attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
 }
 
 #define DIGITS "exec 2>&1; exec " CHECK_BUILD "/digits "
+/* The same in another folder. */
+#define COPY "exec 2>&1; LD_LIBRARY_PATH=" CHECK_BUILD " exec %s/digits "
 
 #define expect(status, text, ...) \
 	do { \
@@ -249,29 +251,34 @@ START_TEST(truncated_and_foreign_data_are_refused)
 		long whole_bytes;
 	} files[] = { { "digits_weights.bin", 9652 }, { "digits_test.bin", 16904 } };
 	const char *trace = check_path("data.epp");
-	const char *data = check_path("data");
+	const char *data = check_path("ep_sample/data");
+	const char *program = check_path("build");
+	/* The program looks for them where it lies itself. */
+	ck_assert_int_eq(run("mkdir %s %s && cp %s/digits %s/libsample_ort_ep.so %s", program, check_path("ep_sample"),
+	                     CHECK_BUILD, CHECK_BUILD, program),
+	                 0);
+	expect(1, "digits_weights.bin", COPY "-o %s", program, trace);
 	ck_assert_int_eq(run("cp -r %s/ep_sample/data %s", CHECK_SOURCE, data), 0);
-	expect(0, "62 of 64 right", DIGITS "-n 1 -o %s --data %s", trace, data);
-	expect(1, "/nowhere/digits_weights.bin", DIGITS "-o %s --force --data /nowhere", trace);
+	expect(0, "62 of 64 right", COPY "-n 1 -o %s", program, trace);
 	for (size_t i = 0; i < 2; i++) {
 		const char *file = files[i].file;
 		long sizes[] = { 0, 1, 12, 13, 4096, files[i].whole_bytes - 1, files[i].whole_bytes + 1 };
 		for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++) {
 			ck_assert_int_eq(run("truncate -s %ld %s/%s", sizes[j], data, file), 0);
-			expect(1, file, DIGITS "-o %s --force --data %s", trace, data);
+			expect(1, file, COPY "-o %s --force", program, trace);
 			ck_assert_ptr_nonnull(strstr(output, sizes[j] < files[i].whole_bytes ? "truncated" : "longer"));
 			ck_assert_int_eq(run("cp %s/ep_sample/data/%s %s", CHECK_SOURCE, file, data), 0);
 		}
 		ck_assert_int_eq(run("printf A | dd of=%s/%s bs=1 conv=notrunc 2>&1", data, file), 0);
-		expect(1, file, DIGITS "-o %s --force --data %s", trace, data);
+		expect(1, file, COPY "-o %s --force", program, trace);
 		ck_assert_int_eq(run("rm %s/%s && mkdir %s/%s", data, file, data, file), 0);
-		expect(1, "directory", DIGITS "-o %s --force --data %s", trace, data);
+		expect(1, "directory", COPY "-o %s --force", program, trace);
 		ck_assert_int_eq(run("rmdir %s/%s && cp %s/ep_sample/data/%s %s", data, file, CHECK_SOURCE, file, data), 0);
 	}
 	/* Weights of the right size that are another model's. */
 	ck_assert_int_eq(run("dd if=/dev/zero of=%s/digits_weights.bin bs=1 seek=12 count=9640 conv=notrunc 2>&1", data),
 	                 0);
-	expect(1, " of 64 right", DIGITS "-n 1 -o %s --force --data %s", trace, data);
+	expect(1, " of 64 right", COPY "-n 1 -o %s --force", program, trace);
 }
 END_TEST
 
