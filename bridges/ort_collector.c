@@ -180,8 +180,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	/* Now, since a locked addition waits for every store before it: after the record it would take 20 ns more. */
 	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
-	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
-	                                        &read);
+	OrtStatus *status = ort_event_args_read(collector->host, collector->number, event, ort_id,
+	                                        is_first ? collector->started_us : -1, &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	if (!collector->carried)
 		return status;

@@ -1,26 +1,42 @@
 /* Reading an event.  ONNX Runtime lists no keys, so the known ones are asked for, which is most of what the collector costs
- * (make bench HOST=onnxruntime).  Events of a session have none, and those about memory come together or not at all.  No other
- * may be left out: the same name may be a node's in each branch of an If, so what a name had last time is no answer.
+ * (make bench HOST=onnxruntime).  Events of a session have none, and those about memory come together or not at all.  Two more
+ * rules spare a question, each of which holds for whatever node it is, since no event says for certain which: the same name and
+ * index may be a node's in each branch of an If.
  *
- * ONNX Runtime's values are texts; a whole number, written as one, is kept as a number, which is smaller and comes out as the
- * same text.  A name is looked for first where it was after the same predecessor: a model runs its nodes in the same order
- * again and again. */
+ *   sizes  ONNX Runtime adds up the bytes of the very tensors whose types and shapes it lists.  So with output_type_shape as it
+ *          was, output_size is as it was; and with input_type_shape and activation_size, so is the rest, parameter_size.
+ *   stats  thread_scheduling_stats is empty if and only if the session has no pool of threads, so one that is empty says it
+ *          for the whole profiling.
+ *
+ * A name is looked for first where it was after the same predecessor: a model runs its nodes in the same order again and again.
+ */
 #include "ort_event_args.h"
 
-#include <endian.h>
 #include <pthread.h>
 #include <string.h>
 
-static const char *const known_keys[] = {
-	"op_name",
-	"provider",
+#include "ort_value.h"
+
+/* As they stand in a record: what is a number comes first, since behind a text it would take longer to store. */
+enum key {
+	KEY_NODE_INDEX,
+	KEY_ACTIVATION_SIZE,
+	KEY_PARAMETER_SIZE,
+	KEY_OUTPUT_SIZE,
+	KEY_FIRST_OF_MEMORY,
+	KEY_LAST_OF_MEMORY = KEY_FIRST_OF_MEMORY + 6,
+	KEY_OP_NAME,
+	KEY_PROVIDER,
+	KEY_INPUT_TYPE_SHAPE,
+	KEY_OUTPUT_TYPE_SHAPE,
+	KEY_THREAD_SCHEDULING_STATS,
+	KEYS
+};
+static const char *const known_keys[KEYS] = {
 	"node_index",
 	"activation_size",
 	"parameter_size",
 	"output_size",
-	"input_type_shape",
-	"output_type_shape",
-	"thread_scheduling_stats",
 	"mem_bytes_in_use",
 	"mem_bytes_requested_in_use",
 	"mem_in_use_delta",
@@ -28,9 +44,12 @@ static const char *const known_keys[] = {
 	"mem_in_use_peak",
 	"mem_arena_held",
 	"mem_arena_held_delta",
+	"op_name",
+	"provider",
+	"input_type_shape",
+	"output_type_shape",
+	"thread_scheduling_stats",
 };
-#define KNOWN_KEYS (sizeof(known_keys) / sizeof(known_keys[0]))
-#define FIRST_OF_MEMORY 9u
 #define MEMORY_VERSION 30u
 
 /* ONNX Runtime's own times: of the event since the profile's start, its length, and when the profile began; and of the first
@@ -38,12 +57,12 @@ static const char *const known_keys[] = {
 enum time_key { TIME_START_US, TIME_DURATION_US, TIME_PROFILE_US, TIME_STARTED_US, TIME_KEYS };
 static const char *const time_texts[TIME_KEYS] = { "ort_ts_us", "ort_dur_us", "ort_profile_us", "ort_started_us" };
 
-static epp_name keys[KNOWN_KEYS];
+static epp_name keys[KEYS];
 static epp_name time_keys[TIME_KEYS];
 
 static void intern_keys(void)
 {
-	for (size_t i = 0; i < KNOWN_KEYS; i++)
+	for (size_t i = 0; i < KEYS; i++)
 		keys[i] = epp_name_intern(known_keys[i]);
 	for (size_t i = 0; i < TIME_KEYS; i++)
 		time_keys[i] = epp_name_intern(time_texts[i]);
@@ -57,7 +76,7 @@ void ort_event_args_prepare(void)
 
 /* What this thread remembers.
  *
- * Of each key the last value, if it was short: most values are, and do not change from one node to the next.
+ * Of each key the last value: most do not change from one node to the next, and then it stands here as it is recorded.
  *
  * And what came after each name.  Between two events ONNX Runtime touches more memory than the nearest caches hold, so what will
  * be wanted is sent for ahead: the text of the name that is expected next, and what stands beyond its place here, since names
@@ -65,79 +84,22 @@ void ort_event_args_prepare(void)
 #define FOLLOWERS 4096u
 #define LINE_BYTES 64u
 
-struct short_value {
-	uint64_t word; /* of short_word */
-	epp_arg arg;
-};
-
 struct name {
 	epp_name number; /* 0: none */
 	const char *text;
 };
 
 struct memory {
-	struct short_value values[KNOWN_KEYS];
+	uint64_t profiling; /* of which the values are */
+	size_t args_count;  /* of the values that are present */
+	epp_arg args[TIME_KEYS + KEYS];
+	struct ort_value values[KEYS];
 	epp_name last;
 	struct name expected;
 	struct name followers[FOLLOWERS];
 };
 
 static __thread struct memory this_thread;
-
-/* ---- values ---- */
-
-#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
-#define PAGE_BYTES_MIN 4096u
-
-/* A text of less than 8 bytes and the 0 behind it as a number that no other text has; 0: it is longer.  Eight bytes that begin in
- * a text and do not leave its page can be read, whatever is behind its end. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-__attribute__((no_sanitize("address", "thread")))
-#endif
-static uint64_t
-short_word(const char *text)
-{
-	uint64_t word;
-	if (((uintptr_t)text & (PAGE_BYTES_MIN - 1)) > PAGE_BYTES_MIN - sizeof(word))
-		return 0;
-	__builtin_memcpy(&word, text, sizeof(word));
-	word = le64toh(word);
-	/* The lowest bit in it is the upper one of the first byte that is 0. */
-	uint64_t ends = (word - WORD_OF(1)) & ~word & WORD_OF(0x80);
-	return ends ? ~(word & (ends ^ (ends - 1))) : 0;
-}
-
-/* "0" and "-17" as a number, but not "007", "+1" or what is too large to come out again. */
-static void read_value(epp_arg *arg, const char *text)
-{
-	const char *digits = text + (text[0] == '-'), *at = digits;
-	uint64_t value = 0;
-	for (unsigned digit; (digit = (unsigned)(*at - '0')) <= 9; at++)
-		value = value * 10 + digit;
-	size_t count = (size_t)(at - digits);
-	if (*at == 0 && count - 1 < 18 && (digits[0] != '0' || (count == 1 && digits == text))) {
-		arg->type = EPP_ARG_I64;
-		arg->value.i64 = digits == text ? (int64_t)value : -(int64_t)value;
-		return;
-	}
-	arg->type = EPP_ARG_TEXT;
-	arg->value.text = text;
-	arg->text_bytes = (size_t)(at - text) + strlen(at);
-}
-
-static void set_value(struct short_value *last, epp_arg *arg, const char *text)
-{
-	uint64_t word = short_word(text);
-	if (word && word == last->word) {
-		*arg = last->arg;
-		if (arg->type == EPP_ARG_TEXT)
-			arg->value.text = text;
-		return;
-	}
-	read_value(arg, text);
-	if (word)
-		*last = (struct short_value){ word, *arg };
-}
 
 /* ---- names ---- */
 
@@ -159,34 +121,117 @@ static epp_name name_of(struct memory *of, const char *text)
 	return name.number;
 }
 
-static OrtStatus *read_args(const struct ort_host *host, const OrtProfilingEvent *event, struct short_value *last,
-                            struct ort_event_args *read)
+/* ---- args ---- */
+
+struct asking {
+	__typeof__(((OrtEpApi *)0)->ProfilingEvent_GetArgValue) get;
+	const OrtProfilingEvent *event;
+	struct memory *memory;
+	bool is_rearranged; /* there is one more or less than there was */
+	OrtStatus *status;  /* the first error: nothing is asked after it */
+};
+
+static NOINLINE void renew(struct asking *asking, struct ort_value *value, const char *text)
 {
-	size_t count = host->version >= MEMORY_VERSION ? KNOWN_KEYS : FIRST_OF_MEMORY;
-	__typeof__(host->ep->ProfilingEvent_GetArgValue) get = host->ep->ProfilingEvent_GetArgValue;
-	epp_arg *arg = &read->args[read->count];
-	OrtStatus *status = NULL;
-	for (size_t i = 0; i < count; i++) {
-		const char *text = NULL;
-		status = get(event, known_keys[i], &text);
-		if (status || (!text && i == FIRST_OF_MEMORY))
-			break;
-		if (!text)
-			continue;
-		arg->key = keys[i];
-		set_value(&last[i], arg++, text);
+	bool was_present = value->is_present;
+	ort_value_clear(value);
+	if (text)
+		ort_value_set(value, text);
+	if (value->is_present != was_present)
+		asking->is_rearranged = true;
+	else if (was_present)
+		asking->memory->args[value->place] = value->arg;
+}
+
+/* False: there is the value that there was. */
+static inline bool ask(struct asking *asking, enum key key)
+{
+	struct ort_value *value = &asking->memory->values[key];
+	const char *text = NULL;
+	if (USUAL(!asking->status))
+		asking->status = asking->get(asking->event, known_keys[key], &text);
+	if (USUAL(!asking->status && text && ort_value_is(value, text)))
+		return false;
+	renew(asking, value, asking->status ? NULL : text);
+	return true;
+}
+
+static inline void ask_of_sizes(struct asking *asking)
+{
+	bool new_inputs = ask(asking, KEY_INPUT_TYPE_SHAPE);
+	new_inputs |= ask(asking, KEY_ACTIVATION_SIZE);
+	if (new_inputs || !asking->memory->values[KEY_PARAMETER_SIZE].is_present)
+		ask(asking, KEY_PARAMETER_SIZE);
+	bool new_outputs = ask(asking, KEY_OUTPUT_TYPE_SHAPE);
+	if (new_outputs || !asking->memory->values[KEY_OUTPUT_SIZE].is_present)
+		ask(asking, KEY_OUTPUT_SIZE);
+}
+
+static inline void ask_of_memory(struct asking *asking)
+{
+	const struct ort_value *first = &asking->memory->values[KEY_FIRST_OF_MEMORY];
+	bool was_present = first->is_present;
+	ask(asking, KEY_FIRST_OF_MEMORY);
+	if (was_present || first->is_present)
+		for (enum key key = KEY_FIRST_OF_MEMORY + 1; key <= KEY_LAST_OF_MEMORY; key++)
+			ask(asking, key);
+}
+
+static inline void ask_of_threads(struct asking *asking)
+{
+	const struct ort_value *values = asking->memory->values, *stats = &values[KEY_THREAD_SCHEDULING_STATS];
+	bool was_empty = stats->is_present && stats->arg.type == EPP_ARG_TEXT && !stats->arg.text_bytes;
+	/* What is not a kernel's event has neither. */
+	if (!was_empty || !values[KEY_NODE_INDEX].is_present)
+		ask(asking, KEY_THREAD_SCHEDULING_STATS);
+}
+
+static NOINLINE void arrange(struct memory *memory)
+{
+	memory->args_count = 0;
+	for (size_t i = 0; i < KEYS; i++) {
+		struct ort_value *value = &memory->values[i];
+		value->place = (uint8_t)(TIME_KEYS + memory->args_count);
+		if (value->is_present)
+			memory->args[TIME_KEYS + memory->args_count++] = value->arg;
 	}
-	read->count = (size_t)(arg - read->args);
-	return status;
 }
 
-static void add_time(struct ort_event_args *read, enum time_key key, int64_t value)
+/* Nothing holds from one profiling to another. */
+static NOINLINE void forget(struct memory *memory, uint64_t profiling)
 {
-	read->args[read->count++] = (epp_arg){ .key = time_keys[key], .type = EPP_ARG_I64, .value.i64 = value };
+	memory->profiling = profiling;
+	for (size_t i = 0; i < KEYS; i++) {
+		memory->values[i].arg.key = keys[i];
+		ort_value_clear(&memory->values[i]);
+	}
+	arrange(memory);
 }
 
-OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
-                               int64_t started_us, struct ort_event_args *read)
+static OrtStatus *ask_all(const struct ort_host *host, const OrtProfilingEvent *event, struct memory *memory)
+{
+	struct asking asking = { .get = host->ep->ProfilingEvent_GetArgValue, .event = event, .memory = memory };
+	ask(&asking, KEY_NODE_INDEX);
+	ask_of_sizes(&asking);
+	if (host->version >= MEMORY_VERSION)
+		ask_of_memory(&asking);
+	ask(&asking, KEY_OP_NAME);
+	ask(&asking, KEY_PROVIDER);
+	ask_of_threads(&asking);
+	if (!USUAL(!asking.is_rearranged))
+		arrange(memory);
+	return asking.status;
+}
+
+static inline void set_time(epp_arg *arg, enum time_key key, int64_t value)
+{
+	arg->key = time_keys[key];
+	arg->type = EPP_ARG_I64;
+	arg->value.i64 = value;
+}
+
+OrtStatus *ort_event_args_read(const struct ort_host *host, uint64_t profiling, const OrtProfilingEvent *event,
+                               uint64_t ort_id, int64_t started_us, struct ort_event_args *read)
 {
 	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
 	const char *name = NULL;
@@ -195,6 +240,7 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	/* The compiler would ask for it again, which costs a call. */
 	__asm__("" : "+r"(memory));
 	OrtStatus *status = host->ep->ProfilingEvent_GetCategory(event, &category);
+	read->args = NULL;
 	read->count = 0;
 	if (!status)
 		status = host->ep->ProfilingEvent_GetName(event, &name);
@@ -206,10 +252,20 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	read->name = name_of(memory, name ? name : "");
 	if (status)
 		return status;
-	add_time(read, TIME_START_US, start_us);
-	add_time(read, TIME_DURATION_US, duration_us);
-	add_time(read, TIME_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
+	/* The values are where they were, with three times or four before them. */
+	epp_arg *args = &memory->args[started_us < 0];
+	set_time(&args[TIME_START_US], TIME_START_US, start_us);
+	set_time(&args[TIME_DURATION_US], TIME_DURATION_US, duration_us);
+	set_time(&args[TIME_PROFILE_US], TIME_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
 	if (started_us >= 0)
-		add_time(read, TIME_STARTED_US, started_us);
-	return category == OrtProfilingEventCategory_SESSION ? NULL : read_args(host, event, memory->values, read);
+		set_time(&args[TIME_STARTED_US], TIME_STARTED_US, started_us);
+	read->args = args;
+	read->count = (size_t)(&memory->args[TIME_KEYS] - args);
+	if (category == OrtProfilingEventCategory_SESSION)
+		return NULL;
+	if (memory->profiling != profiling)
+		forget(memory, profiling);
+	status = ask_all(host, event, memory);
+	read->count += memory->args_count;
+	return status;
 }

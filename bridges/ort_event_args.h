@@ -4,23 +4,22 @@
 
 #include "ort.h"
 
-#define ORT_EVENT_ARGS_MAX 24u
-
 struct ort_event_args {
 	epp_category category;
 	epp_name name;
 	size_t count;
-	epp_arg args[ORT_EVENT_ARGS_MAX];
+	const epp_arg *args;
 };
 
 /* Interns the keys; before the first read. */
 void ort_event_args_prepare(void);
 
-/* Reads name, category, times and every arg that ONNX Runtime is known to give.  `started_us`: since the profile's beginning,
+/* Reads name, category, times and every arg that ONNX Runtime is known to give.  `profiling` is another for each, and never 0.
+ * `started_us`: since the profile's beginning,
  * when the profilers after this one were started at the earliest; -1: not this event's to tell.  What cannot be read is left
  * out, and the first error given.
- * Ownership: the texts of `read` are the event's. */
-OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
-                               int64_t started_us, struct ort_event_args *read);
+ * Ownership: the args of `read` and their texts last until the thread's next event, or as long as this one. */
+OrtStatus *ort_event_args_read(const struct ort_host *host, uint64_t profiling, const OrtProfilingEvent *event,
+                               uint64_t ort_id, int64_t started_us, struct ort_event_args *read);
 
 #endif

@@ -214,14 +214,14 @@ START_TEST(args_and_times)
 	ck_assert_uint_eq(record->args[0].value, 4000);
 	ck_assert_uint_eq(record->args[1].value, 7);
 	ck_assert_uint_eq(record->args[2].value, 1000);
-	/* op_name, provider, node_index, activation_size, parameter_size, output_size, shape: as they are asked for. */
-	static const unsigned types[] = { EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_I64, EPP_ARG_TEXT,
+	/* node_index, activation_size, parameter_size, output_size, op_name, provider, shape. */
+	static const unsigned types[] = { EPP_ARG_I64,  EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_TEXT,
 		                          EPP_ARG_TEXT, EPP_ARG_TEXT, EPP_ARG_TEXT };
 	/* It was told that the profile began 440 us before. */
 	ck_assert_uint_ge(record->args[3].value, 440);
 	for (unsigned i = 0; i < 7; i++)
 		ck_assert_uint_eq(record->args[4 + i].type, types[i]);
-	ck_assert_uint_eq(record->args[6].value, 17);
+	ck_assert_uint_eq(record->args[4].value, 17);
 	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
 	trace_scan_free(scan);
 }

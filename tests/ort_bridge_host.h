@@ -31,6 +31,7 @@ static union {
 } api;
 static const OrtEpApi *ep_api;
 static const char *(*own_arg_value)(const char *key); /* of every event, if a test has some of its own */
+static bool own_arg_fails;                            /* instead, this once */
 
 /* ---- the host ---- */
 
@@ -66,7 +67,9 @@ static OrtStatus *give_own_arg_value(const OrtProfilingEvent *event, const char 
 {
 	(void)event;
 	*value = own_arg_value(key);
-	return NULL;
+	bool fails = own_arg_fails;
+	own_arg_fails = false;
+	return fails ? api.table.CreateStatus(ORT_FAIL, "no value today") : NULL;
 }
 
 static const OrtEpApi *get_own_ep_api(void)

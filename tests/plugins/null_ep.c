@@ -42,9 +42,9 @@ static OrtStatus *null_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, cons
 	status = host->ep->ProfilingEvent_GetCategory(event, &category);
 	if (status || category == OrtProfilingEventCategory_SESSION)
 		return status;
-	size_t count = host->version >= MEMORY_VERSION ? KNOWN_KEYS : FIRST_OF_MEMORY;
-	for (size_t i = 0; i < count && !status; i++)
-		status = host->ep->ProfilingEvent_GetArgValue(event, known_keys[i], &text);
+	for (size_t i = 0; i < KEYS && !status; i++)
+		if (i < KEY_FIRST_OF_MEMORY || i > KEY_LAST_OF_MEMORY || host->version >= MEMORY_VERSION)
+			status = host->ep->ProfilingEvent_GetArgValue(event, known_keys[i], &text);
 #endif
 	return status;
 }
