@@ -45,18 +45,17 @@ static void fill_header(struct epp_trace_writer *writer, const epp_trace_writer_
 		uint64_t words[2] = { header->created_unix_ns, (uint64_t)(uintptr_t)writer };
 		memcpy(header->file_id, words, sizeof(words));
 	}
-	writer->sources[0] = (struct epf_source){
+	header->source = (struct epf_source){
 		.clock = EPF_CLOCK_MONOTONIC,
 		.ticks_per_second = options->ticks_per_second ? options->ticks_per_second : 1000000000,
 	};
 	if (options->label)
-		strlcpy(writer->sources[0].label, options->label, sizeof(writer->sources[0].label));
+		strlcpy(header->source.label, options->label, sizeof(header->source.label));
 }
 
 static bool allocate(struct epp_trace_writer *writer, const char *path)
 {
 	writer->path = strdup(path);
-	writer->sources = calloc(1, sizeof(*writer->sources));
 	writer->segment = malloc(EPF_SEGMENT_BYTES);
 	writer->block = malloc(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX);
 	writer->producers = calloc(EPF_PRODUCER_COUNT, sizeof(*writer->producers));
@@ -64,8 +63,8 @@ static bool allocate(struct epp_trace_writer *writer, const char *path)
 	writer->order = reallocarray(NULL, TRACE_WRITER_ENTRIES, 2 * sizeof(*writer->order));
 	writer->keys = reallocarray(NULL, TRACE_WRITER_ENTRIES, sizeof(*writer->keys));
 	writer->slots = reallocarray(NULL, TRACE_WRITER_SLOTS, sizeof(*writer->slots));
-	return writer->path && writer->sources && writer->segment && writer->block && writer->producers &&
-	       writer->entries && writer->order && writer->keys && writer->slots;
+	return writer->path && writer->segment && writer->block && writer->producers && writer->entries &&
+	       writer->order && writer->keys && writer->slots;
 }
 
 epp_status *epp_trace_writer_create(const epp_trace_writer_options *given, epp_trace_writer **writer)
@@ -108,7 +107,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 	}
 	trace_writer_names_deinit(&writer->names);
 	free(writer->tracks);
-	free(writer->sources);
+	trace_writer_sources_deinit(writer);
 	free(writer->producers);
 	free(writer->path);
 	free(writer->segment);
@@ -120,34 +119,20 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 	free(writer);
 }
 
-/* ---- sources, tracks, producers ---- */
+/* ---- tracks, producers ---- */
 
-epp_status *epp_trace_writer_add_source(epp_trace_writer *writer, uint32_t *source)
+/* Many have none. */
+static epp_status *replace(char **text, const char *with)
 {
-	if (writer->sources_count == UINT16_MAX)
-		return epp_status_create(EPP_UNAVAILABLE, "%s: more than %u processes", writer->path,
-		                         writer->sources_count);
-	struct epf_source *sources = reallocarray(writer->sources, writer->sources_count + 1, sizeof(*sources));
-	if (!sources)
+	char *copy = with && *with ? strdup(with) : NULL;
+
+	if (!with)
+		return NULL;
+	if (*with && !copy)
 		return epp_status_no_memory();
-	writer->sources = sources;
-	sources[writer->sources_count] = (struct epf_source){ .clock = EPF_CLOCK_MONOTONIC,
-		                                              .ticks_per_second = sources[0].ticks_per_second };
-	*source = writer->sources_count++;
+	free(*text);
+	*text = copy;
 	return NULL;
-}
-
-void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t number, uint32_t pid, const char *program,
-                                      const char *hostname)
-{
-	if (number >= writer->sources_count)
-		return;
-	struct epf_source *source = &writer->sources[number];
-	source->pid = pid;
-	if (program)
-		strlcpy(source->program, program, sizeof(source->program));
-	if (hostname)
-		strlcpy(source->hostname, hostname, sizeof(source->hostname));
 }
 
 epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct epf_track *definition,
@@ -162,12 +147,13 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
 		writer->tracks_room = room;
 	}
 	struct trace_writer_track *made = &writer->tracks[writer->tracks_count];
-	*made = (struct trace_writer_track){ .definition = *definition, .name = strdup(name), .group = strdup(group) };
+	*made = (struct trace_writer_track){ .definition = *definition };
 	made->definition.track = writer->tracks_count + 1;
-	if (!made->name || !made->group) {
+	EPP_TRY(replace(&made->name, name));
+	epp_status *status = replace(&made->group, group);
+	if (status) {
 		free(made->name);
-		free(made->group);
-		return epp_status_no_memory();
+		return status;
 	}
 	*track = ++writer->tracks_count;
 	return NULL;
@@ -195,19 +181,6 @@ epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_tra
 	                         .stream = definition->stream,
 	                         .producer = definition->producer < 0 ? -1 : definition->producer },
 	    definition->name ? definition->name : "", definition->group ? definition->group : "", track);
-}
-
-static epp_status *replace(char **text, const char *with)
-{
-	char *copy = with ? strdup(with) : NULL;
-
-	if (!with)
-		return NULL;
-	if (!copy)
-		return epp_status_no_memory();
-	free(*text);
-	*text = copy;
-	return NULL;
 }
 
 epp_status *epp_trace_writer_rename_track(epp_trace_writer *writer, uint32_t track, const char *name, const char *group)
@@ -261,8 +234,8 @@ static epp_status *write_tracks(struct epp_trace_writer *writer)
 
 	for (uint32_t i = 0; i < writer->tracks_count && !status; i++) {
 		struct trace_writer_track *track = &writer->tracks[i];
-		size_t name_bytes = strnlen(track->name, EPF_NAME_BYTES_MAX);
-		size_t group_bytes = strnlen(track->group, EPF_NAME_BYTES_MAX);
+		const char *name = track->name ? track->name : "", *group = track->group ? track->group : "";
+		size_t name_bytes = strnlen(name, EPF_NAME_BYTES_MAX), group_bytes = strnlen(group, EPF_NAME_BYTES_MAX);
 		struct epf_definition head = { .bytes = (uint32_t)(sizeof(track->definition) + name_bytes + group_bytes),
 			                       .type = EPF_DEFINE_TRACK };
 		size_t bytes = sizeof(head) + (((size_t)head.bytes + 7) & ~(size_t)7);
@@ -273,8 +246,8 @@ static epp_status *write_tracks(struct epp_trace_writer *writer)
 		track->definition.group_bytes = (uint32_t)group_bytes;
 		at = mempcpy(at, &head, sizeof(head));
 		at = mempcpy(at, &track->definition, sizeof(track->definition));
-		at = mempcpy(at, track->name, name_bytes);
-		memcpy(at, track->group, group_bytes);
+		at = mempcpy(at, name, name_bytes);
+		memcpy(at, group, group_bytes);
 		status = trace_writer_append_payload(writer, EPF_BLOCK_DEFINITIONS, definition, bytes, SIZE_MAX);
 		free(definition);
 	}
@@ -351,13 +324,7 @@ epp_status *trace_writer_definitions_write(struct epp_trace_writer *writer)
 {
 	EPP_TRY(trace_writer_names_write(writer));
 	EPP_TRY(write_tracks(writer));
-	writer->header.source = writer->sources[0];
-	if (writer->sources_count < 2)
-		return NULL;
-	writer->header.features |= EPF_FEATURE_MERGED;
-	return trace_writer_append_payload(writer, EPF_BLOCK_SOURCES, writer->sources + 1,
-	                                   (writer->sources_count - 1) * sizeof(*writer->sources),
-	                                   sizeof(*writer->sources));
+	return trace_writer_sources_write(writer);
 }
 
 epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pair *start, const epp_trace_pair *end)

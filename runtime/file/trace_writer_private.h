@@ -1,6 +1,7 @@
 /* What the parts of the trace writer share, and what timeline/trace_merge.c needs of it, which writes blocks of its own.
  *
- *   trace_writer.c          create, sources, tracks, producers, finish
+ *   trace_writer.c          create, tracks, producers, finish
+ *   trace_writer_sources.c  processes
  *   trace_writer_names.c    the names
  *   trace_writer_records.c  records: collected, sorted, encoded
  *   trace_writer_blocks.c   the file: blocks into segments, the header, the name at last
@@ -57,7 +58,7 @@ struct trace_writer_entry {
 
 struct trace_writer_track {
 	struct epf_track definition;
-	char *name, *group;
+	char *name, *group; /* NULL: empty */
 	uint64_t ids_taken;
 	uint64_t *lost; /* EPP_LOSS_ENTRY_COUNT of them, which took no id; NULL: none, as of nearly all tracks */
 };
@@ -98,9 +99,9 @@ struct epp_trace_writer {
 	struct epf_index_place index_place;
 
 	struct epf_header header;
-	struct epf_source *sources;
-	uint32_t sources_count;
-	struct trace_writer_track *tracks; /* number - 1 */
+	struct trace_writer_source *sources;  /* number - 1; 0 is in the header */
+	uint32_t sources_count, sources_room; /* the former with that one, the latter without */
+	struct trace_writer_track *tracks;    /* number - 1 */
 	uint32_t tracks_count, tracks_room;
 	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them */
 	uint32_t producers_count;
@@ -125,6 +126,13 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
                                    const char *name, const char *group, uint32_t *track) EPP_MUST_CHECK;
 /* Names, tracks and sources. */
 epp_status *trace_writer_definitions_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
+
+/* trace_writer_sources.c */
+struct trace_writer_source;
+/* All of it, to be changed, until the next one is added or described; NULL: no memory. */
+struct epf_source *trace_writer_source(struct epp_trace_writer *writer, uint32_t number);
+epp_status *trace_writer_sources_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
+void trace_writer_sources_deinit(struct epp_trace_writer *writer);
 
 /* trace_writer_names.c */
 void trace_writer_names_deinit(struct trace_writer_names *names);

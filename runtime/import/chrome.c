@@ -238,14 +238,18 @@ static epp_status *take_metadata(struct chrome_reader *reader, const struct even
 	struct import *import = reader->import;
 	const struct event_arg *name = event_find_arg(event, "name");
 	uint32_t lane;
+	bool fits;
 
 	if (!name || name->type != EPP_ARG_TEXT) {
 		reader->metadata++;
 		return NULL;
 	}
 	const char *text = event_chars(event, name->text);
-	if (event_text_is(event, event->name, "process_name"))
-		return lanes_name_process(import, event, text, name->text.bytes);
+	if (event_text_is(event, event->name, "process_name")) {
+		EPP_TRY(lanes_name_process(import, event, text, name->text.bytes, &fits));
+		reader->metadata += !fits;
+		return NULL;
+	}
 	if (!event_text_is(event, event->name, "thread_name")) {
 		reader->metadata++;
 		return NULL;
@@ -417,7 +421,8 @@ static epp_status *finish(struct chrome_reader *reader)
 	import_note_count(import, reader->ends_alone, "ends left out: nothing had begun");
 	import_note_count(import, reader->phases, "events of phases that a trace has no place for left out");
 	import_note_count(import, reader->series, "counter values left out: they are no numbers");
-	import_note_count(import, reader->metadata, "metadata records left out: they name no process or thread");
+	import_note_count(import, reader->metadata,
+	                  "metadata records left out: they name no process or thread, or too many");
 	import_note_count(import, reader->members, "members of events that are no args left out");
 	return NULL;
 }

@@ -41,16 +41,20 @@ static bool fits_u32(int64_t number)
 
 /* ---- processes ---- */
 
+static bool has_process(const struct lanes *lanes, int64_t pid, uint32_t *index)
+{
+	for (*index = 0; *index < lanes->processes_count; ++*index)
+		if (lanes->processes[*index].pid == pid)
+			return true;
+	return false;
+}
+
 static epp_status *find_process(struct import *import, const struct event *event, int64_t pid, uint32_t *index)
 {
 	struct lanes *lanes = &import->lanes;
 
-	for (uint32_t i = 0; i < lanes->processes_count; i++) {
-		if (lanes->processes[i].pid == pid) {
-			*index = i;
-			return NULL;
-		}
-	}
+	if (has_process(lanes, pid, index))
+		return NULL;
 	if (lanes->processes_count == lanes->processes_room) {
 		uint32_t room = lanes->processes_room ? lanes->processes_room * 2 : 8;
 		struct lane_process *processes = reallocarray(lanes->processes, room, sizeof(*processes));
@@ -91,11 +95,15 @@ static epp_status *give_source(struct import *import, struct lane_process *proce
 	return NULL;
 }
 
-epp_status *lanes_name_process(struct import *import, const struct event *event, const char *name, size_t bytes)
+epp_status *lanes_name_process(struct import *import, const struct event *event, const char *name, size_t bytes, bool *fits)
 {
 	uint32_t index;
 	int64_t pid = event->pid_text.bytes ? number_of_text(event, event->pid_text) : event->pid;
 
+	/* Not more than may have events. */
+	*fits = has_process(&import->lanes, pid, &index) || import->lanes.processes_count < LANES_MAX;
+	if (!*fits)
+		return NULL;
 	EPP_TRY(find_process(import, event, pid, &index));
 	struct lane_process *process = &import->lanes.processes[index];
 	char *copy = strndup(name, bytes);

@@ -56,9 +56,9 @@ epp_status *lanes_find(struct import *import, const struct event *event, bool is
 epp_status *lanes_track(struct import *import, uint32_t index, uint32_t *track) EPP_MUST_CHECK;
 uint32_t lanes_source(const struct lanes *lanes, uint32_t index);
 
-/* What metadata say. */
-epp_status *lanes_name_process(struct import *import, const struct event *event, const char *name, size_t bytes)
-    EPP_MUST_CHECK;
+/* What metadata say.  `*fits` is false if there are too many processes with names. */
+epp_status *lanes_name_process(struct import *import, const struct event *event, const char *name, size_t bytes,
+                               bool *fits) EPP_MUST_CHECK;
 epp_status *lanes_name_thread(struct import *import, uint32_t index, const char *name, size_t bytes) EPP_MUST_CHECK;
 
 #endif

@@ -65,14 +65,16 @@ static epp_status *number_sources(struct trace_merge *merge, struct merge_input 
 		uint32_t number = 0;
 		if (!first || i)
 			EPP_TRY(epp_trace_writer_add_source(writer, &number));
-		struct epf_source *source = &writer->sources[number];
+		struct epf_source *source = trace_writer_source(writer, number);
+		if (!source)
+			return epp_status_no_memory();
 		*source = input->reader->sources[i];
 		source->origin = origin_of(input->reader, source);
 		relate_source(merge, input, source);
 	}
 	if (first) {
-		writer->sources[0].clock = EPF_CLOCK_MERGED;
-		writer->sources[0].ticks_per_second = 1000000000;
+		writer->header.source.clock = EPF_CLOCK_MERGED;
+		writer->header.source.ticks_per_second = 1000000000;
 	}
 	return NULL;
 }
