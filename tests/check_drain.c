@@ -90,7 +90,7 @@ START_TEST(a_slot_is_given_back)
 		recording_on_thread(leave, session);
 		ck_assert(wait_until(inside, all_slots_free));
 		ck_assert_uint_eq(inside->window.slots[0].state, EPF_SLOT_FREE);
-		ck_assert_uint_eq(inside->window.slots[0].depth, 0);
+		ck_assert_uint_eq(epf_slot_open_count(&inside->window.slots[0]), 0);
 		ck_assert_uint_eq(inside->slots_used, 1);
 	}
 	struct trace_scan *scan = recording_finish(session);

@@ -237,7 +237,6 @@ static struct changing stages(struct epp_builder **builder, uint64_t *outer)
 
 	builder_end(b, thread, *outer, BUILDER_START + 100, NULL, 0);
 	image = builder_image(b, EPF_RECORDING, &bytes);
-	slot_of(b, image, 0)->depth = 1;
 	slot_of(b, image, 0)->open[0] = slot_of(b, (uint8_t *)(uintptr_t)changing.images[0], 0)->open[0];
 	changing.images[1] = image; /* the sixth record is there, its event still on the stack */
 	changing.bytes[1] = bytes;

@@ -1,5 +1,5 @@
-/* What a recording thread asks of the system once it is warm: nothing but to wake the helper, once a burst, and, once in
- * some 16,000 events, how many page faults it had.  No memory, and no lock.
+/* What a recording thread asks of the system once it is warm: nothing but to wake the helper, once a burst.  No memory,
+ * and no lock.
  *
  * The thread records under a filter of the kernel's that kills the process at any other call, and what this program calls
  * of malloc and pthread_mutex_lock goes through counters of its own. */
@@ -67,7 +67,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 }
 #endif
 
-/* From here on this thread may wake others and ask for its own use of the machine. */
+/* From here on this thread may wake others. */
 static bool forbid_calls(void)
 {
 #define ALLOW_IF(number) \
@@ -75,7 +75,6 @@ static bool forbid_calls(void)
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW_IF(SYS_futex),
-		ALLOW_IF(SYS_getrusage),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = { .len = sizeof(filter) / sizeof(*filter), .filter = filter };

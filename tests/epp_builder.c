@@ -316,7 +316,6 @@ static void image_window(const struct epp_builder *b, uint8_t *image)
 			slot->run = b->live.run;
 			slot->track = i + 1;
 			slot->thread_id = track->definition.thread_id;
-			slot->depth = track->depth;
 			slot->id_blocks = track->id_blocks;
 			slot->next_id = track->next_id;
 			slot->id_block_first = track->id_block_first;
@@ -324,7 +323,7 @@ static void image_window(const struct epp_builder *b, uint8_t *image)
 			memcpy(slot->thread_name, track->thread_name, sizeof slot->thread_name);
 			memcpy(slot->lost, account.lost, sizeof slot->lost);
 			slot->lost_idless = account.lost_idless;
-			memcpy(slot->open, track->open, sizeof slot->open);
+			memcpy(slot->open, track->open, track->depth * sizeof *track->open);
 		}
 		if (!region->records.used)
 			continue;

@@ -267,7 +267,7 @@ static void take_region(struct scanner *scanner, const uint8_t *bytes, size_t by
 	     at + sizeof(struct epf_record) <= bytes_count;) {
 		struct epf_record from;
 		memcpy(&from, bytes + at, sizeof(from));
-		if (!from.name)
+		if (!from.tail)
 			break;
 		at += sizeof(from);
 		size_t end = at + from.arg_slots * sizeof(struct epf_arg);
@@ -279,7 +279,7 @@ static void take_region(struct scanner *scanner, const uint8_t *bytes, size_t by
 			.start_ticks = from.start_ticks,
 			.duration_ticks = from.duration_ticks,
 			.id = from.id,
-			.name = from.name,
+			.name = epf_tail_name(from.tail),
 			.bits = from.bits,
 			.track = record.track,
 			.owner = region.track,
@@ -311,11 +311,11 @@ static void take_slot(struct scanner *scanner, uint32_t index, const struct epf_
 	struct trace_scan *scan = scanner->scan;
 	if (slot->state != EPF_SLOT_IN_USE && slot->state != EPF_SLOT_LEFT)
 		return;
-	for (uint32_t i = 0; i < slot->depth && i < EPF_OPEN_MAX; i++) {
+	for (uint32_t i = 0; i < EPF_OPEN_MAX; i++) {
 		const struct epf_open *open = &slot->open[i];
-		if (numbers_has(&scanner->ended, open->id))
+		if (!open->tail || numbers_has(&scanner->ended, open->id))
 			continue;
-		struct scan_open kept = { open->start_ticks, open->id, open->name, open->bits, index, slot->track };
+		struct scan_open kept = { open->start_ticks, open->id, epf_tail_name(open->tail), open->bits, index, slot->track };
 		APPEND(scan->open, scan->open_count, kept);
 	}
 	for (size_t i = 0; i < scan->ledger_count; i++)
@@ -346,8 +346,8 @@ static void look_at_stacks(struct scanner *scanner)
 	scan->slots = calloc(header->slot_count, sizeof(*scan->slots));
 	memcpy(scan->slots, scan->bytes + header->slots_offset, header->slot_count * sizeof(*scan->slots));
 	for (uint32_t i = 0; i < header->slot_count; i++)
-		for (uint32_t d = 0; d < scan->slots[i].depth && d < EPF_OPEN_MAX; d++)
-			if (scan->slots[i].state == EPF_SLOT_IN_USE && scan->slots[i].open[d].id)
+		for (uint32_t d = 0; d < EPF_OPEN_MAX; d++)
+			if (scan->slots[i].state == EPF_SLOT_IN_USE && scan->slots[i].open[d].tail)
 				numbers_add(&scanner->stacked, scan->slots[i].open[d].id);
 }
 

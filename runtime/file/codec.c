@@ -78,6 +78,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	uint64_t end = record->start_ticks + record->duration_ticks;
 	uint64_t step = zigzag(record->id - writer->previous_id - 1);
 	uint8_t *shape_at = writer->at, *at = shape_at + 1;
+	uint32_t name = epf_tail_name(record->tail);
 	unsigned shape = 0;
 
 	at = put(at, zigzag(end - writer->previous_end));
@@ -86,10 +87,10 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 		shape |= CODEC_NEXT_ID;
 	else
 		at = put(at, step);
-	if (record->name == writer->previous_name)
+	if (name == writer->previous_name)
 		shape |= CODEC_SAME_NAME;
 	else
-		at = put(at, record->name);
+		at = put(at, name);
 	if (record->bits != writer->previous_bits) {
 		shape |= CODEC_NEW_BITS;
 		memcpy(at, &record->bits, 2);
@@ -107,7 +108,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	writer->at = at;
 	writer->previous_end = end;
 	writer->previous_id = record->id;
-	writer->previous_name = record->name;
+	writer->previous_name = name;
 	writer->previous_bits = record->bits;
 	writer->record_count++;
 	writer->times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
@@ -120,9 +121,10 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 	uint64_t duration = record->duration_ticks, end = record->start_ticks + duration;
 	uint64_t end_step = zigzag(end - writer->previous_end), step = zigzag(record->id - writer->previous_id - 1);
 	uint8_t *shape_at = writer->at, *at = shape_at + 1;
+	uint32_t name = epf_tail_name(record->tail);
 	unsigned shape = 0;
 
-	if (unlikely((end_step | duration | step | record->name) >> 14 || record->arg_slots ||
+	if (unlikely((end_step | duration | step | name) >> 14 || record->arg_slots ||
 	             record->bits != writer->previous_bits)) {
 		append_any(writer, record, args);
 		return;
@@ -137,10 +139,10 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 		shape |= CODEC_NEXT_ID;
 	else
 		at = put_short(at, (uint32_t)step);
-	if (record->name == writer->previous_name)
+	if (name == writer->previous_name)
 		shape |= CODEC_SAME_NAME;
 	else
-		at = put_short(at, writer->previous_name = record->name);
+		at = put_short(at, writer->previous_name = name);
 	*shape_at = (uint8_t)shape;
 	writer->at = at;
 }

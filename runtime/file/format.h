@@ -26,14 +26,14 @@
  * explains an event is written there again (said twice it means the same), then an EPF_BLOCK_KEPT, which holds the accounts
  * of all others together.  From then on the old one is void, whether its number is zero yet or not.
  *
- * A record is there if and only if its `name` is not 0; the records of a region follow each other without a gap.
+ * A record is there if and only if its `tail` is not 0; the records of a region follow each other without a gap.
  * A region of the window counts if its sequence is not 0 and no valid block carries that sequence (region blocks only).
- * An open entry (slots[i].open[0..depth)) counts unless an event record or an orphan end carries its id.
+ * An open entry (slots[i].open with a tail) counts unless an event record or an orphan end carries its id.
  * Everything else is either in a block or lost, and then counted.
  *
  * How the writer keeps this true (a reader may come at any instant, and so may kill -9):
- *   recorder  a record: its first 24 bytes and args, then the last 8 (name in the low half), release
- *             push: the open entry, then depth, release.  pop: record, signal fence, then depth
+ *   recorder  a record: its first 24 bytes and args, then the last 8 (`tail`), release
+ *             push: the open entry's first 16 bytes, then its last 8, release.  pop: record, then those of the entry to 0
  *             another block of ids: the count so far to ids_settled, the fields, 0 to ids_settled
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block wholly written, records zeroed, then sequence + its successor, release, then the free list;
@@ -177,8 +177,8 @@ struct epf_live {
 	uint64_t log_used; /* bytes of the log that count; stored last, release */
 	uint64_t reserved1;
 	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the file's beginning */
-	uint64_t faults; /* of the run: page faults of threads while they recorded, each thread's from its first chunk on and up
-	                    to its last multiple of 8: the program's own are among them */
+	uint64_t faults; /* of the run: page faults of threads while they recorded, each thread's from its first chunk on: the
+	                    program's own are among them */
 	uint64_t run_end_ticks; /* of the current run; 0 while it records */
 	uint64_t given_up_reason; /* while a slot's given_up is not 0, these stand for the producers' lost[given_up_reason] */
 	uint64_t given_up_lost[EPF_PRODUCER_COUNT];
@@ -248,11 +248,11 @@ struct epf_record {
 	uint64_t id;
 	union {
 		struct {
-			uint32_t name; /* epp_name; 0: no record */
+			uint32_t name; /* epp_name: epf_tail_name */
 			uint16_t bits;
 			uint16_t arg_slots; /* 16-byte slots that follow, text included */
 		};
-		uint64_t tail; /* the three in one store: EPF_TAIL */
+		uint64_t tail; /* the three in one store: EPF_TAIL; 0: no record */
 	};
 };
 
@@ -266,7 +266,7 @@ struct epf_arg {
 /* Reserved names; the process's table begins with them. */
 enum epf_name {
 	EPF_NAME_NONE = 1,
-	EPF_NAME_PENDING = 2, /* not known before the end */
+	EPF_NAME_PENDING = 2, /* not known before the end; in the window 0 means it, too */
 	EPF_NAME_LOST = 3,
 	EPF_NAME_TRACK_SWITCH = 4,
 	EPF_NAME_PARENT = 5, /* the arg key of a parent that nesting does not give; u64 */
@@ -284,6 +284,12 @@ enum epf_name {
 		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", \
 	}
 
+/* As it stands in blocks, where 0 is no name. */
+static inline uint32_t epf_tail_name(uint64_t tail)
+{
+	return EPF_TAIL_NAME(tail) ? EPF_TAIL_NAME(tail) : EPF_NAME_PENDING;
+}
+
 /* ---- slots and regions ---- */
 
 /* Records with a header.  A chunk is a region of 64 KiB; a slot ends with one of EPF_SLOT_REGION_BYTES.
@@ -299,8 +305,8 @@ struct epf_region {
 	uint64_t reserved[3];
 };
 
-/* An event that is open; without a name it is none.  A full stack is moved together where events ended on other threads,
- * entry by entry: each loses its name first and gets the next one's last, so that one may stand there twice for a while. */
+/* An event that is open; without a tail it is none.  A full stack is moved together where events ended on other threads,
+ * entry by entry: each loses its tail first and gets the next one's last, so that one may stand there twice for a while. */
 struct epf_open {
 	uint64_t start_ticks;
 	uint64_t id;
@@ -325,7 +331,7 @@ struct epf_slot {
 	uint32_t run;
 	uint32_t track;
 	uint32_t thread_id; /* the operating system's */
-	uint32_t depth;     /* open entries */
+	uint32_t reserved;
 	uint32_t id_blocks; /* whole blocks of 65,536 ids used up before this one */
 	uint64_t next_id;   /* ids taken: epf_slot_ids_taken */
 	uint64_t id_block_first;
@@ -336,10 +342,10 @@ struct epf_slot {
 	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
 	uint64_t ids_settled; /* not 0: one more than the ids taken, while another block of ids is begun */
-	uint64_t given_up; /* not 0: the sequence of a region whose events are lost, EPF_GIVEN_UP_OPEN: the open ones too */
-	uint64_t given_up_disk; /* then these two stand for the helper's part */
+	uint64_t given_up_disk; /* these two stand for the helper's part while given_up is set */
+	uint64_t no_id;         /* 0: the id of what lies below the lowest open event, as it were */
 	uint64_t given_up_policy;
-	uint64_t reserved[1];
+	uint64_t given_up; /* not 0: the sequence of a region whose events are lost, EPF_GIVEN_UP_OPEN: the open ones too */
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and what follows it */
 };
@@ -349,6 +355,14 @@ static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
 {
 	return slot->ids_settled ? slot->ids_settled - 1
 	                         : (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first;
+}
+
+static inline uint32_t epf_slot_open_count(const struct epf_slot *slot)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < EPF_OPEN_MAX; i++)
+		count += slot->open[i].tail != 0;
+	return count;
 }
 
 /* What the helper has lost of a thread's events; the other reasons stand in `lost` alone. */
@@ -483,6 +497,7 @@ _Static_assert(sizeof(struct epf_arg) == 16, "arg");
 _Static_assert(sizeof(struct epf_region) == 64, "region");
 _Static_assert(sizeof(struct epf_open) == 32, "open");
 _Static_assert(sizeof(struct epf_slot) == EPF_SLOT_BYTES, "slot");
+_Static_assert(offsetof(struct epf_slot, no_id) + sizeof(struct epf_open) == offsetof(struct epf_slot, open[0].id), "no_id");
 _Static_assert(sizeof(struct epf_block) == 80, "block");
 _Static_assert(sizeof(struct epf_segment) == 64, "segment");
 _Static_assert(sizeof(struct epf_header) <= EPF_PAGE_BYTES, "header");

@@ -69,8 +69,9 @@ static epp_status *note_blocks(struct stacks *stacks)
 	}
 	for (size_t s = 0; s < stacks->impl->slots_count; s++) {
 		const struct epf_slot *slot = &stacks->impl->slots[s].slot;
+		bool any = epf_slot_open_count(slot) != 0;
 		unsigned seen = 0;
-		for (size_t i = reader->blocks_count; slot->depth && i-- > 0 && seen < LAST_BLOCKS;) {
+		for (size_t i = reader->blocks_count; any && i-- > 0 && seen < LAST_BLOCKS;) {
 			const struct reader_block *block = &reader->blocks[i];
 			if (block->in_window || block->track != slot->track)
 				continue;
@@ -93,7 +94,9 @@ static epp_status *note_entries(struct stacks *stacks)
 	stacks->first_start_ticks = UINT64_MAX;
 	for (size_t s = 0; s < impl->slots_count; s++) {
 		const struct epf_slot *slot = &impl->slots[s].slot;
-		for (uint32_t d = 0; d < slot->depth; d++) {
+		for (uint32_t d = 0; d < EPF_OPEN_MAX; d++) {
+			if (!slot->open[d].tail)
+				continue;
 			if (slot->open[d].start_ticks < stacks->first_start_ticks)
 				stacks->first_start_ticks = slot->open[d].start_ticks;
 			if (!reader_set_add(&stacks->entries, slot->open[d].id, &added))
@@ -121,12 +124,11 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 	size_t ended_count = 0;
 	bool added;
 
-	for (uint32_t d = 0; d < slot->depth; d++) {
+	for (uint32_t d = 0; d < EPF_OPEN_MAX; d++) {
 		const struct epf_open *open = &slot->open[d];
-		/* On its way out of a stack that was being moved together. */
-		if (!open->name && open->id)
+		if (!open->tail)
 			continue;
-		if (!open->id || !open->name) {
+		if (!open->id) {
 			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is not one", reader_slot->index, d);
 			continue;
 		}
@@ -156,6 +158,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 		reader->open[reader->open_count++] = (struct reader_open){
 			*open, slot->track, d, offset + offsetof(struct epf_slot, open) + d * sizeof(*open)
 		};
+		reader->open[reader->open_count - 1].open.name = epf_tail_name(open->tail);
 	}
 	if (!ended_count)
 		return NULL;

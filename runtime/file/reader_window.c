@@ -142,12 +142,8 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 			reader_find(impl, EPP_ERROR, offset, "slot %u: state %u", index, slot.slot.state);
 		return NULL;
 	}
-	if (slot.slot.depth > EPF_OPEN_MAX) {
-		reader_find(impl, EPP_ERROR, offset, "slot %u: %u open events", index, slot.slot.depth);
-		slot.slot.depth = 0;
-	}
 	if (slot.slot.given_up & EPF_GIVEN_UP_OPEN)
-		slot.slot.depth = 0;
+		memset(slot.slot.open, 0, sizeof(slot.slot.open));
 	if (!reader_grow(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
 		return reader_no_memory();
 	impl->slots[impl->slots_count++] = slot;
@@ -246,7 +242,7 @@ static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_
 	size_t start = records_start(&header), at = start;
 	while (bytes - at >= sizeof(record)) {
 		memcpy(&record, region + at, sizeof(record));
-		if (!record.name)
+		if (!record.tail)
 			break;
 		size_t args = (size_t)record.arg_slots * sizeof(struct epf_arg);
 		if (args > bytes - at - sizeof(record)) {
@@ -366,7 +362,7 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 		const struct epf_record *record = (const struct epf_record *)(const void *)(copy->region + from);
 		size_t bytes = sizeof(*record) + (size_t)record->arg_slots * sizeof(struct epf_arg);
 		/* The second copy may have been zeroed or written over; then it is in a block and was left out above. */
-		if (!record->name || bytes > copy->bytes - from)
+		if (!record->tail || bytes > copy->bytes - from)
 			break;
 		codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
 		from += bytes;

@@ -26,39 +26,39 @@ static void take_status(struct session *session, uint32_t producer, const char *
 
 uint64_t calls_start_event(struct recorder *recorder, uint64_t id)
 {
-	const struct profiler_calls *calls = recorder->calls;
-	uintptr_t handle = recorder_enter_callback(recorder);
+	const struct profiler_calls *calls = recorder_hot.calls;
+	recorder_enter_callback(recorder);
 	for (const struct profiler_call *call = calls->start; call->profiler; call++) {
 		OrtStatus *status = call->profiler->StartEvent(call->profiler, id);
 		if (__builtin_expect(status != NULL, 0))
 			take_status(recorder->session, call->producer, "StartEvent", status);
 	}
-	recorder_leave_callback(recorder, handle);
+	recorder_leave_callback(recorder);
 	return id;
 }
 
 void calls_stop_event(struct recorder *recorder, const struct epf_open *open, uint64_t end_ticks, uint64_t tail,
                       const epp_arg *args, size_t args_count)
 {
-	const struct profiler_calls *calls = recorder->calls;
+	const struct profiler_calls *calls = recorder_hot.calls;
 	uint64_t id = open->id;
 	OrtProfilingEvent event;
 	event.category = (int32_t)EPF_BITS_CATEGORY(EPF_TAIL_BITS(tail));
 	event.args_count = (uint32_t)args_count;
 	event.name = NULL;
-	event.name_number = EPF_TAIL_NAME(tail);
+	event.name_number = epf_tail_name(tail);
 	event.host_args = args;
 	event.start_ticks = open->start_ticks;
 	event.end_ticks = end_ticks;
 	event.base_ticks = calls->base_ticks;
 	event.borrowed = 1;
-	uintptr_t handle = recorder_enter_callback(recorder);
+	recorder_enter_callback(recorder);
 	for (const struct profiler_call *call = calls->stop; call->profiler; call++) {
 		OrtStatus *status = call->profiler->StopEvent(call->profiler, id, &event);
 		if (__builtin_expect(status != NULL, 0))
 			take_status(recorder->session, call->producer, "StopEvent", status);
 	}
-	recorder_leave_callback(recorder, handle);
+	recorder_leave_callback(recorder);
 }
 
 bool calls_prepare(struct session *session, uint64_t base_ticks)
@@ -111,7 +111,7 @@ static void wait_for_callbacks(struct session *session)
 		struct recorder *recorder;
 		pthread_mutex_lock(&session->lock);
 		LIST_FOREACH(recorder, &session->recorders, session_link)
-			inside |= !recorder->owner_gone && LOAD_ACQUIRE(&recorder->mark) == MARK_IN_CALLBACK;
+			inside |= !recorder->owner_gone && LOAD_ACQUIRE(&recorder->in_callback);
 		pthread_mutex_unlock(&session->lock);
 		if (!inside)
 			return;

@@ -13,6 +13,7 @@
 
 #include "file/codec.h"
 #include "record/chunks.h"
+#include "record/faults.h"
 #include "record/give_up.h"
 #include "record/sync.h"
 #include "record/tracks.h"
@@ -62,8 +63,9 @@ static int append_plain(struct session *session, enum epf_block_type type, size_
 /* Events that are still open when their thread has left or the run is over end there, innermost first. */
 static void append_unended(struct codec_writer *writer, const struct epf_slot *slot, uint64_t end_ticks)
 {
-	for (uint32_t depth = slot->depth; depth > 0; depth--) {
-		const struct epf_open *open = &slot->open[depth - 1];
+	for (const struct epf_open *open = slot->open + EPF_OPEN_MAX; open-- > slot->open;) {
+		if (!open->tail)
+			continue;
 		struct epf_record record = {
 			.start_ticks = open->start_ticks,
 			.duration_ticks = end_ticks > open->start_ticks ? end_ticks - open->start_ticks : 0,
@@ -73,6 +75,14 @@ static void append_unended(struct codec_writer *writer, const struct epf_slot *s
 		};
 		codec_append(writer, &record, NULL);
 	}
+}
+
+/* Their records, or their loss, stand before this: a kill in between leaves them in both places, and readers know that. */
+static void close_open(struct epf_slot *slot)
+{
+	for (struct epf_open *open = slot->open; open < slot->open + EPF_OPEN_MAX; open++)
+		if (open->tail)
+			STORE_RELEASE(&open->tail, 0);
 }
 
 static void count_producer_written(struct session *session, uint32_t producer, uint32_t run)
@@ -124,7 +134,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 		at = (uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
 		for (uint8_t *end = (uint8_t *)region + region_bytes; at + EPF_RECORD_BYTES <= end;) {
 			const struct epf_record *record = (const struct epf_record *)(const void *)at;
-			if (!record->name)
+			if (!record->tail)
 				break;
 			codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
 			events += OWN_ID_KINDS >> EPF_BITS_KIND(record->bits) & 1;
@@ -137,7 +147,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 	}
 	if (ending) {
 		append_unended(&writer, ending->slot, end_ticks);
-		events += ending->slot->depth;
+		events += epf_slot_open_count(ending->slot);
 	}
 	codec_finish(&writer, block);
 	int error = block->record_count ? append(session, block) : 0;
@@ -152,7 +162,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 		count_written(session, block, events, region, at);
 	session->drained_records += block->record_count;
 	if (ending)
-		STORE_RELEASE(&ending->slot->depth, 0);
+		close_open(ending->slot);
 	if (region) {
 		memset(region + 1, 0, (size_t)(at - (uint8_t *)(region + 1)));
 		STORE_RELEASE(&region->sequence, ADD_RELAXED(&session->next_sequence, 1));
@@ -252,7 +262,7 @@ static void close_account(struct session *session, struct recorder *recorder, ui
 	struct epf_region *region = recorder->region;
 	bool in_slot = recorder->chunk == RECORDER_NO_CHUNK;
 	recorder->region = NULL;
-	if ((region || recorder->slot->depth) &&
+	if ((region || epf_slot_open_count(recorder->slot)) &&
 	    !drain_region(session, region, in_slot ? EPF_SLOT_REGION_BYTES : EPF_CHUNK_BYTES, recorder, end_ticks, failed)) {
 		if (region)
 			STORE_RELAXED(in_slot ? &session->slot_region_state[recorder->slot_index]
@@ -367,6 +377,7 @@ static void drain_host_pair(struct session *session, bool final)
 	if (!final && session->pair_due_ticks - now - 1 < interval)
 		return;
 	session->pair_due_ticks = now + interval;
+	faults_look(session);
 	struct epf_host_pair pair;
 	clock_pair_read(&pair);
 	memcpy(scratch_block(session) + 1, &pair, sizeof(pair));

@@ -1,10 +1,10 @@
 /* begin and end: the recording path.
  *
- * What the two do together, beside two clock readings: a thread-local compare, a mark, an id, a 24-byte push onto the
- * open stack, a 32-byte record, a pop.  No lock, no allocation, no system call.  Each has two bodies: the fast one meets
- * only what is usual and needs hardly any stack, since a call is the last thing it does: to the profilers, or to where
- * args are stored.  At the first thing that is not usual (another session, a full stack, a run that is over) it leaves and hands
- * over to the full one, which knows every case. */
+ * What the two do together, beside two clock readings: a mark, a thread-local compare, an id, a 24-byte push onto the
+ * open stack, a 32-byte record, a pop.  No lock, no allocation, no system call.  Each has a fast body that meets only what is
+ * usual, reaches all of it from the thread's own memory and needs no stack, since a call is the last thing it does.  At the
+ * first thing that is not usual (another session, a full stack, a run that is over, args, a profiler that wants events) it
+ * hands over to one that knows every case. */
 #include "record/args.h"
 #include "record/calls.h"
 #include "record/event_slow.h"
@@ -13,61 +13,59 @@
 #define USUAL(condition) __builtin_expect(!!(condition), 1)
 #define NOINLINE __attribute__((noinline))
 
-static inline uint16_t event_bits(epp_category category)
+static inline uint64_t event_tail(epp_category category, epp_name name)
 {
-	return EPF_BITS((unsigned)category & 3u, EPF_EVENT, 0, 0);
+	return EPF_TAIL(name, EPF_BITS((unsigned)category & 3u, EPF_EVENT, 0, 0), 0);
 }
 
 /* ---- begin ---- */
 
-/* Entry, then depth: a kill between the two leaves nothing begun. */
-static inline void push(struct recorder *recorder, struct epf_slot *slot, uint64_t id, uint64_t tail, uint64_t ticks)
+/* The entry's last 8 bytes make it one: a kill before that leaves nothing begun. */
+static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_t id, uint64_t tail, uint64_t ticks)
 {
-	struct epf_open *open = recorder->top;
-	open->id = id;
-	STORE_RELAXED(&open->tail, tail);
-	open->start_ticks = ticks;
-	recorder_set_top(recorder, slot, open + 1);
+	STORE_RELAXED(&open->id, id);
+	STORE_RELAXED(&open->start_ticks, ticks);
+	hot->top = open + 1;
+	STORE_RELEASE(&open->tail, tail);
 }
 
-static NOINLINE uint64_t begin_full(epp_session *session, uint64_t tail)
+/* By the resident, whose mark is set. */
+static NOINLINE uint64_t begin_here(uint64_t tail)
 {
-	struct recorder *recorder = recorder_enter_new(session);
-	if (!recorder)
-		return 0;
-	struct epf_slot *slot = recorder->slot;
+	struct recorder *recorder = recorder_cache.resident;
+	struct recorder_hot *hot = &recorder_hot;
 	uint64_t id = recorder_take_id(recorder);
-	if (slot->depth >= EPF_OPEN_MAX && !event_reclaim(recorder)) {
+	if (recorder_is_full(recorder) && !event_reclaim(recorder)) {
 		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
 		recorder_leave(recorder);
 		return 0;
 	}
-	push(recorder, slot, id, tail, clock_ticks());
-	if (recorder->calls)
+	push(hot, hot->top, id, tail, clock_ticks());
+	if (hot->calls)
 		return calls_start_event(recorder, id);
 	recorder_leave(recorder);
 	return id;
 }
 
+/* In a session that is not the resident's, or in none at all. */
+static NOINLINE uint64_t begin_elsewhere(epp_session *session, uint64_t tail)
+{
+	return LOAD_RELAXED(&epp_recording_count) && recorder_enter_new(session) ? begin_here(tail) : 0;
+}
+
 uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name)
 {
-	uint64_t tail = EPF_TAIL(name ? name : EPF_NAME_PENDING, event_bits(category), 0);
-	if (!USUAL(recorder_cache.handle == (uintptr_t)session))
-		return LOAD_RELAXED(&epp_recording_count) ? begin_full(session, tail) : 0;
-	struct recorder *recorder = recorder_cache.recorder;
-	if (!USUAL(recorder_enter_fast(recorder)))
-		return begin_full(session, tail);
-	struct epf_slot *slot = recorder->slot;
-	uint64_t id = slot->next_id;
-	if (!USUAL(recorder->top != slot->open + EPF_OPEN_MAX && id != slot->id_block_end)) {
-		recorder_leave(recorder);
-		return begin_full(session, tail);
-	}
-	STORE_RELAXED(&slot->next_id, id + 1);
-	push(recorder, slot, id, tail, clock_ticks_fast());
-	if (!USUAL(!recorder->calls))
-		return calls_start_event(recorder, id);
-	recorder_leave(recorder);
+	uint64_t tail = event_tail(category, name);
+	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
+		return begin_elsewhere(session, tail);
+	struct epf_open *open = recorder_hot.top;
+	uint64_t id = recorder_hot.next_id;
+	if (!USUAL(open < recorder_hot.top_end && id != recorder_hot.id_end))
+		return begin_here(tail);
+	recorder_hot.next_id = id + 1;
+	STORE_RELAXED(&recorder_hot.slot->next_id, id + 1);
+	push(&recorder_hot, open, id, tail, clock_ticks_fast());
+	recorder_leave_hot(&recorder_hot);
 	return id;
 }
 
@@ -82,10 +80,11 @@ static inline void fill(struct epf_record *record, const struct epf_open *open, 
 	record->id = id;
 }
 
-/* Ends the topmost open event, whatever goes with it; the mark is set. */
-static NOINLINE void end_top(struct recorder *recorder, uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
+/* Ends the topmost open event of the resident, whatever goes with it; the mark is set. */
+static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
-	struct epf_open *open = recorder->top - 1;
+	struct recorder *recorder = recorder_cache.resident;
+	struct epf_open *open = recorder_hot.top - 1;
 	if (!tail)
 		tail = open->tail;
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
@@ -95,11 +94,11 @@ static NOINLINE void end_top(struct recorder *recorder, uint64_t now, uint64_t t
 		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
 	}
 	/* After the record, never before: a kill between the two leaves the event in both places, and readers know that. */
-	recorder_set_top(recorder, recorder->slot, open);
-	if (recorder->calls)
+	recorder_pop(&recorder_hot, open);
+	if (recorder_hot.calls)
 		calls_stop_event(recorder, open, now, tail, args, args_count);
 	else
-		recorder_leave(recorder);
+		recorder_leave_hot(&recorder_hot);
 }
 
 static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
@@ -112,21 +111,13 @@ static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, u
 		event_end_nowhere(session);
 		return;
 	}
-	struct epf_slot *slot = recorder->slot;
-	uint32_t depth = slot->depth;
-	if (depth == 0 || slot->open[depth - 1].id != id)
+	uint32_t depth = recorder_depth(recorder);
+	if (depth == 0 || recorder->slot->open[depth - 1].id != id)
 		depth = event_unwind(recorder, id, now, tail, args, args_count);
 	if (depth == 0)
 		recorder_leave(recorder);
 	else
-		end_top(recorder, now, tail, args, args_count);
-}
-
-/* The event without args that was ended last, to the profilers; out of line, for the sake of the fast path's registers. */
-static NOINLINE void end_calls(struct recorder *recorder, uint64_t now)
-{
-	const struct epf_open *open = recorder->top;
-	calls_stop_event(recorder, open, now, open->tail, NULL, 0);
+		end_top(now, tail, args, args_count);
 }
 
 void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
@@ -134,38 +125,30 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 	if (id == 0)
 		return;
 	uint64_t now = clock_ticks_fast();
-	if (!USUAL(recorder_cache.handle == (uintptr_t)session)) {
+	if (!USUAL(recorder_enter_fast((uintptr_t)session))) {
 		end_full(session, id, now, 0, args, args_count);
 		return;
 	}
-	struct recorder *recorder = recorder_cache.recorder;
-	if (!USUAL(recorder_enter_fast(recorder))) {
+	/* Below the lowest lies no event either, and nothing with an id. */
+	struct epf_open *open = recorder_hot.top - 1;
+	if (!USUAL(open->id == id)) {
+		recorder_leave_hot(&recorder_hot);
 		end_full(session, id, now, 0, args, args_count);
 		return;
 	}
-	struct epf_slot *slot = recorder->slot;
-	struct epf_open *open = recorder->top - 1;
-	if (!USUAL(open >= slot->open && open->id == id)) {
-		recorder_leave(recorder);
-		end_full(session, id, now, 0, args, args_count);
-		return;
-	}
-	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
+	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
 	/* As numbers: without a region both are 0. */
 	uintptr_t after = (uintptr_t)record + EPF_RECORD_BYTES;
-	if (!USUAL(args_count == 0 && after <= (uintptr_t)recorder->limit)) {
-		end_top(recorder, now, 0, args, args_count);
+	if (!USUAL(args_count == 0 && after <= (uintptr_t)recorder_hot.fast_limit)) {
+		end_top(now, 0, args, args_count);
 		return;
 	}
 	fill(record, open, id, now);
 	STORE_RELEASE(&record->tail, open->tail);
-	recorder->at = (uint8_t *)after;
+	recorder_hot.at = (uint8_t *)after;
 	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
-	recorder_set_top(recorder, slot, open);
-	if (!USUAL(!recorder->calls))
-		end_calls(recorder, now);
-	else
-		recorder_leave(recorder);
+	recorder_pop(&recorder_hot, open);
+	recorder_leave_hot(&recorder_hot);
 }
 
 void epp_event_end_named(epp_session *session, uint64_t id, epp_category category, epp_name name, const epp_arg *args,
@@ -173,15 +156,13 @@ void epp_event_end_named(epp_session *session, uint64_t id, epp_category categor
 {
 	if (id == 0)
 		return;
-	uint64_t now = clock_ticks_fast(), tail = EPF_TAIL(name ? name : EPF_NAME_PENDING, event_bits(category), 0);
-	struct recorder *recorder = recorder_cache.recorder;
-	if (USUAL(recorder_cache.handle == (uintptr_t)session && recorder_enter_fast(recorder))) {
-		const struct epf_slot *slot = recorder->slot;
-		if (USUAL(slot->depth != 0 && slot->open[slot->depth - 1].id == id)) {
-			end_top(recorder, now, tail, args, args_count);
+	uint64_t now = clock_ticks_fast(), tail = event_tail(category, name);
+	if (USUAL(recorder_enter_fast((uintptr_t)session))) {
+		if (USUAL(recorder_hot.top[-1].id == id)) {
+			end_top(now, tail, args, args_count);
 			return;
 		}
-		recorder_leave(recorder);
+		recorder_leave_hot(&recorder_hot);
 	}
 	end_full(session, id, now, tail, args, args_count);
 }

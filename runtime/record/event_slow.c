@@ -38,12 +38,12 @@ void event_store(struct recorder *recorder, uint64_t start, uint64_t duration, u
 }
 
 /* The topmost open event becomes a record that says it was closed from outside. */
-static void close_unended(struct recorder *recorder, uint32_t depth, uint64_t now)
+static void close_unended(struct recorder *recorder, uint64_t now)
 {
-	const struct epf_open *open = &recorder->slot->open[depth - 1];
+	const struct epf_open *open = recorder->hot->top - 1;
 	event_store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
 	            open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
-	recorder_set_top(recorder, recorder->slot, &recorder->slot->open[depth - 1]);
+	recorder_pop(recorder->hot, recorder->hot->top - 1);
 }
 
 uint32_t event_unwind(struct recorder *recorder, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
@@ -51,11 +51,11 @@ uint32_t event_unwind(struct recorder *recorder, uint64_t id, uint64_t now, uint
 {
 	struct epf_slot *slot = recorder->slot;
 	struct session *session = recorder->session;
-	for (uint32_t depth = slot->depth; depth > 0; depth--) {
+	for (uint32_t depth = recorder_depth(recorder); depth > 0; depth--) {
 		if (slot->open[depth - 1].id != id)
 			continue;
-		while (slot->depth > depth)
-			close_unended(recorder, slot->depth, now);
+		while (recorder_depth(recorder) > depth)
+			close_unended(recorder, now);
 		return depth;
 	}
 	if (id < LOAD_RELAXED(&session->run_first_id)) {
@@ -87,7 +87,7 @@ static bool ended_elsewhere(struct session *session, uint64_t id)
 static void take_out(struct recorder *recorder, uint32_t at)
 {
 	struct epf_slot *slot = recorder->slot;
-	for (; at + 1 < slot->depth; at++) {
+	for (; at + 1 < recorder_depth(recorder); at++) {
 		const struct epf_open *from = &slot->open[at + 1];
 		struct epf_open *to = &slot->open[at];
 		STORE_RELAXED(&to->tail, 0);
@@ -95,7 +95,7 @@ static void take_out(struct recorder *recorder, uint32_t at)
 		STORE_RELEASE(&to->id, from->id);
 		STORE_RELEASE(&to->tail, from->tail);
 	}
-	recorder_set_top(recorder, slot, recorder->top - 1);
+	recorder_pop(recorder->hot, recorder->hot->top - 1);
 }
 
 bool event_reclaim(struct recorder *recorder)
@@ -105,8 +105,8 @@ bool event_reclaim(struct recorder *recorder)
 	if (LOAD_RELAXED(&session->orphans_at) == 0)
 		return false;
 	uint64_t now = clock_ticks();
-	uint32_t depth = slot->depth;
-	for (uint32_t i = 0; i < slot->depth;) {
+	uint32_t depth = recorder_depth(recorder);
+	for (uint32_t i = 0; i < recorder_depth(recorder);) {
 		const struct epf_open *open = &slot->open[i];
 		if (!ended_elsewhere(session, open->id)) {
 			i++;
@@ -117,5 +117,5 @@ bool event_reclaim(struct recorder *recorder)
 		            open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
 		take_out(recorder, i);
 	}
-	return slot->depth < depth;
+	return recorder_depth(recorder) < depth;
 }

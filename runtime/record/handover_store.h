@@ -21,7 +21,7 @@ static inline void handover_switch(struct recorder *recorder, uint32_t track)
 {
 	if (recorder->track_now == track)
 		return;
-	struct epf_record *change = (struct epf_record *)(void *)recorder->at;
+	struct epf_record *change = (struct epf_record *)(void *)recorder->hot->at;
 	change->id = track;
 	recorder_publish(recorder, change, EPF_NAME_TRACK_SWITCH, EPF_BITS(0, EPF_TRACK_SWITCH, 0, 0), 0);
 	recorder->track_now = track;
@@ -33,10 +33,10 @@ static inline bool handover_store(struct recorder *recorder, const struct handed
 {
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (event->parent != 0));
 	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, event->parent) * sizeof(struct epf_arg);
-	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
+	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return false;
 	handover_switch(recorder, event->track);
-	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
+	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = event->start_ticks;
 	record->duration_ticks = event->end_ticks - event->start_ticks;
 	record->id = recorder_take_id(recorder);
@@ -52,10 +52,10 @@ static inline void handover_store_pair(struct recorder *recorder, uint32_t track
 {
 	size_t bytes = 2 * EPF_RECORD_BYTES;
 	/* A pair is no event: without room it is not counted, the fit has others. */
-	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
+	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return;
 	handover_switch(recorder, track);
-	struct epf_record *record = (struct epf_record *)(void *)recorder->at;
+	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = device;
 	record->duration_ticks = host;
 	record->id = half_width;
@@ -67,13 +67,13 @@ static inline bool handover_store_wait(struct recorder *recorder, const struct h
 {
 	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
 	size_t bytes = 4 * EPF_RECORD_BYTES + args_slots(&none, from_id) * sizeof(struct epf_arg);
-	if ((size_t)(recorder->limit - recorder->at) < bytes && !recorder_next_region(recorder, bytes))
+	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return false;
 	if (!handover_store(recorder, wait, NULL, 0))
 		return false;
-	uint64_t wait_id = ((struct epf_record *)(void *)recorder->at)[-1].id;
+	uint64_t wait_id = ((struct epf_record *)(void *)recorder->hot->at)[-1].id;
 	handover_switch(recorder, 0);
-	struct epf_record *flow = (struct epf_record *)(void *)recorder->at;
+	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
 	flow->start_ticks = wait->end_ticks;
 	flow->id = wait_id;
 	recorder_take_id(recorder);

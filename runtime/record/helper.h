@@ -2,7 +2,7 @@
  *
  * While something is recorded it looks every 2 ms; when nothing was for a while, ten times a second; when no session
  * records or drains, not at all.  A recorder that takes chunks quickly while the helper sleeps long wakes it, once a burst.
- * That, and once in eight chunks a look at its page faults, is all that recording asks of the system (tests/check_warm.c).
+ * That is all that recording asks of the system (tests/check_warm.c).
  * It asks the scheduler to be let run soon (be_prompt). */
 #ifndef EPPROF_RECORD_HELPER_H
 #define EPPROF_RECORD_HELPER_H

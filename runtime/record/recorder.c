@@ -4,15 +4,16 @@
 
 #include <bsd/string.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "record/chunks.h"
+#include "record/faults.h"
 #include "record/helper.h"
 #include "record/session.h"
 #include "record/tracks.h"
@@ -20,7 +21,6 @@
 /* A worker waits this long for the helper to make progress before it gives an event up. */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS_MAX 25000
-#define FAULTS_EVERY_CHUNKS 8u
 
 SLIST_HEAD(recorder_list, recorder);
 
@@ -32,6 +32,9 @@ struct thread {
 __thread struct recorder_cache recorder_cache __attribute__((tls_model("initial-exec"))) = {
 	.handle = RECORDER_CACHE_EMPTY,
 };
+__thread struct recorder_hot recorder_hot __attribute__((tls_model("initial-exec"))) = {
+	.handle = RECORDER_CACHE_EMPTY,
+};
 static __thread struct thread *this_thread __attribute__((tls_model("initial-exec")));
 
 uint32_t epp_recording_count;
@@ -40,19 +43,57 @@ uintptr_t session_default_handle;
 static pthread_key_t exit_key;
 static uint64_t ids_next;
 
-static void cache(uintptr_t handle, struct recorder *recorder)
+/* Without a handle.  Who closes the recorder meanwhile finds its mark at either place until the pointer has changed. */
+static void move_hot(struct recorder *recorder, struct recorder_hot *to)
 {
+	const struct recorder_hot *from = recorder->hot;
+	STORE_RELAXED(&to->handle, RECORDER_CACHE_EMPTY);
+	STORE_RELAXED(&to->mark, from->mark);
+	memcpy(&to->top, &from->top, sizeof(*to) - offsetof(struct recorder_hot, top));
+	STORE_RELEASE(&recorder->hot, to);
+}
+
+static void move_out(void)
+{
+	if (recorder_cache.resident)
+		move_hot(recorder_cache.resident, &recorder_cache.resident->kept);
+	recorder_cache.resident = NULL;
+	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
+}
+
+static void forget(void)
+{
+	recorder_cache.handle = RECORDER_CACHE_EMPTY;
+	recorder_cache.recorder = NULL;
+	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
+	recorder_cache.resident = NULL;
+}
+
+/* The calling thread's next calls with `handle` are this recorder's, whose mark is set. */
+static void make_resident(struct recorder *recorder, uintptr_t handle)
+{
+	if (recorder_cache.resident != recorder) {
+		move_out();
+		move_hot(recorder, &recorder_hot);
+		recorder_cache.resident = recorder;
+	}
 	recorder_cache.handle = handle;
 	recorder_cache.recorder = recorder;
+	/* The closer may have emptied the handle of the one before. */
+	STORE_RELAXED(&recorder_hot.handle, clock_is_fast() ? handle : RECORDER_CACHE_EMPTY);
 }
 
 static void retire(struct recorder *recorder)
 {
 	struct session *session = recorder->session;
 	pthread_mutex_lock(&session->lock);
+	if (recorder_cache.resident == recorder)
+		move_out();
 	bool listed = recorder->listed;
-	__atomic_fetch_or(&recorder->obstacles, RECORDER_CLOSED, __ATOMIC_RELAXED);
+	STORE_RELAXED(&recorder->closed, 1);
 	recorder->left_ticks = clock_ticks();
+	if (listed)
+		faults_end(recorder);
 	recorder->owner_gone = true;
 	bool wake = LOAD_RELAXED(&session->slots_free) < EPF_SLOT_COUNT / 2;
 	pthread_mutex_unlock(&session->lock);
@@ -65,7 +106,8 @@ static void retire(struct recorder *recorder)
 static void thread_exit(void *argument)
 {
 	struct thread *thread = argument;
-	cache(RECORDER_CACHE_EMPTY, NULL);
+	recorder_cache.handle = RECORDER_CACHE_EMPTY;
+	recorder_cache.recorder = NULL;
 	this_thread = NULL;
 	while (!SLIST_EMPTY(&thread->recorders)) {
 		struct recorder *recorder = SLIST_FIRST(&thread->recorders);
@@ -91,7 +133,8 @@ void recorder_setup(void)
 void recorder_fork_child(void)
 {
 	/* The sessions are gone, so what pointed to them is too; the ids of the parent go on in the parent. */
-	cache(RECORDER_CACHE_EMPTY, NULL);
+	forget();
+	recorder_hot.mark = MARK_OUT;
 	if (this_thread)
 		SLIST_INIT(&this_thread->recorders);
 	seed_ids();
@@ -114,6 +157,8 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 	STORE_RELEASE(&slot->id_block_first, first);
 	STORE_RELEASE(&slot->id_block_end, first + RECORDER_ID_BLOCK);
 	STORE_RELEASE(&slot->ids_settled, 0);
+	recorder->hot->next_id = first;
+	recorder->hot->id_end = first + RECORDER_ID_BLOCK;
 	return first;
 }
 
@@ -129,7 +174,7 @@ static void region_begin(struct recorder *recorder, struct epf_region *region, s
 		sequence = ADD_RELAXED(&session->next_sequence, 1);
 		STORE_RELAXED(&region->sequence, sequence);
 	}
-	uint32_t depth = slot->depth;
+	uint32_t depth = recorder_depth(recorder);
 	uint64_t *ids = (uint64_t *)(void *)(region + 1);
 	for (uint32_t i = 0; i < depth; i++)
 		ids[i] = slot->open[i].id;
@@ -141,8 +186,9 @@ static void region_begin(struct recorder *recorder, struct epf_region *region, s
 	STORE_RELEASE(&region->sequence_used, sequence);
 	recorder->region = region;
 	recorder->track_now = 0;
-	recorder->at = (uint8_t *)(region + 1) + (depth + 3) / 4 * 32;
-	recorder->limit = (uint8_t *)region + region_bytes;
+	recorder->hot->at = (uint8_t *)(region + 1) + (depth + 3) / 4 * 32;
+	recorder->hot->limit = (uint8_t *)region + region_bytes;
+	recorder->hot->fast_limit = recorder->hot->calls ? NULL : recorder->hot->limit;
 }
 
 /* The region is full: from here on it is the drain's. */
@@ -154,23 +200,10 @@ static void region_leave(struct recorder *recorder)
 	uint8_t *state = recorder->chunk == RECORDER_NO_CHUNK ? &session->slot_region_state[recorder->slot_index]
 	                                                      : &session->chunk_state[recorder->chunk];
 	recorder->region = NULL;
-	recorder->at = recorder->limit = NULL;
+	recorder->hot->at = recorder->hot->limit = recorder->hot->fast_limit = NULL;
 	if (recorder->chunk != RECORDER_NO_CHUNK)
 		STORE_RELAXED(&session->chunk_full_ticks[recorder->chunk], clock_ticks());
 	STORE_RELEASE(state, REGION_FULL);
-}
-
-/* The kernel counts faults for each thread, and only a thread can ask for its own.  The first chunk is warm-up; once in a
- * few, the question costs nothing. */
-static void count_faults(struct recorder *recorder)
-{
-	struct rusage usage;
-	if (recorder->chunks_taken++ % FAULTS_EVERY_CHUNKS || getrusage(RUSAGE_THREAD, &usage))
-		return;
-	uint64_t faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
-	if (recorder->chunks_taken > 1)
-		ADD_RELAXED(&recorder->session->window.live->faults, faults - recorder->faults);
-	recorder->faults = faults;
 }
 
 bool recorder_next_region(struct recorder *recorder, size_t bytes)
@@ -189,10 +222,11 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 		return false;
 	}
 	recorder->chunk = chunk;
-	count_faults(recorder);
+	if (!recorder->faults_counted)
+		faults_begin(recorder);
 	region_begin(recorder, (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES),
 	             EPF_CHUNK_BYTES);
-	return (size_t)(recorder->limit - recorder->at) >= bytes;
+	return (size_t)(recorder->hot->limit - recorder->hot->at) >= bytes;
 }
 
 /* ---- making and finding ---- */
@@ -229,8 +263,9 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 	slot->run = LOAD_ACQUIRE(&session->window.live->run);
 	slot->id_blocks = 0;
 	slot->id_block_end = 0;
-	recorder->slot = slot;
-	recorder_set_top(recorder, slot, slot->open);
+	recorder->slot = recorder->hot->slot = slot;
+	recorder->hot->top = slot->open;
+	recorder->hot->top_end = recorder->hot->calls ? NULL : slot->open + EPF_OPEN_MAX;
 	recorder->slot_index = index;
 	recorder->chunk = RECORDER_NO_CHUNK;
 	recorder_next_ids(recorder);
@@ -258,8 +293,9 @@ static struct recorder *make(struct thread *thread, uintptr_t handle, enum recor
 		recorder->session = session;
 		recorder->session_handle = handle;
 		recorder->use = use;
-		recorder->calls = use == RECORDER_EVENTS ? session->calls : NULL;
-		recorder->obstacles = clock_is_fast() ? 0 : RECORDER_SLOW_CLOCK;
+		recorder->hot = &recorder->kept;
+		recorder->kept.handle = RECORDER_CACHE_EMPTY;
+		recorder->kept.calls = use == RECORDER_EVENTS ? session->calls : NULL;
 		made = slot_open(session, recorder);
 		if (made) {
 			recorder->listed = true;
@@ -289,8 +325,8 @@ static void sweep(struct thread *thread)
 		pthread_mutex_unlock(&recorder->session->lock);
 		if (!listed) {
 			SLIST_REMOVE(&thread->recorders, recorder, recorder, thread_link);
-			if (recorder_cache.recorder == recorder)
-				cache(RECORDER_CACHE_EMPTY, NULL);
+			if (recorder_cache.resident == recorder)
+				forget();
 			free(recorder);
 		}
 	}
@@ -320,15 +356,19 @@ struct recorder *recorder_find(uintptr_t handle, enum recorder_use use)
 struct recorder *recorder_enter_any(epp_session *session)
 {
 	/* A closed one in the cache is passed over by recorder_find, which knows if the session was started again. */
-	if (recorder_cache.handle == (uintptr_t)session && recorder_enter(recorder_cache.recorder))
+	if (recorder_cache.in_callback)
+		return NULL;
+	if (recorder_cache.handle == (uintptr_t)session && recorder_enter(recorder_cache.recorder)) {
+		make_resident(recorder_cache.recorder, (uintptr_t)session);
 		return recorder_cache.recorder;
+	}
 	if (LOAD_RELAXED(&epp_recording_count) == 0)
 		return NULL;
 	uintptr_t handle = session ? (uintptr_t)session : LOAD_RELAXED(&session_default_handle);
 	struct recorder *recorder = recorder_find(handle, RECORDER_EVENTS);
 	if (!recorder || !recorder_enter(recorder))
 		return NULL;
-	cache((uintptr_t)session, recorder);
+	make_resident(recorder, (uintptr_t)session);
 	return recorder;
 }
 

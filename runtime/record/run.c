@@ -23,25 +23,43 @@ static epp_status *not_a_session(const char *call)
 	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", call);
 }
 
-void session_close_recorders(struct session *session, enum recorder_use use)
+/* Closes the recorders of a use; false: there was nothing to close.  The lock is held. */
+static bool close_recorders(struct session *session, enum recorder_use use)
 {
 	struct recorder *recorder;
-	pthread_mutex_lock(&session->lock);
 	bool any = false;
-	LIST_FOREACH(recorder, &session->recorders, session_link)
-		if (recorder->use == (uint32_t)use) {
-			__atomic_fetch_or(&recorder->obstacles, RECORDER_CLOSED, __ATOMIC_RELAXED);
-			any = true;
-		}
-	if (any && !gate_barrier()) {
-		session->unsafe_to_unmap = true;
-		nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
+	LIST_FOREACH(recorder, &session->recorders, session_link) {
+		struct recorder_hot *hot = LOAD_ACQUIRE(&recorder->hot);
+		if (recorder->use != (uint32_t)use ||
+		    (recorder_is_closed(recorder) && LOAD_RELAXED(&hot->handle) == RECORDER_CACHE_EMPTY))
+			continue;
+		STORE_RELAXED(&recorder->closed, 1);
+		STORE_RELAXED(&hot->handle, RECORDER_CACHE_EMPTY);
+		any = true;
 	}
-	/* A record takes nanoseconds, and what holds a mark takes no lock of ours. */
-	LIST_FOREACH(recorder, &session->recorders, session_link)
-		while (recorder->use == (uint32_t)use && !recorder->owner_gone &&
-		       LOAD_ACQUIRE(&recorder->mark) == MARK_RECORDING)
-			sched_yield();
+	return any;
+}
+
+static bool is_marked(const struct recorder *recorder)
+{
+	return LOAD_ACQUIRE(&LOAD_ACQUIRE(&recorder->hot)->mark) == MARK_RECORDING;
+}
+
+void session_close_recorders(struct session *session, enum recorder_use use)
+{
+	pthread_mutex_lock(&session->lock);
+	/* Again where one that had entered before it was closed has made itself its thread's resident since: no other can. */
+	while (close_recorders(session, use)) {
+		if (!gate_barrier()) {
+			session->unsafe_to_unmap = true;
+			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
+		}
+		/* A record takes nanoseconds, and what holds a mark takes no lock of ours. */
+		struct recorder *recorder;
+		LIST_FOREACH(recorder, &session->recorders, session_link)
+			while (recorder->use == (uint32_t)use && !recorder->owner_gone && is_marked(recorder))
+				sched_yield();
+	}
 	pthread_mutex_unlock(&session->lock);
 }
 
