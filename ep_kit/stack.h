@@ -28,12 +28,15 @@ static struct {
 	_Atomic uint32_t token_serials;
 } kit_process;
 
+struct kit_cached {
+	uint64_t generation;
+	struct kit_thread *thread;
+};
+
 static __thread struct {
-	uint64_t owner; /* what this thread is called in kit_thread.owner */
-	struct {
-		uint64_t generation;
-		struct kit_thread *thread;
-	} cache[KIT_CACHE_ENTRIES];
+	uint64_t owner;          /* what this thread is called in kit_thread.owner */
+	struct kit_cached recent; /* where it lies does not depend on the kit: one load less in a row */
+	struct kit_cached cache[KIT_CACHE_ENTRIES];
 } kit_local;
 
 static inline pid_t kit_owner_tid(uint64_t owner)
@@ -117,20 +120,21 @@ static __attribute__((noinline)) struct kit_thread *kit_thread_find(struct kit *
 	}
 	if (!thread)
 		thread = kit_thread_add(kit);
-	if (thread) {
-		kit_local.cache[kit->generation % KIT_CACHE_ENTRIES].generation = kit->generation;
-		kit_local.cache[kit->generation % KIT_CACHE_ENTRIES].thread = thread;
-	}
+	if (thread)
+		kit_local.cache[kit->generation % KIT_CACHE_ENTRIES] = (struct kit_cached){ kit->generation, thread };
 	errno = saved_errno;
 	return thread;
 }
 
 static inline struct kit_thread *kit_thread_get(struct kit *kit)
 {
-	size_t entry = kit->generation % KIT_CACHE_ENTRIES;
-	if (kit_likely(kit_local.cache[entry].generation == kit->generation))
-		return kit_local.cache[entry].thread;
-	return kit_thread_find(kit);
+	if (kit_likely(kit_local.recent.generation == kit->generation))
+		return kit_local.recent.thread;
+	const struct kit_cached *entry = &kit_local.cache[kit->generation % KIT_CACHE_ENTRIES];
+	struct kit_thread *thread = entry->generation == kit->generation ? entry->thread : kit_thread_find(kit);
+	if (thread)
+		kit_local.recent = (struct kit_cached){ kit->generation, thread };
+	return thread;
 }
 
 /* Whether a run is on; its number otherwise serves comparison only.  Relaxed: the host orders its calls. */

@@ -78,17 +78,24 @@ static __attribute__((noinline, unused)) void args_fill_rest(struct epf_arg *slo
 	}
 }
 
+/* Up to the first text; returns how many that were. */
+static inline size_t args_fill_numbers(struct epf_arg *slots, const epp_arg *args, size_t count)
+{
+	size_t at = 0;
+	for (; at < count && __builtin_expect(args[at].type != EPP_ARG_TEXT, 1); at++) {
+		slots[at].key = args_key(&args[at]);
+		slots[at].type_and_bytes = args[at].type & 3u;
+		slots[at].value = args[at].value.u64;
+	}
+	return at;
+}
+
 /* Stores measured args at `slot`. */
 static inline void args_fill(struct epf_arg *slot, const epp_arg *args, const struct args_size *size)
 {
-	const epp_arg *arg = args, *end = args + size->count;
-	for (; arg < end && __builtin_expect(arg->type != EPP_ARG_TEXT, 1); arg++, slot++) {
-		slot->key = args_key(arg);
-		slot->type_and_bytes = arg->type & 3u;
-		slot->value = arg->value.u64;
-	}
-	if (arg < end)
-		args_fill_rest(slot, arg, end);
+	size_t numbers = args_fill_numbers(slot, args, size->count);
+	if (numbers < size->count)
+		args_fill_rest(slot + numbers, args + numbers, args + size->count);
 }
 
 /* The slots of a record with these args and a parent (0: none). */

@@ -27,13 +27,13 @@ static void take_status(struct session *session, uint32_t producer, const char *
 uint64_t calls_start_event(struct recorder *recorder, uint64_t id)
 {
 	const struct profiler_calls *calls = recorder_hot.calls;
-	recorder_enter_callback(recorder);
+	uintptr_t handle = recorder_enter_callback(recorder);
 	for (const struct profiler_call *call = calls->start; call->profiler; call++) {
 		OrtStatus *status = call->profiler->StartEvent(call->profiler, id);
 		if (__builtin_expect(status != NULL, 0))
 			take_status(recorder->session, call->producer, "StartEvent", status);
 	}
-	recorder_leave_callback(recorder);
+	recorder_leave_callback(recorder, handle);
 	return id;
 }
 
@@ -52,13 +52,13 @@ void calls_stop_event(struct recorder *recorder, const struct epf_open *open, ui
 	event.end_ticks = end_ticks;
 	event.base_ticks = calls->base_ticks;
 	event.borrowed = 1;
-	recorder_enter_callback(recorder);
+	uintptr_t handle = recorder_enter_callback(recorder);
 	for (const struct profiler_call *call = calls->stop; call->profiler; call++) {
 		OrtStatus *status = call->profiler->StopEvent(call->profiler, id, &event);
 		if (__builtin_expect(status != NULL, 0))
 			take_status(recorder->session, call->producer, "StopEvent", status);
 	}
-	recorder_leave_callback(recorder);
+	recorder_leave_callback(recorder, handle);
 }
 
 bool calls_prepare(struct session *session, uint64_t base_ticks)

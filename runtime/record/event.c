@@ -120,6 +120,33 @@ static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, u
 		end_top(now, tail, args, args_count);
 }
 
+/* The same with no args or numbers, for which one walk does: their slots are known beforehand. */
+static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_count)
+{
+	struct epf_open *open = recorder_hot.top - 1;
+	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
+	struct epf_arg *slots = (struct epf_arg *)(void *)(record + 1);
+	bool fits = args_count <= EPF_ARG_SLOTS_MAX &&
+	            (uintptr_t)slots + args_count * sizeof(*slots) <= (uintptr_t)recorder_hot.limit;
+	size_t count = USUAL(fits) ? args_fill_numbers(slots, args, args_count) : 0;
+	if (!USUAL(fits && count == args_count)) {
+		/* What is behind the last record stays zero. */
+		for (size_t i = 0; i < count; i++)
+			slots[i] = (struct epf_arg){ .key = 0 };
+		end_top(now, 0, args, args_count);
+		return;
+	}
+	fill(record, open, open->id, now);
+	STORE_RELEASE(&record->tail, open->tail | EPF_TAIL(0, 0, count));
+	recorder_hot.at = (uint8_t *)(slots + count);
+	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
+	recorder_pop(&recorder_hot, open);
+	if (recorder_hot.calls)
+		calls_stop_event(recorder_cache.resident, open, now, record->tail, args, args_count);
+	else
+		recorder_leave_hot(&recorder_hot);
+}
+
 void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
 {
 	if (id == 0)
@@ -140,7 +167,7 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 	/* As numbers: without a region both are 0. */
 	uintptr_t after = (uintptr_t)record + EPF_RECORD_BYTES;
 	if (!USUAL(args_count == 0 && after <= (uintptr_t)recorder_hot.fast_limit)) {
-		end_top(now, 0, args, args_count);
+		end_numbers(now, args, args_count);
 		return;
 	}
 	fill(record, open, id, now);

@@ -144,25 +144,28 @@ static inline bool recorder_enter_fast(uintptr_t handle)
 	return false;
 }
 
-/* Around a profiler's callback, by the resident: the mark is set before and clear in it and afterwards. */
-static inline void recorder_enter_callback(struct recorder *recorder)
+/* Around a profiler's callback, by the resident: the mark is set before and clear in it and afterwards.  Returns what to
+ * leave it with. */
+static inline uintptr_t recorder_enter_callback(struct recorder *recorder)
 {
+	uintptr_t handle = LOAD_RELAXED(&recorder_hot.handle);
 	recorder_cache.in_callback = true;
 	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
 	STORE_RELAXED(&recorder->in_callback, 1);
 	recorder_leave_hot(&recorder_hot);
+	return handle;
 }
 
-static inline void recorder_leave_callback(struct recorder *recorder)
+static inline void recorder_leave_callback(struct recorder *recorder, uintptr_t handle)
 {
 	recorder_cache.in_callback = false;
 	/* Unless the process has forked meanwhile, and this is the child. */
 	if (recorder_cache.resident != recorder)
 		return;
-	if (recorder_enter(recorder)) {
-		STORE_RELAXED(&recorder_hot.handle, clock_is_fast() ? recorder_cache.handle : RECORDER_CACHE_EMPTY);
-		recorder_leave_hot(&recorder_hot);
-	}
+	recorder_mark(&recorder_hot);
+	if (!recorder_is_closed(recorder))
+		STORE_RELAXED(&recorder_hot.handle, handle);
+	recorder_leave_hot(&recorder_hot);
 	STORE_RELEASE(&recorder->in_callback, 0);
 }
 
