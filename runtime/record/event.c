@@ -34,17 +34,31 @@ static NOINLINE uint64_t begin_here(uint64_t tail)
 {
 	struct recorder *recorder = recorder_cache.resident;
 	struct recorder_hot *hot = &recorder_hot;
-	uint64_t id = recorder_take_id(recorder);
-	if (recorder_is_full(recorder) && !event_reclaim(recorder)) {
+	uint64_t id = recorder_take_id(recorder, hot);
+	if (recorder_is_full(hot) && !event_reclaim(recorder)) {
 		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
-		recorder_leave(recorder);
+		recorder_leave_hot(hot);
 		return 0;
 	}
-	push(hot, hot->top, id, tail, clock_ticks());
+	struct epf_open *open = hot->top;
+	push(hot, open, id, tail, clock_ticks());
 	if (hot->calls)
 		return calls_start_event(recorder, id);
-	recorder_leave(recorder);
+	recorder_leave_hot(hot);
 	return id;
+}
+
+/* The same, if nothing is unusual but that profilers want to know. */
+static NOINLINE uint64_t begin_told(uint64_t tail)
+{
+	struct epf_open *open = recorder_hot.top;
+	uint64_t id = recorder_hot.next_id;
+	if (!USUAL(recorder_hot.calls && !recorder_is_full(&recorder_hot) && id != recorder_hot.id_end))
+		return begin_here(tail);
+	recorder_hot.next_id = id + 1;
+	STORE_RELAXED(&recorder_hot.slot->next_id, id + 1);
+	push(&recorder_hot, open, id, tail, clock_ticks_fast());
+	return calls_start_event(recorder_cache.resident, id);
 }
 
 /* In a session that is not the resident's, or in none at all. */
@@ -61,7 +75,7 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 	struct epf_open *open = recorder_hot.top;
 	uint64_t id = recorder_hot.next_id;
 	if (!USUAL(open < recorder_hot.top_end && id != recorder_hot.id_end))
-		return begin_here(tail);
+		return begin_told(tail);
 	recorder_hot.next_id = id + 1;
 	STORE_RELAXED(&recorder_hot.slot->next_id, id + 1);
 	push(&recorder_hot, open, id, tail, clock_ticks_fast());
@@ -147,6 +161,31 @@ static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_
 		recorder_leave_hot(&recorder_hot);
 }
 
+/* The record of the event that is ended without args, and its pop. */
+static inline uint64_t end_plain(struct epf_record *record, struct epf_open *open, uint64_t id, uint64_t now)
+{
+	uint64_t tail = open->tail;
+	fill(record, open, id, now);
+	STORE_RELEASE(&record->tail, tail);
+	recorder_hot.at = (uint8_t *)(record + 1);
+	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
+	recorder_pop(&recorder_hot, open);
+	return tail;
+}
+
+/* What is not usual of an end is looked at once more: that there are args, or that profilers want to know. */
+static NOINLINE void end_told(uint64_t now, const epp_arg *args, size_t args_count)
+{
+	struct epf_open *open = recorder_hot.top - 1;
+	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
+	if (!USUAL(args_count == 0 && recorder_hot.calls && (uintptr_t)(record + 1) <= (uintptr_t)recorder_hot.limit)) {
+		end_numbers(now, args, args_count);
+		return;
+	}
+	uint64_t tail = end_plain(record, open, open->id, now);
+	calls_stop_event(recorder_cache.resident, open, now, tail, NULL, 0);
+}
+
 void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
 {
 	if (id == 0)
@@ -165,16 +204,11 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 	}
 	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
 	/* As numbers: without a region both are 0. */
-	uintptr_t after = (uintptr_t)record + EPF_RECORD_BYTES;
-	if (!USUAL(args_count == 0 && after <= (uintptr_t)recorder_hot.fast_limit)) {
-		end_numbers(now, args, args_count);
+	if (!USUAL(args_count == 0 && (uintptr_t)(record + 1) <= (uintptr_t)recorder_hot.fast_limit)) {
+		end_told(now, args, args_count);
 		return;
 	}
-	fill(record, open, id, now);
-	STORE_RELEASE(&record->tail, open->tail);
-	recorder_hot.at = (uint8_t *)after;
-	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
-	recorder_pop(&recorder_hot, open);
+	end_plain(record, open, id, now);
 	recorder_leave_hot(&recorder_hot);
 }
 

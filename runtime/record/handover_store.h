@@ -39,7 +39,7 @@ static inline bool handover_store(struct recorder *recorder, const struct handed
 	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = event->start_ticks;
 	record->duration_ticks = event->end_ticks - event->start_ticks;
-	record->id = recorder_take_id(recorder);
+	record->id = recorder_take_id(recorder, recorder->hot);
 	args_publish(recorder, record, event->name,
 	             EPF_BITS(event->category, EPF_COMPLETE, event->inferred ? EPF_PLACED_INFERRED : 0,
 	                      event->cut ? EPF_FLAG_CUT : 0),
@@ -76,7 +76,7 @@ static inline bool handover_store_wait(struct recorder *recorder, const struct h
 	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
 	flow->start_ticks = wait->end_ticks;
 	flow->id = wait_id;
-	recorder_take_id(recorder);
+	recorder_take_id(recorder, recorder->hot);
 	args_publish(recorder, flow, EPF_NAME_FLOW, EPF_BITS(EPP_NODE, EPF_FLOW, 0, 0), from_id, NULL, &none);
 	return true;
 }

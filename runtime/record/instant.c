@@ -8,7 +8,7 @@ void epp_instant(epp_session *session, epp_category category, epp_name name, con
 	struct recorder *recorder = recorder_enter_new(session);
 	if (!recorder)
 		return;
-	event_store(recorder, now, 0, recorder_take_id(recorder), name ? name : EPF_NAME_NONE,
+	event_store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
 	            EPF_BITS(category & 3u, EPF_INSTANT, 0, 0), 0, args, args_count);
 	recorder_leave(recorder);
 }
@@ -19,7 +19,7 @@ static void counter(epp_session *session, epp_name name, const epp_arg *value)
 	struct recorder *recorder = recorder_enter_new(session);
 	if (!recorder)
 		return;
-	event_store(recorder, now, 0, recorder_take_id(recorder), name ? name : EPF_NAME_NONE,
+	event_store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
 	            EPF_BITS(EPP_NODE, EPF_COUNTER, 0, 0), 0, value, 1);
 	recorder_leave(recorder);
 }
@@ -40,7 +40,7 @@ void epp_flow(epp_session *session, uint64_t from_id, uint64_t to_id)
 	struct recorder *recorder = from_id && to_id ? recorder_enter_new(session) : NULL;
 	if (!recorder)
 		return;
-	recorder_take_id(recorder);
+	recorder_take_id(recorder, recorder->hot);
 	event_store(recorder, now, 0, to_id, EPF_NAME_FLOW, EPF_BITS(EPP_NODE, EPF_FLOW, 0, 0), from_id, NULL, 0);
 	recorder_leave(recorder);
 }
@@ -50,7 +50,7 @@ uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name n
 	struct recorder *recorder = recorder_enter_new(session);
 	if (!recorder)
 		return 0;
-	uint64_t id = recorder_take_id(recorder);
+	uint64_t id = recorder_take_id(recorder, recorder->hot);
 	event_store(recorder, clock_ticks(), 0, id, name,
 	            EPF_BITS(category & 3u, EPF_ASYNC_BEGIN, 0, 0), 0, NULL, 0);
 	recorder_leave(recorder);
