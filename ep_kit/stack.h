@@ -34,7 +34,7 @@ struct kit_cached {
 };
 
 static __thread struct {
-	uint64_t owner;          /* what this thread is called in kit_thread.owner */
+	uint64_t owner;           /* what this thread is called in kit_thread.owner */
 	struct kit_cached recent; /* where it lies does not depend on the kit: one load less in a row */
 	struct kit_cached cache[KIT_CACHE_ENTRIES];
 } kit_local;

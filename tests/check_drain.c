@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "file/format_slot.h"
 #include "record/helper.h"
 #include "recording.h"
 

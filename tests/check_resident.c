@@ -164,7 +164,8 @@ START_TEST(in_a_callback)
 			ends_session = ending && i == 2;
 			uint64_t id = epp_event_begin(sessions[0], EPP_NODE, name);
 			ck_assert_uint_ne(id, 0);
-			epp_event_end(sessions[0], id, &(epp_arg){ .key = key, .type = EPP_ARG_I64, .value.i64 = i }, i & 1);
+			epp_event_end(sessions[0], id, &(epp_arg){ .key = key, .type = EPP_ARG_I64, .value.i64 = i },
+			              i & 1);
 		}
 		ck_assert_uint_eq(starts, 3);
 		ck_assert_uint_eq(refused, 6);
@@ -195,7 +196,8 @@ START_TEST(numbers_before_a_text)
 	epp_session *session = recording_start(path);
 	for (unsigned i = 0; i < count; i++) {
 		random = random * 1103515245u + 12345u;
-		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), args, random >> 16 & 3 ? random >> 18 & 3 : 4);
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), args,
+		              random >> 16 & 3 ? random >> 18 & 3 : 4);
 		if (i % 2000 == 1999)
 			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	}

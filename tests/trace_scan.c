@@ -1,5 +1,6 @@
 /* See trace_scan.h.  Sequences of blocks are collected first, because a region counts only if no block has it. */
 #include "trace_scan.h"
+#include "file/format_slot.h"
 
 #include <bsd/string.h>
 #include <fcntl.h>
@@ -315,7 +316,8 @@ static void take_slot(struct scanner *scanner, uint32_t index, const struct epf_
 		const struct epf_open *open = &slot->open[i];
 		if (!open->tail || numbers_has(&scanner->ended, open->id))
 			continue;
-		struct scan_open kept = { open->start_ticks, open->id, epf_tail_name(open->tail), open->bits, index, slot->track };
+		struct scan_open kept = { open->start_ticks, open->id, epf_tail_name(open->tail),
+			                  open->bits,        index,    slot->track };
 		APPEND(scan->open, scan->open_count, kept);
 	}
 	for (size_t i = 0; i < scan->ledger_count; i++)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "epprof/session.h"
+#include "file/format_slot.h"
 #include "file/varint.h"
 
 #define unlikely(condition) __builtin_expect(!!(condition), 0)

@@ -284,12 +284,6 @@ enum epf_name {
 		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", \
 	}
 
-/* As it stands in blocks, where 0 is no name. */
-static inline uint32_t epf_tail_name(uint64_t tail)
-{
-	return EPF_TAIL_NAME(tail) ? EPF_TAIL_NAME(tail) : EPF_NAME_PENDING;
-}
-
 /* ---- slots and regions ---- */
 
 /* Records with a header.  A chunk is a region of 64 KiB; a slot ends with one of EPF_SLOT_REGION_BYTES.
@@ -341,7 +335,7 @@ struct epf_slot {
 	uint64_t lost_idless;     /* how many of `lost` took no id */
 	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
-	uint64_t ids_settled; /* not 0: one more than the ids taken, while another block of ids is begun */
+	uint64_t ids_settled;   /* not 0: one more than the ids taken, while another block of ids is begun */
 	uint64_t given_up_disk; /* these two stand for the helper's part while given_up is set */
 	uint64_t no_id;         /* 0: the id of what lies below the lowest open event, as it were */
 	uint64_t given_up_policy;
@@ -349,32 +343,6 @@ struct epf_slot {
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and what follows it */
 };
-
-/* How many ids a thread has taken, at whatever instant it stopped. */
-static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
-{
-	return slot->ids_settled ? slot->ids_settled - 1
-	                         : (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first;
-}
-
-static inline uint32_t epf_slot_open_count(const struct epf_slot *slot)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < EPF_OPEN_MAX; i++)
-		count += slot->open[i].tail != 0;
-	return count;
-}
-
-/* What the helper has lost of a thread's events; the other reasons stand in `lost` alone. */
-static inline uint64_t epf_slot_lost_disk(const struct epf_slot *slot)
-{
-	return slot->given_up ? slot->given_up_disk : slot->drain_lost_disk;
-}
-
-static inline uint64_t epf_slot_lost_policy(const struct epf_slot *slot)
-{
-	return slot->given_up ? slot->given_up_policy : slot->drain_lost_policy;
-}
 
 /* ---- log: definitions that no block holds yet, and the payload of definition blocks ---- */
 
@@ -497,7 +465,8 @@ _Static_assert(sizeof(struct epf_arg) == 16, "arg");
 _Static_assert(sizeof(struct epf_region) == 64, "region");
 _Static_assert(sizeof(struct epf_open) == 32, "open");
 _Static_assert(sizeof(struct epf_slot) == EPF_SLOT_BYTES, "slot");
-_Static_assert(offsetof(struct epf_slot, no_id) + sizeof(struct epf_open) == offsetof(struct epf_slot, open[0].id), "no_id");
+_Static_assert(offsetof(struct epf_slot, no_id) + sizeof(struct epf_open) == offsetof(struct epf_slot, open[0].id),
+               "no_id");
 _Static_assert(sizeof(struct epf_block) == 80, "block");
 _Static_assert(sizeof(struct epf_segment) == 64, "segment");
 _Static_assert(sizeof(struct epf_header) <= EPF_PAGE_BYTES, "header");

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "file/format_slot.h"
 #include "file/reader_private.h"
 
 /* A region that fills up while an end unwinds the stack begins another one. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file/format_slot.h"
 #include "file/reader_private.h"
 
 #define BATCH_BYTES (1u << 18)

@@ -7,6 +7,7 @@
 
 #include "base/ort_event.h"
 #include "base/ort_status.h"
+#include "file/format_slot.h"
 #include "record/handover.h"
 #include "record/profilers.h"
 #include "record/session.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "file/codec.h"
+#include "file/format_slot.h"
 #include "record/chunks.h"
 #include "record/faults.h"
 #include "record/give_up.h"

@@ -51,8 +51,7 @@ uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name n
 	if (!recorder)
 		return 0;
 	uint64_t id = recorder_take_id(recorder, recorder->hot);
-	event_store(recorder, clock_ticks(), 0, id, name,
-	            EPF_BITS(category & 3u, EPF_ASYNC_BEGIN, 0, 0), 0, NULL, 0);
+	event_store(recorder, clock_ticks(), 0, id, name, EPF_BITS(category & 3u, EPF_ASYNC_BEGIN, 0, 0), 0, NULL, 0);
 	recorder_leave(recorder);
 	return id;
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file/format_slot.h"
 #include "record/chunks.h"
 #include "record/faults.h"
 #include "record/helper.h"

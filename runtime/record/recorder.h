@@ -34,15 +34,15 @@ enum recorder_use { RECORDER_EVENTS = 0, RECORDER_HANDOVER = 1, RECORDER_USES = 
 /* What the recording path reads and writes. */
 struct recorder_hot {
 	uintptr_t handle; /* as the caller gives it, 0 for the default session: the fast path may be taken; the closer empties it */
-	uint32_t mark;    /* enum recorder_mark: the owner stores, the closer reads */
-	struct epf_open *top;     /* where the next open event goes */
+	uint32_t mark;        /* enum recorder_mark: the owner stores, the closer reads */
+	struct epf_open *top; /* where the next open event goes */
 	struct epf_open *top_end; /* the fast path ends there: the stack is full, or profilers want events (then it is NULL) */
 	uint64_t next_id;         /* the slot has the same */
 	uint64_t id_end;
 	struct epf_slot *slot;
-	uint8_t *at;         /* the next record */
-	uint8_t *limit;      /* the end of the region */
-	uint8_t *fast_limit; /* the same, or NULL where profilers want events */
+	uint8_t *at;                        /* the next record */
+	uint8_t *limit;                     /* the end of the region */
+	uint8_t *fast_limit;                /* the same, or NULL where profilers want events */
 	const struct profiler_calls *calls; /* theirs, or NULL */
 };
 
@@ -55,7 +55,7 @@ struct recorder {
 	struct epf_region *region;
 	uint32_t chunk; /* index of the region, RECORDER_NO_CHUNK: the slot's own */
 	uint32_t slot_index;
-	uint32_t track_now; /* of the last track switch; 0: the recorder's own */
+	uint32_t track_now;  /* of the last track switch; 0: the recorder's own */
 	uint64_t faults;     /* of the thread, when they were last read; with the session's lock held */
 	bool faults_counted; /* it has had its first chunk */
 	uint32_t use;        /* enum recorder_use */
