@@ -1,6 +1,7 @@
 /* A ring of batches between two threads, under one lock.  `filled` and `taken` count batches: those from `taken` to
- * `filled` are ready, the one the caller has is not given back before it asks for the next.  Who waits is woken when half
- * the ring is ready for it: waking for each batch costs more than the batch. */
+ * `filled` are ready, the one the caller has is not given back before it asks for the next.  Who waits is woken when
+ * there are some for it: waking for each batch costs more than the batch.  The ring holds two pages of Parquet, since
+ * a writer that gathers rows takes no events while it writes a page. */
 #include "export/pipeline.h"
 
 #include <pthread.h>
@@ -11,10 +12,10 @@
 
 #include "timeline/timeline.h"
 
-#define RING_BATCHES 16u
-#define WAKE_BATCHES (RING_BATCHES / 2)
+#define RING_BATCHES 64u
+#define WAKE_BATCHES 16u
 /* A batch is closed early when its texts are longer than this. */
-#define BATCH_TEXTS_BYTES (1u << 20)
+#define BATCH_TEXTS_BYTES (1u << 18)
 
 struct pipeline {
 	epp_timeline *timeline;
