@@ -94,13 +94,14 @@ static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended
 	batch->args_count = 0;
 	batch->texts_bytes = 0;
 	while (batch->count < BATCH_EVENTS && batch->texts_bytes < BATCH_TEXTS_BYTES) {
-		epp_event *event = &batch->events[batch->count];
-		if (!timeline_next(timeline, event)) {
+		size_t some = timeline_next_some(timeline, &batch->events[batch->count], BATCH_EVENTS - batch->count);
+		if (!some) {
 			*ended = true;
 			break;
 		}
-		batch->count++;
-		if (event->args_count && !copy_args(batch, timeline, event))
+		batch->count += some;
+		epp_event *last = &batch->events[batch->count - 1];
+		if (last->args_count && !copy_args(batch, timeline, last))
 			return no_memory();
 	}
 	if (batch->args_count)

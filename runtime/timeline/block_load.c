@@ -102,7 +102,6 @@ static void load_complete(struct epp_timeline *timeline, struct line *line, cons
 	struct placed placed;
 
 	place_complete(timeline, line, record, extra->parent, true, &placed);
-	item->end_ticks = codec_end(record->start_ticks, record->duration_ticks);
 	item->start_ns = placed.start_ns;
 	item->end_ns = placed.end_ns;
 	item->is.placement = (uint8_t)placed.placement;
@@ -123,29 +122,33 @@ struct loading {
 	size_t start_hint, end_hint; /* of the host clock */
 };
 
-/* A record in host ticks that ends at `end_ticks`.  Most records are of the class of the one before. */
+/* A record that ends at `end_ticks`, but for its times on the host's clock.  Most are of the class of the one before. */
 static inline void fill_item(struct loading *loading, const struct codec_record *record, uint64_t rank, uint32_t index,
                              uint64_t end_ticks, struct item *item)
 {
-	const struct host_clock *host = &loading->timeline->host;
-	int64_t start_ns = host_clock_ns(host, &loading->start_hint, record->start_ticks);
-
 	if (record->bits != loading->bits) {
 		loading->bits = record->bits;
 		loading->is = class_of(record->bits);
 	}
-	*item = (struct item){
-		.start_ns = start_ns,
-		.end_ns = end_ticks != record->start_ticks ? host_clock_ns(host, &loading->end_hint, end_ticks) : start_ns,
-		.start_ticks = record->start_ticks,
-		.end_ticks = end_ticks,
-		.id = record->id,
-		.sequence = ITEM_SEQUENCE(rank, index, record->args_count),
-		.name = record->name,
-		.args_offset = record->args_offset,
-		.line = loading->key,
-		.is = loading->is,
-	};
+	item->start_ticks = record->start_ticks;
+	item->end_ticks = end_ticks;
+	item->id = record->id;
+	item->sequence = ITEM_SEQUENCE(rank, index, record->args_count);
+	item->name = record->name;
+	item->args_offset = record->args_offset;
+	item->line = loading->key;
+	item->is = loading->is;
+}
+
+/* An item whose ticks are the host's. */
+static inline void place_item(struct loading *loading, struct item *item)
+{
+	const struct host_clock *host = &loading->timeline->host;
+	uint64_t start_ticks = item->start_ticks, end_ticks = item->end_ticks;
+	int64_t start_ns = host_clock_ns(host, &loading->start_hint, start_ticks);
+
+	item->start_ns = start_ns;
+	item->end_ns = end_ticks != start_ticks ? host_clock_ns(host, &loading->end_hint, end_ticks) : start_ns;
 }
 
 static epp_status *switch_line(struct loading *loading, uint32_t track)
@@ -173,14 +176,14 @@ static epp_status *load_other(struct loading *loading, const struct codec_record
 		return corrupt(loading->decoded.block, "holds a kind of record that its header does not name");
 	if (extra)
 		*extra = (struct item_extra){ 0 };
-	fill_item(loading, record, rank, index,
-	          kind == EPF_COMPLETE ? record->start_ticks : codec_end(record->start_ticks, record->duration_ticks),
-	          item);
+	fill_item(loading, record, rank, index, codec_end(record->start_ticks, record->duration_ticks), item);
 	if (kind == EPF_COMPLETE || kind == EPF_FLOW)
 		load_parent(&loading->decoded, record, item, extra);
 	if (kind == EPF_COMPLETE)
 		load_complete(loading->timeline, &loading->timeline->lines.lines[loading->line], record, item, extra);
-	else if (kind == EPF_ASYNC_BEGIN)
+	else
+		place_item(loading, item);
+	if (kind == EPF_ASYNC_BEGIN)
 		load_async(loading->timeline, loading->decoded.block, item);
 	loading->count++;
 	return NULL;
@@ -201,6 +204,7 @@ static epp_status *load_records(struct loading *loading, uint32_t rank)
 		const struct end *end;
 		uint64_t end_ticks = block_event_end(loading->timeline, source, record, &end);
 		fill_item(loading, record, rank, i, end_ticks, item);
+		place_item(loading, item);
 		if (end)
 			join_end(item, end);
 		if (loading->run->has_extras)
@@ -228,30 +232,32 @@ static inline bool begins_before(const void *of, uint32_t a, uint32_t b)
 static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run *run, bool *done)
 {
 	struct epp_timeline *timeline = loading->timeline;
-	struct start_order *order = &timeline->order;
 	const struct codec_record *records = timeline->records;
 	uint32_t source = loading->decoded.block->source;
 
-	EPP_TRY(run_order_begin(order, loading->decoded.count));
+	EPP_TRY(run_order_begin(&timeline->order, loading->decoded.count));
+	struct start_order order = timeline->order; /* so that it stays in registers */
 	for (uint32_t i = 0; i < loading->decoded.count; i++) {
 		unsigned kind = EPF_BITS_KIND(records[i].bits);
 		if (!(PLAIN_KINDS >> kind & 1)) {
 			if (!(HIDDEN_KINDS >> kind & 1))
 				return NULL;
-		} else if (!start_order_add(order, i, records, begins_before)) {
+		} else if (!start_order_add(&order, i, records, begins_before)) {
 			return NULL;
 		}
 	}
-	EPP_TRY(run_reserve(run, order->count, false));
-	for (uint32_t i = 0; i < order->count; i++) {
-		uint32_t index = order->order[i];
+	EPP_TRY(run_reserve(run, order.count, false));
+	for (uint32_t i = 0; i < order.count; i++) {
+		uint32_t index = order.order[i];
 		const struct end *end;
 		uint64_t end_ticks = block_event_end(timeline, source, &records[index], &end);
-		fill_item(loading, &records[index], rank, index, end_ticks, &run->items[i]);
-		if (end && run->items[i].is.kind == EPP_EVENT_SLICE)
-			join_end(&run->items[i], end);
+		struct item *item = &run->items[i];
+		fill_item(loading, &records[index], rank, index, end_ticks, item);
+		place_item(loading, item);
+		if (end && item->is.kind == EPP_EVENT_SLICE)
+			join_end(item, end);
 	}
-	run->end = order->count;
+	run->end = order.count;
 	*done = true;
 	return NULL;
 }

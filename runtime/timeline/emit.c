@@ -67,7 +67,7 @@ __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timel
 	event->end_error_ns = host_clock_doubt_ns(host, &hint);
 }
 
-/* What events of threads without args have. */
+/* What events of threads without args have, but for their place, which nesting tells. */
 static inline void fill(const struct epp_timeline *timeline, const struct line *line, const struct item *item,
                         epp_event *event)
 {
@@ -78,15 +78,12 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->start_ticks = item->start_ticks;
 	event->end_ticks = item->end_ticks;
 	event->id = item->id;
-	event->parent = 0;
 	set_name(timeline->reader, event, item->name);
 	event->track = line->track;
 	event->parent_track = NULL;
 	event->parent_start_ns = INT64_MIN;
 	event->parent_end_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
-	event->depth = 0;
-	event->lane = 0;
 	event->kind = item->is.kind;
 	event->category = item->is.category;
 	event->placement = item->is.placement;
@@ -148,8 +145,8 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 }
 
 /* A slice that no thread's stack held: a device's, or of a track that the host made. */
-__attribute__((noinline)) static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line,
-                                                              const struct item *item, epp_event *event)
+static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line, const struct item *item,
+                                    epp_event *event)
 {
 	EPP_TRY(correlate_event(timeline, line, event));
 	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
@@ -191,64 +188,80 @@ static void add_source_error(epp_event *event, int64_t error_ns)
 	event->end_error_ns += error_ns;
 }
 
+/* What stands on no thread's stack. */
+__attribute__((noinline)) static epp_status *emit_other(struct epp_timeline *timeline, struct line *line,
+                                                        const struct item *item, epp_event *event)
+{
+	event->depth = event->lane = 0;
+	if (event->kind == EPP_EVENT_SLICE)
+		return nest_other_slice(timeline, line, item, event);
+	if (event->kind == EPP_EVENT_INSTANT || event->kind == EPP_EVENT_COUNTER)
+		nest_moment_in(line, item, event);
+	return NULL;
+}
+
 static inline epp_status *emit(struct epp_timeline *timeline, const struct merge_source *source,
                                const struct item *item, epp_event *event)
 {
 	struct line *line = lines_of_key(&timeline->lines, item->line);
-	epp_status *status = NULL;
+	unsigned kind = item->is.kind;
+	epp_status *status;
 
+	event->parent = 0;
 	fill(timeline, line, item, event);
-	if (event->args_count)
+	if (unlikely(event->args_count))
 		set_args(timeline, source->run, item, event);
 	if (unlikely(source->extras))
 		set_extra(&source->extras[item - source->items], event);
 	if (unlikely(timeline->host.is_doubted) && line->is_thread)
 		set_doubt(timeline, item, event);
-	timeline->counts.events++;
-	if (likely(event->kind == EPP_EVENT_SLICE))
-		status = likely(line->is_thread && !event->parent) ? nest_thread_slice(line, item, event)
-		                                                   : nest_other_slice(timeline, line, item, event);
-	else if (event->kind == EPP_EVENT_INSTANT || event->kind == EPP_EVENT_COUNTER)
-		nest_moment_in(line, item, event);
+	if (likely(kind == EPP_EVENT_SLICE && line->is_thread && !event->parent))
+		status = nest_thread_slice(line, item, event);
+	else
+		status = emit_other(timeline, line, item, event);
 	if (unlikely(timeline->referred.pages_count) && likely(!status) &&
-	    (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC))
+	    (kind == EPP_EVENT_SLICE || kind == EPP_EVENT_ASYNC))
 		status = mark_referred(timeline, line, event);
 	if (unlikely(line->error_ns))
 		add_source_error(event, line->error_ns);
 	return status;
 }
 
-static bool end_with(struct epp_timeline *timeline, epp_status *status)
+static void end_with(struct epp_timeline *timeline, epp_status *status)
 {
 	timeline->ended = true;
 	timeline->status = status;
-	return false;
 }
 
-bool timeline_next(struct epp_timeline *timeline, epp_event *event)
+size_t timeline_next_some(struct epp_timeline *timeline, epp_event *events, size_t most)
 {
-	if (unlikely(timeline->ended))
-		return false;
-	for (;;) {
+	size_t count = 0;
+
+	while (count < most && likely(!timeline->ended)) {
 		const struct item *item;
 		const struct merge_source *source;
 		epp_status *status = merge_next(timeline, &timeline->merge, &item, &source);
-		if (unlikely(!item))
-			return end_with(timeline, status);
-		if (unlikely(item->start_ns >= timeline->options.to_ns))
-			return end_with(timeline, NULL);
+		if (unlikely(!item || item->start_ns >= timeline->options.to_ns)) {
+			end_with(timeline, status);
+			break;
+		}
 		if (unlikely(item->end_ns < timeline->options.from_ns))
 			continue;
-		status = emit(timeline, source, item, event);
-		if (unlikely(status))
-			return end_with(timeline, status);
-		return true;
+		status = emit(timeline, source, item, &events[count]);
+		if (unlikely(status)) {
+			end_with(timeline, status);
+			break;
+		}
+		if (unlikely(events[count++].args_count))
+			break;
 	}
+	timeline->counts.events += count;
+	return count;
 }
 
 int epp_timeline_next(epp_timeline *timeline, const epp_event **event)
 {
-	bool any = timeline_next(timeline, &timeline->event);
+	bool any = timeline_next_some(timeline, &timeline->event, 1);
 
 	*event = any ? &timeline->event : NULL;
 	return any;

@@ -153,23 +153,29 @@ static epp_status *bound_by_chunks(struct epp_timeline *timeline, int64_t from_n
 	return NULL;
 }
 
+static epp_status *grow_batch(struct merge *merge)
+{
+	size_t room = merge->batch_room;
+
+	EPP_TRY(merge_grow(&merge->batch, room, &room, sizeof(*merge->batch)));
+	return merge_grow(&merge->spare, merge->batch_room, &merge->batch_room, sizeof(*merge->spare));
+}
+
 /* Everything before to_ns, source by source. */
 static epp_status *gather(struct merge *merge, int64_t from_ns, int64_t to_ns)
 {
+	struct merge_entry *batch = merge->batch;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < merge->sources_count; i++) {
 		struct merge_source *source = &merge->sources[i];
-		const struct item *item = source->head;
-		while (item < source->end && item->start_ns < to_ns) {
-			if (count + MERGE_AHEAD >= merge->batch_room) {
-				size_t room = merge->batch_room;
-				EPP_TRY(merge_grow(&merge->batch, room, &room, sizeof(*merge->batch)));
-				EPP_TRY(merge_grow(&merge->spare, merge->batch_room, &merge->batch_room,
-				                   sizeof(*merge->spare)));
+		const struct item *item = source->head, *end = source->end;
+		for (; item < end && item->start_ns < to_ns; item++) {
+			if (__builtin_expect(count + MERGE_AHEAD >= merge->batch_room, 0)) {
+				EPP_TRY(grow_batch(merge));
+				batch = merge->batch;
 			}
-			merge->batch[count++] = (struct merge_entry){ (uint32_t)(item->start_ns - from_ns), i, item };
-			item++;
+			batch[count++] = (struct merge_entry){ (uint32_t)(item->start_ns - from_ns), i, item };
 		}
 		source->head = item;
 	}
@@ -196,29 +202,38 @@ __attribute__((noinline)) static uint32_t sort_equal(struct merge *merge, uint32
 	return end;
 }
 
+/* One pass of the sort: by the digit at `shift`. */
+static void sort_by_digit(struct merge_entry *restrict to, const struct merge_entry *restrict from, uint32_t count,
+                          unsigned shift)
+{
+	uint32_t places[256] = { 0 };
+
+	for (uint32_t i = 0; i < count; i++)
+		places[from[i].offset_ns >> shift & 255]++;
+	for (uint32_t digit = 0, place = 0; digit < 256; digit++) {
+		uint32_t of_digit = places[digit];
+		places[digit] = place;
+		place += of_digit;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		to[places[from[i].offset_ns >> shift & 255]++] = from[i];
+}
+
 /* By start, 8 bits at a time, the lowest first. */
 static void sort_batch(struct merge *merge, uint32_t offset_most)
 {
 	uint32_t count = merge->batch_count;
 
 	for (unsigned shift = 0; shift < 32 && offset_most >> shift; shift += 8) {
-		uint32_t places[256] = { 0 };
-		for (uint32_t i = 0; i < count; i++)
-			places[merge->batch[i].offset_ns >> shift & 255]++;
-		for (uint32_t digit = 0, place = 0; digit < 256; digit++) {
-			uint32_t of_digit = places[digit];
-			places[digit] = place;
-			place += of_digit;
-		}
-		for (uint32_t i = 0; i < count; i++)
-			merge->spare[places[merge->batch[i].offset_ns >> shift & 255]++] = merge->batch[i];
 		struct merge_entry *sorted = merge->spare;
+		sort_by_digit(sorted, merge->batch, count, shift);
 		merge->spare = merge->batch;
 		merge->batch = sorted;
 	}
+	const struct merge_entry *batch = merge->batch;
 	for (uint32_t i = 1; i < count; i++) {
-		if (merge->batch[i].offset_ns == merge->batch[i - 1].offset_ns &&
-		    !item_before(merge->batch[i - 1].item, merge->batch[i].item))
+		if (__builtin_expect(batch[i].offset_ns == batch[i - 1].offset_ns, 0) &&
+		    !item_before(batch[i - 1].item, batch[i].item))
 			i = sort_equal(merge, i);
 	}
 }

@@ -33,11 +33,12 @@ static inline __attribute__((always_inline)) bool start_order_add(struct start_o
 		position = order->stack[--depth];
 	if (position && !before(of, order->order[position - 1], index))
 		return false;
-	order->moved += count - position;
-	if (order->moved > (uint64_t)START_ORDER_MOVES_MOST * order->room)
-		return false;
-	if (position < count)
+	if (position < count) {
+		order->moved += count - position;
+		if (order->moved > (uint64_t)START_ORDER_MOVES_MOST * order->room)
+			return false;
 		memmove(&order->order[position + 1], &order->order[position], (count - position) * sizeof(*order->order));
+	}
 	order->order[position] = (uint16_t)index;
 	order->stack[depth++] = position;
 	order->depth = depth;

@@ -91,8 +91,9 @@ struct epp_timeline {
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* epp_timeline_next, into the caller's memory; the args are those of the last event alone. */
-bool timeline_next(struct epp_timeline *timeline, epp_event *event);
+/* The next events, at most `most`, into the caller's memory; 0: there is none.  One with args is the last of them, since what
+ * they point to is the timeline's until the next call. */
+size_t timeline_next_some(struct epp_timeline *timeline, epp_event *events, size_t most);
 
 /* ---- block_load.c ---- */
 
