@@ -1,4 +1,5 @@
 /* An item becomes an event: its texts, its place among the events of its track, its parent. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -67,6 +68,9 @@ __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timel
 	event->end_error_ns = host_clock_doubt_ns(host, &hint);
 }
 
+_Static_assert(offsetof(struct item_class, placement) == offsetof(epp_event, placement) - offsetof(epp_event, kind),
+               "kind, category and placement are copied as one");
+
 /* What events of threads without args have, but for their place, which nesting tells. */
 static inline void fill(const struct epp_timeline *timeline, const struct line *line, const struct item *item,
                         epp_event *event)
@@ -84,9 +88,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->parent_start_ns = INT64_MIN;
 	event->parent_end_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
-	event->kind = item->is.kind;
-	event->category = item->is.category;
-	event->placement = item->is.placement;
+	memcpy(&event->kind, &item->is, sizeof(item->is)); /* category and placement too */
 	event->flags = item->is.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 	event->args = NULL;
@@ -138,8 +140,8 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 		opened.end = UINT64_MAX;
 	if (unlikely(!nest_slice(&line->nest, item->start_ticks, &opened, &place)))
 		return epp_status_no_memory();
-	event->lane = place.lane;
 	event->depth = place.depth;
+	event->lane = place.lane;
 	event->parent = place.parent;
 	return NULL;
 }

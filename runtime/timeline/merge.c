@@ -202,31 +202,38 @@ __attribute__((noinline)) static uint32_t sort_equal(struct merge *merge, uint32
 	return end;
 }
 
-/* One pass of the sort: by the digit at `shift`. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte of an offset is its first");
+
+static inline uint8_t digit_of(const struct merge_entry *entry, unsigned byte)
+{
+	return ((const uint8_t *)&entry->offset_ns)[byte];
+}
+
+/* One pass of the sort: by a byte of the offsets. */
 static void sort_by_digit(struct merge_entry *restrict to, const struct merge_entry *restrict from, uint32_t count,
-                          unsigned shift)
+                          unsigned byte)
 {
 	uint32_t places[256] = { 0 };
 
 	for (uint32_t i = 0; i < count; i++)
-		places[from[i].offset_ns >> shift & 255]++;
+		places[digit_of(&from[i], byte)]++;
 	for (uint32_t digit = 0, place = 0; digit < 256; digit++) {
 		uint32_t of_digit = places[digit];
 		places[digit] = place;
 		place += of_digit;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		to[places[from[i].offset_ns >> shift & 255]++] = from[i];
+		to[places[digit_of(&from[i], byte)]++] = from[i];
 }
 
-/* By start, 8 bits at a time, the lowest first. */
+/* By start, a byte at a time, the lowest first. */
 static void sort_batch(struct merge *merge, uint32_t offset_most)
 {
 	uint32_t count = merge->batch_count;
 
-	for (unsigned shift = 0; shift < 32 && offset_most >> shift; shift += 8) {
+	for (unsigned byte = 0; byte < sizeof(offset_most) && offset_most >> 8 * byte; byte++) {
 		struct merge_entry *sorted = merge->spare;
-		sort_by_digit(sorted, merge->batch, count, shift);
+		sort_by_digit(sorted, merge->batch, count, byte);
 		merge->spare = merge->batch;
 		merge->batch = sorted;
 	}
