@@ -4,7 +4,6 @@
  * it from within ONNX Runtime whenever something is profiled. */
 #include <bsd/string.h>
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -55,35 +54,15 @@ struct job {
 	OrtSession *session;
 	epp_session *recording;
 	unsigned kernels;
-	char profiles[512]; /* a folder for ONNX Runtime's own profiles; "": none */
+	struct run_folder profiles;
 };
-
-/* ---- the folder for profiles ---- */
-
-static epp_status *make_folder(char path[512])
-{
-	const char *parent = getenv("TMPDIR");
-
-	snprintf(path, 512, "%s/epprof-run.XXXXXX", parent && *parent ? parent : "/tmp");
-	if (mkdtemp(path))
-		return NULL;
-	epp_status *status = epp_status_errno(errno, "%s", path);
-	path[0] = '\0';
-	return status;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-	(void)st, (void)type, (void)walk;
-	return remove(path);
-}
 
 /* ---- one session of ONNX Runtime ---- */
 
 static epp_status *set_options(struct job *job)
 {
 	const struct ort *ort = &job->ort;
-	char prefix[sizeof job->profiles + 16];
+	char prefix[sizeof job->profiles.path + 16];
 
 	epp_status *status = ort_check(ort, ort->api->CreateSessionOptions(&job->session_options));
 	if (!status)
@@ -91,7 +70,7 @@ static epp_status *set_options(struct job *job)
 		                                                        "session.record_ep_graph_assignment_info", "1"));
 	if (!status && job->options->parallel)
 		status = ort_check(ort, ort->api->SetSessionExecutionMode(job->session_options, ORT_PARALLEL));
-	snprintf(prefix, sizeof prefix, "%s/session", job->profiles);
+	snprintf(prefix, sizeof prefix, "%s/session", job->profiles.path);
 	if (!status && !job->options->run_level)
 		status = ort_check(ort, ort->api->EnableProfiling(job->session_options, prefix));
 	return status;
@@ -125,7 +104,7 @@ static epp_status *end_profiling(struct job *job)
 		if (status)
 			return status;
 	}
-	return run_kernels_append(job->recording, job->profiles,
+	return run_kernels_append(job->recording, job->profiles.path,
 	                          job->eps.count == 2 ? job->eps.eps[1].name : "providers", &job->kernels);
 }
 
@@ -144,7 +123,7 @@ static epp_status *record(struct job *job)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
 	if (!status)
-		status = make_folder(job->profiles);
+		status = run_folder_make(&job->profiles);
 	if (!status)
 		status = epp_session_share(&recording, &job->recording);
 	if (!status)
@@ -156,7 +135,7 @@ static epp_status *record(struct job *job)
 	if (status)
 		return status;
 	status = run_loop(&job->results, &job->ort, job->session, &job->inputs, options,
-	                  options->run_level ? job->profiles : NULL);
+	                  options->run_level ? job->profiles.path : NULL);
 	if (!status)
 		return end_profiling(job);
 	epp_status_release(end_profiling(job));
@@ -173,8 +152,7 @@ static void clean_up(struct job *job)
 	if (job->session_options)
 		ort->api->ReleaseSessionOptions(job->session_options);
 	epp_session_release(job->recording);
-	if (job->profiles[0])
-		nftw(job->profiles, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	run_folder_remove(&job->profiles);
 }
 
 /* ---- the command ---- */

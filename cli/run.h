@@ -115,6 +115,18 @@ size_t run_type_bytes(ONNXTensorElementDataType type);
 /* Floats from 0 to 1, integers and booleans 0 or 1: indices that are valid nearly everywhere.  The same in each run. */
 void run_fill_random(ONNXTensorElementDataType type, void *data, size_t count, uint64_t seed);
 
+/* ---- run_folder.c: where ONNX Runtime writes its own profiles ---- */
+
+/* Zeroed at first. */
+struct run_folder {
+	char path[512];
+	int fd;
+};
+
+/* Makes it, and removes those that runs left that were killed.  Errors: EPP_IO, EPP_NOT_FOUND. */
+epp_status *run_folder_make(struct run_folder *folder) EPP_MUST_CHECK;
+void run_folder_remove(struct run_folder *folder);
+
 /* ---- run_loop.c: the runs ---- */
 
 struct run_latencies {

@@ -1,0 +1,93 @@
+/* The folder for ONNX Runtime's own profiles, in TMPDIR.  Whoever made it has it locked, so one that is not is left over from
+ * a run that was killed, and goes when the next one begins: a process's number could be that of another container's. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define PREFIX "epprof-run-"
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)st, (void)type, (void)walk;
+	return remove(path);
+}
+
+static void remove_folder(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Whether this folder is there and nobody else has it locked.  Where folders cannot be locked at all, none is left over. */
+static bool lock(int fd, const char *path, bool if_unsupported)
+{
+	struct stat opened, named;
+
+	if (fd < 0 || fstat(fd, &opened) != 0 || opened.st_uid != geteuid())
+		return false;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno != EWOULDBLOCK && if_unsupported;
+	/* It may have gone since it was opened. */
+	return lstat(path, &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+}
+
+#define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static void remove_left_over(const char *parent)
+{
+	DIR *folder = opendir(parent);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		char path[sizeof((struct run_folder *)NULL)->path];
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+		    (size_t)snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) >= sizeof path)
+			continue;
+		int fd = open(path, OPEN_FOLDER);
+		if (lock(fd, path, false))
+			remove_folder(path);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+epp_status *run_folder_make(struct run_folder *folder)
+{
+	const char *parent = getenv("TMPDIR");
+
+	parent = parent && *parent ? parent : "/tmp";
+	remove_left_over(parent);
+	/* Another run that begins now may take it for left over before it is locked. */
+	for (int tries = 0; tries < 100; tries++) {
+		snprintf(folder->path, sizeof folder->path, "%s/" PREFIX "XXXXXX", parent);
+		if (!mkdtemp(folder->path))
+			break;
+		folder->fd = open(folder->path, OPEN_FOLDER);
+		if (lock(folder->fd, folder->path, true))
+			return NULL;
+		if (folder->fd >= 0)
+			close(folder->fd);
+		errno = EBUSY;
+	}
+	epp_status *status = epp_status_errno(errno, "%s", folder->path);
+	folder->path[0] = '\0';
+	return status;
+}
+
+void run_folder_remove(struct run_folder *folder)
+{
+	if (!folder->path[0])
+		return;
+	remove_folder(folder->path);
+	close(folder->fd);
+}
