@@ -68,8 +68,8 @@ struct referred {
 	uint32_t file_events;
 };
 
-/* For 65536 events: more are seldom referred to at a time. */
-#define REFERRED_BYTES_MOST ((size_t)2 << 20)
+/* For 32768 events: more are seldom referred to at a time. */
+#define REFERRED_BYTES_MOST ((size_t)1 << 20)
 
 /* A number: the page's index, and the id's place in it. */
 #define REFERRED_PAGES_MAX (UINT32_MAX / REFERRED_PAGE_IDS)
