@@ -230,6 +230,75 @@ START_TEST(threads_agree)
 }
 END_TEST
 
+/* Texts that are looked for at the same place of a table of any size, in pairs, each thread's at the same time: who finds
+ * the place free must not take what the other one puts there. */
+#define TRIED (1u << 18)
+#define PLACE(text) (name_hash(text, strlen(text)) & ((1u << 21) - 1))
+
+struct pair {
+	char texts[2][16];
+};
+
+static struct pairs {
+	struct pair *pairs;
+	unsigned count;
+	unsigned arrived; /* counts up, two for each pair */
+} pairs;
+
+static struct pair *find_pairs(unsigned *count)
+{
+	uint32_t *first = calloc(1u << 21, sizeof(*first));
+	struct pair *found = calloc(TRIED / 2, sizeof(*found));
+	*count = 0;
+	for (uint32_t i = 1; i < TRIED; i++) {
+		struct pair *pair = &found[*count];
+		snprintf(pair->texts[0], sizeof(pair->texts[0]), "pair %u", i);
+		uint32_t *seen = &first[PLACE(pair->texts[0])];
+		if (*seen) {
+			snprintf(pair->texts[1], sizeof(pair->texts[1]), "pair %u", *seen);
+			*seen = 0;
+			++*count;
+		} else {
+			*seen = i;
+		}
+	}
+	free(first);
+	return found;
+}
+
+static void *intern_pairs(void *which)
+{
+	static char another[] = "another text";
+	void *wrong = NULL;
+	for (unsigned i = 0; i < pairs.count; i++) {
+		const char *text = pairs.pairs[i].texts[(uintptr_t)which];
+		__atomic_add_fetch(&pairs.arrived, 1, __ATOMIC_ACQ_REL);
+		while (__atomic_load_n(&pairs.arrived, __ATOMIC_ACQUIRE) < 2 * (i + 1))
+			;
+		/* One of them a little earlier, by another moment each time. */
+		for (volatile unsigned wait = (uintptr_t)which ? i % 128 : 0; wait; wait--)
+			;
+		if (strcmp(epp_name_text(epp_name_intern(text)), text) != 0)
+			wrong = another;
+	}
+	return wrong;
+}
+
+START_TEST(a_place_that_another_text_takes_meanwhile)
+{
+	pairs.pairs = find_pairs(&pairs.count);
+	ck_assert_uint_gt(pairs.count, 10000);
+	pairs.count /= RECORDING_SLOW;
+	pthread_t first = recording_thread(intern_pairs, (void *)0), second = recording_thread(intern_pairs, (void *)1);
+	void *wrong[2];
+	pthread_join(first, &wrong[0]);
+	pthread_join(second, &wrong[1]);
+	ck_assert_ptr_null(wrong[0]);
+	ck_assert_ptr_null(wrong[1]);
+	free(pairs.pairs);
+}
+END_TEST
+
 static Suite *name_suite(void)
 {
 	Suite *suite = suite_create("name");
@@ -245,6 +314,7 @@ static Suite *name_suite(void)
 	tcase_add_test(tcase, the_table_has_an_end);
 	tcase_add_test(tcase, listeners_miss_no_name);
 	tcase_add_test(tcase, threads_agree);
+	tcase_add_test(tcase, a_place_that_another_text_takes_meanwhile);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -44,7 +44,7 @@ static bool has_place(epp_name name)
 	return name == EPF_NAME_NONE || name >= EPF_NAME_FIRST_FREE;
 }
 
-static uint64_t hash(const char *text, size_t bytes)
+uint64_t name_hash(const char *text, size_t bytes)
 {
 	uint64_t value = 0x9e3779b97f4a7c15u ^ bytes;
 	for (; bytes >= 8; text += 8, bytes -= 8) {
@@ -83,18 +83,27 @@ epp_name name_end(void)
 	return end ? end : 1;
 }
 
-/* Where `text` stands in the table, or the free place where it would. */
-static uint32_t *table_find(struct table *in, const char *text, size_t bytes)
+/* The text's name, or 0; and where it stands in the table, or the free place where it would.  Without the lock that place may
+ * have got another name since. */
+static epp_name table_find(struct table *in, const char *text, size_t bytes, uint32_t **place)
 {
-	for (uint32_t at = (uint32_t)hash(text, bytes);; at++) {
-		uint32_t *place = &in->names[at & (in->size - 1)];
-		epp_name name = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	for (uint32_t at = (uint32_t)name_hash(text, bytes);; at++) {
+		*place = &in->names[at & (in->size - 1)];
+		epp_name name = __atomic_load_n(*place, __ATOMIC_ACQUIRE);
 		if (!name)
-			return place;
+			return 0;
 		const struct name_text *known = entry(name);
 		if (known->bytes == bytes && memcmp(known->text, text, bytes) == 0)
-			return place;
+			return name;
 	}
+}
+
+/* The lock is held. */
+static void table_put(struct table *in, epp_name name)
+{
+	uint32_t *place;
+	if (!table_find(in, entry(name)->text, entry(name)->bytes, &place))
+		__atomic_store_n(place, name, __ATOMIC_RELEASE);
 }
 
 /* Twice as large, or the first; the lock is held.  The old one is kept on purpose: all of them together are no larger
@@ -110,7 +119,7 @@ static bool table_grow(void)
 	larger->size = size;
 	for (epp_name name = 1; name < names_end; name++)
 		if (has_place(name))
-			*table_find(larger, entry(name)->text, entry(name)->bytes) = name;
+			table_put(larger, name);
 	atomic_store_explicit(&table, larger, memory_order_release);
 	return true;
 }
@@ -166,7 +175,7 @@ static bool set_up(void)
 		const char *text = reserved[name] ? reserved[name] : "(reserved)";
 		*entry(name) = (struct name_text){ text, (uint32_t)strlen(text) };
 		if (has_place(name))
-			__atomic_store_n(table_find(table, text, strlen(text)), name, __ATOMIC_RELEASE);
+			table_put(table, name);
 	}
 	atomic_store_explicit(&names_end, EPF_NAME_FIRST_FREE, memory_order_release);
 	return true;
@@ -177,8 +186,8 @@ static epp_name add(const char *text, size_t bytes)
 	pthread_mutex_lock(&lock);
 	epp_name name = 0;
 	if (set_up() && (names_end * 2 < table->size || table_grow())) {
-		uint32_t *place = table_find(table, text, bytes);
-		name = *place;
+		uint32_t *place;
+		name = table_find(table, text, bytes, &place);
 		if (!name && (name = append(text, bytes))) {
 			/* In the logs first: who finds it in the table may use it at once, and be killed. */
 			struct name_listener *listener;
@@ -194,7 +203,8 @@ static epp_name add(const char *text, size_t bytes)
 static epp_name intern(const char *text, size_t bytes)
 {
 	struct table *known = atomic_load_explicit(&table, memory_order_acquire);
-	epp_name name = known ? __atomic_load_n(table_find(known, text, bytes), __ATOMIC_RELAXED) : 0;
+	uint32_t *place;
+	epp_name name = known ? table_find(known, text, bytes, &place) : 0;
 	return name ? name : add(text, bytes);
 }
 

@@ -21,6 +21,9 @@ struct name_text {
 /* Names 1 to EPF_NAME_FIRST_FREE - 1 are reserved (file/format.h); interning never gives one but "" and "(name lost)". */
 struct name_text name_get(epp_name name);
 
+/* By its low bits the table is searched. */
+uint64_t name_hash(const char *text, size_t bytes);
+
 /* One past the largest name there is. */
 epp_name name_end(void);
 
