@@ -64,7 +64,7 @@ START_TEST(a_full_region_becomes_a_block)
 	ck_assert_uint_ge(scan->blocks_count[EPF_BLOCK_DEFINITIONS], 1);
 	trace_scan_free(scan);
 	recording_end(session);
-	ck_assert_uint_eq(inside->window.live->log_used, 0);
+	ck_assert_uint_eq(EPF_LOG_USED(inside->window.live->log_used), 0);
 	ck_assert_uint_eq(inside->chunks_free, inside->window.chunks_count);
 	ck_assert_uint_eq(inside->slots_free, EPF_SLOT_COUNT);
 	epp_session_release(session);

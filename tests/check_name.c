@@ -1,4 +1,5 @@
 /* Names: runtime/base/name.c. */
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -273,8 +274,9 @@ static void *intern_pairs(void *which)
 	for (unsigned i = 0; i < pairs.count; i++) {
 		const char *text = pairs.pairs[i].texts[(uintptr_t)which];
 		__atomic_add_fetch(&pairs.arrived, 1, __ATOMIC_ACQ_REL);
-		while (__atomic_load_n(&pairs.arrived, __ATOMIC_ACQUIRE) < 2 * (i + 1))
-			;
+		for (unsigned spins = 1; __atomic_load_n(&pairs.arrived, __ATOMIC_ACQUIRE) < 2 * (i + 1); spins++)
+			if (spins % 512 == 0)
+				sched_yield();
 		/* One of them a little earlier, by another moment each time. */
 		for (volatile unsigned wait = (uintptr_t)which ? i % 128 : 0; wait; wait--)
 			;
@@ -303,6 +305,7 @@ static Suite *name_suite(void)
 {
 	Suite *suite = suite_create("name");
 	TCase *tcase = tcase_create("name");
+	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, before_the_first_name_the_end_is_one);
 	tcase_add_test(tcase, the_same_bytes_are_the_same_number);
 	tcase_add_test(tcase, any_bytes_are_a_name);

@@ -10,7 +10,7 @@
 #include "recording.h"
 #include "valid_trace.h"
 
-#define NAMES 400
+#define NAMES 3200
 #define NAME_BYTES 4000 /* of all of them the log has room for two thirds */
 
 static epp_name nth_name(unsigned number)
@@ -34,7 +34,8 @@ static void record(const char *path, bool helped)
 		epp_arg arg = { .key = nth_name(i), .type = EPP_ARG_U64, .value.u64 = i };
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, arg.key), &arg, 1);
 		for (int ms = 0;
-		     helped && LOAD_RELAXED(&inside->window.live->log_used) > EPF_LOG_BYTES / 2 && ms < 5000; ms++)
+		     helped && EPF_LOG_USED(LOAD_RELAXED(&inside->window.live->log_used)) > EPF_LOG_BYTES / 2 && ms < 5000;
+		     ms++)
 			recording_sleep_ms(1);
 	}
 	epp_event_begin(session, EPP_NODE, nth_name(NAMES));

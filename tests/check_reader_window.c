@@ -360,6 +360,43 @@ START_TEST(the_writer_runs_ahead)
 }
 END_TEST
 
+/* A piece of the log is emptied and filled again, beyond what it held, while it is read. */
+START_TEST(a_log_that_is_filled_again)
+{
+	struct changing changing = { .stages = 2 };
+	struct epp_builder *b = builder_create();
+	builder_geometry(b, 2, 2, 4096, 4096, 65536);
+	be_alive(b);
+	uint32_t thread = builder_thread(b, "main", 1);
+	epp_name name = builder_name(b, "name");
+	builder_event(b, thread, BUILDER_START + 5, 5, EPP_NODE, name, NULL, 0);
+	changing.images[0] = builder_image(b, EPF_RECORDING, &changing.bytes[0]);
+	builder_definitions_to_block(b);
+	uint8_t *after = builder_image(b, EPF_RECORDING, &changing.bytes[1]);
+	const struct epf_header *header = builder_header(b);
+	changing.images[1] = after;
+	/* One name that takes all of it: what is read of it by the length of before is a piece of one. */
+	struct epf_definition head = { .bytes = header->log_bytes - (uint32_t)sizeof(head), .type = EPF_DEFINE_NAME };
+	memset(after + header->log_offset, 1, header->log_bytes);
+	memcpy(after + header->log_offset, &head, sizeof(head));
+	memcpy(after + header->log_offset + sizeof(head), &(uint32_t){ 900 }, sizeof(uint32_t));
+	((struct epf_live *)(void *)(after + header->live_offset))->log_used = EPF_LOG_EMPTIED(0ull) | header->log_bytes;
+	for (unsigned at = 0; at < 40; at++) {
+		epp_trace trace;
+		changing.reads = 0;
+		changing.from_read[1] = at;
+		struct reader_source source = { changing_read, NULL, &changing };
+		MUST(!reader_open(&source, NULL, &trace.reader));
+		must_find_no(EPP_WARNING, &trace);
+		ck_assert_str_eq(epp_trace_name(&trace, name, NULL), "name");
+		reader_close(trace.reader);
+	}
+	free((void *)(uintptr_t)changing.images[0]);
+	free(after);
+	builder_destroy(b);
+}
+END_TEST
+
 START_TEST(window_elsewhere)
 {
 	uint32_t thread;
@@ -384,6 +421,7 @@ static Suite *window_suite(void)
 	tcase_add_test(cases, the_log);
 	tcase_add_test(cases, while_it_is_read);
 	tcase_add_test(cases, the_writer_runs_ahead);
+	tcase_add_test(cases, a_log_that_is_filled_again);
 	tcase_add_test(cases, window_elsewhere);
 	suite_add_tcase(suite, cases);
 	return suite;

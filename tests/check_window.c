@@ -10,7 +10,7 @@
 #include "file/window.h"
 #include "recording.h"
 
-#define FIRST_BYTES (WINDOW_BYTES - (EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) * EPF_CHUNK_BYTES)
+#define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
 
 static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
 
@@ -45,7 +45,8 @@ START_TEST(a_file_is_made_mapped_and_finished)
 	ck_assert(window_is_shared(&window));
 	ck_assert_uint_eq(window.header->features, 0);
 	ck_assert_ptr_eq(window.slots, window.base + EPF_SLOTS_OFFSET);
-	ck_assert_ptr_eq(window.chunks + EPF_CHUNK_COUNT * EPF_CHUNK_BYTES, window.base + WINDOW_BYTES);
+	ck_assert_ptr_eq(window.chunks + EPF_CHUNK_COUNT * EPF_CHUNK_BYTES, window.extents);
+	ck_assert_ptr_eq(window.extents + EPF_LOG_EXTENTS * EPF_LOG_BYTES, window.base + WINDOW_BYTES);
 	/* A store is in the file at once. */
 	window.slots[5].thread_id = 4711;
 	int fd = open(path, O_RDONLY);
@@ -116,7 +117,7 @@ START_TEST(a_window_grows_and_gives_all_back)
 	do
 		at = window_populate(&window, at), parts++;
 	while (at && parts < 1000);
-	ck_assert_uint_ge(parts, WINDOW_BYTES >> 20);
+	ck_assert_uint_ge(parts, EPF_EXTENTS_OFFSET >> 20);
 	ck_assert_uint_lt(parts, 1000);
 	ck_assert_int_eq(window_finish(&window), 0);
 	window_close(&window, 0, EPF_CHUNK_COUNT);

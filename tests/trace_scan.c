@@ -358,7 +358,10 @@ static void take_window(struct scanner *scanner)
 	struct trace_scan *scan = scanner->scan;
 	const struct epf_header *header = &scan->header;
 	memcpy(scan->producers, scan->bytes + header->live_offset + EPF_PAGE_BYTES, sizeof(scan->producers));
-	define(scanner, scan->bytes + header->log_offset, scan->live.log_used);
+	define(scanner, scan->bytes + header->log_offset, EPF_LOG_USED(scan->live.log_used));
+	const uint8_t *extents = scan->bytes + header->chunks_offset + (size_t)header->chunk_count * header->chunk_bytes;
+	for (unsigned i = 0; i < EPF_LOG_EXTENTS && scan->live.extents_used[i]; i++)
+		define(scanner, extents + (size_t)i * header->log_bytes, EPF_LOG_USED(scan->live.extents_used[i]));
 	for (uint32_t i = 0; i < header->slot_count; i++)
 		take_region(scanner, scan->slots[i].region, EPF_SLOT_REGION_BYTES);
 	for (uint32_t i = 0; i < header->chunk_count; i++)

@@ -47,7 +47,8 @@ typedef uint32_t epp_name;
 
 /* Interns a name, a category or an arg key.  The same bytes give the same number for the life of the process.
  * At most 65,536 bytes are kept (cut and marked with "..."); a full table (1 Mi names, 256 MiB of text) or no memory
- * gives the reserved name "(name lost)".  Takes a lock for a new text: do it once, not per event.
+ * gives the reserved name "(name lost)".  Takes a lock for a new text, and where 8 MiB of new ones have not been written yet,
+ * waits until they are, a tenth of a second at most: do it once, not per event.
  * Thread: [any-thread].  Ownership: the text is copied. */
 EPP_EXPORT epp_name epp_name_intern(const char *text);
 

@@ -6,9 +6,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "file/format.h"
 
@@ -21,6 +23,8 @@ static atomic_uint names_end;
 
 #define TEXT_BYTES_MAX (256u << 20) /* of all names */
 #define SLAB_BYTES (64u << 10)
+#define WAIT_NS 100000
+#define WAITS_MAX 2000u
 
 struct table {
 	struct table *outgrown; /* the one before, for those who still look into it */
@@ -181,20 +185,49 @@ static bool set_up(void)
 	return true;
 }
 
+/* The lock is held. */
+static bool any_waits(size_t bytes)
+{
+	struct name_listener *listener;
+	bool waits = false;
+	LIST_FOREACH(listener, &listeners, link)
+		waits |= listener->waits && listener->waits(listener, bytes);
+	return waits;
+}
+
+/* The lock is held, but not meanwhile.  No wrapper of the C library's: a thread must not be cancelled here. */
+static void wait_a_little(void)
+{
+	pthread_mutex_unlock(&lock);
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	pthread_mutex_lock(&lock);
+}
+
+/* The text's name, or 0 and the place where it would stand.  False: no memory.  The lock is held. */
+static bool look_up(const char *text, size_t bytes, epp_name *name, uint32_t **place)
+{
+	if (!set_up() || (names_end * 2 >= table->size && !table_grow()))
+		return false;
+	*name = table_find(table, text, bytes, place);
+	return true;
+}
+
 static epp_name add(const char *text, size_t bytes)
 {
-	pthread_mutex_lock(&lock);
 	epp_name name = 0;
-	if (set_up() && (names_end * 2 < table->size || table_grow())) {
-		uint32_t *place;
-		name = table_find(table, text, bytes, &place);
-		if (!name && (name = append(text, bytes))) {
-			/* In the logs first: who finds it in the table may use it at once, and be killed. */
-			struct name_listener *listener;
-			LIST_FOREACH(listener, &listeners, link)
-				listener->added(listener, name, *entry(name));
-			__atomic_store_n(place, name, __ATOMIC_RELEASE);
-		}
+	uint32_t *place;
+	pthread_mutex_lock(&lock);
+	bool ready = look_up(text, bytes, &name, &place);
+	for (unsigned i = 0; i < WAITS_MAX && ready && !name && any_waits(bytes); i++) {
+		wait_a_little();
+		ready = look_up(text, bytes, &name, &place);
+	}
+	if (ready && !name && (name = append(text, bytes))) {
+		/* In the logs first: who finds it in the table may use it at once, and be killed. */
+		struct name_listener *listener;
+		LIST_FOREACH(listener, &listeners, link)
+			listener->added(listener, name, *entry(name));
+		__atomic_store_n(place, name, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 	return name ? name : EPF_NAME_LOST;

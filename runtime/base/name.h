@@ -7,6 +7,7 @@
 #ifndef EPPROF_BASE_NAME_H
 #define EPPROF_BASE_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -27,10 +28,12 @@ uint64_t name_hash(const char *text, size_t bytes);
 /* One past the largest name there is. */
 epp_name name_end(void);
 
-/* Told of each new name, with the names' lock held. */
+/* Told of each new name, with the names' lock held; before that asked whether a name of so many bytes had better wait a
+ * little, which it does without the lock, and not for long. */
 struct name_listener {
 	LIST_ENTRY(name_listener) link;
 	void (*added)(struct name_listener *self, epp_name name, struct name_text text);
+	bool (*waits)(struct name_listener *self, size_t bytes); /* may be NULL */
 };
 
 /* Calls `added` for every name there is, then for each new one until removed. */

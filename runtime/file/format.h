@@ -6,9 +6,9 @@
  *   slots_offset      slot_count slots of 4,096 bytes, mapped: one thread's open stack, counters and first region
  *   log_offset        log_bytes, mapped: definitions (names, tracks, clocks) that no block holds yet
  *   chunks_offset     chunk_count regions of chunk_bytes (64 KiB), mapped; the later ones may be a hole, which reads as zeros,
- *                     until the writer needs them
+ *                     until the writer needs them; behind them EPF_LOG_EXTENTS more pieces of log, log_bytes each, likewise
  *   segments_offset   segments of segment_bytes (1 MiB), written with pwrite: blocks
- * Live page to chunks are "the window".  All integers are in the byte order that the header names, all structs are packed
+ * What lies between header page and segments is "the window".  All integers are in the byte order that the header names, all structs are packed
  * by their own layout (asserted below), all offsets are multiples of 4,096.
  *
  * A file is in one of two states.  RECORDING: the window counts; so does what a killed process left.  FINISHED: every
@@ -40,7 +40,7 @@
  *             after a short write it writes again at the same offset
  *             a region that it gives up: the sums with it to given_up_*, the slot's and the live page's, its sequence to
  *             given_up, release; then as above, the sums to their places, 0 to given_up
- *             the log: definitions are in blocks before log_used goes back to 0
+ *             a piece of the log: its definitions are in blocks before EPF_LOG_EMPTIED of its word
  */
 #ifndef EPPROF_FILE_FORMAT_H
 #define EPPROF_FILE_FORMAT_H
@@ -60,6 +60,9 @@
 #define EPF_CHUNK_BYTES 65536u
 #define EPF_CHUNK_COUNT 768u
 #define EPF_LOG_BYTES (1u << 20)
+#define EPF_LOG_EXTENTS \
+	7u /* beside the piece at log_offset; a file has as many as there is room for before segments_offset */
+#define EPF_LOG_PIECES (1 + EPF_LOG_EXTENTS)
 #define EPF_SEGMENT_BYTES (1u << 20)
 #define EPF_SEGMENT_HEADER_BYTES 64u
 /* Where this version's writer puts the parts; a reader goes by the header. */
@@ -68,7 +71,8 @@
 #define EPF_SLOTS_OFFSET (EPF_PRODUCERS_OFFSET + EPF_PRODUCERS_BYTES)
 #define EPF_LOG_OFFSET (EPF_SLOTS_OFFSET + EPF_SLOT_COUNT * EPF_SLOT_BYTES)
 #define EPF_CHUNKS_OFFSET (EPF_LOG_OFFSET + EPF_LOG_BYTES)
-#define EPF_SEGMENTS_OFFSET (EPF_CHUNKS_OFFSET + EPF_CHUNK_COUNT * EPF_CHUNK_BYTES)
+#define EPF_EXTENTS_OFFSET (EPF_CHUNKS_OFFSET + EPF_CHUNK_COUNT * EPF_CHUNK_BYTES)
+#define EPF_SEGMENTS_OFFSET (EPF_EXTENTS_OFFSET + EPF_LOG_EXTENTS * EPF_LOG_BYTES)
 #define EPF_OPEN_MAX 64u
 #define EPF_RECORD_BYTES 32u
 #define EPF_ARG_SLOTS_MAX 255u  /* keys and values of one record */
@@ -174,7 +178,7 @@ struct epf_live {
 	uint32_t flags;        /* EPF_LIVE_* */
 	uint64_t run_first_id; /* ids below belong to earlier runs */
 	struct epf_host_pair run_start;
-	uint64_t log_used; /* bytes of the log that count; stored last, release */
+	uint64_t log_used; /* of the log's first piece EPF_LOG_USED bytes count; stored last, release */
 	uint64_t reserved1;
 	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the file's beginning */
 	uint64_t faults; /* of the run: page faults of threads while they recorded, each thread's from its first chunk on: the
@@ -182,11 +186,14 @@ struct epf_live {
 	uint64_t run_end_ticks; /* of the current run; 0 while it records */
 	uint64_t given_up_reason; /* while a slot's given_up is not 0, these stand for the producers' lost[given_up_reason] */
 	uint64_t given_up_lost[EPF_PRODUCER_COUNT];
-	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 3 * 8 - EPF_PRODUCER_COUNT * 8];
+	uint64_t extents_used[EPF_LOG_EXTENTS]; /* of the others, likewise */
+	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 3 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8];
 };
 #define EPF_LIVE_RECORDING 1u
-#define EPF_LIVE_LOG_FULL \
-	2u /* of what came since the log was emptied it had no room for all: a kill loses those names */
+#define EPF_LIVE_LOG_FULL 2u /* of what is in no block yet the log had no room for all: a kill loses those names */
+/* The high half counts how often a piece was emptied: what was read of it while that changed is in blocks. */
+#define EPF_LOG_USED(word) ((uint32_t)(word))
+#define EPF_LOG_EMPTIED(word) ((((word) >> 32) + 1) << 32)
 
 /* The producers follow the live page, at live_offset + 4,096: EPF_PRODUCER_COUNT structs. */
 #define EPF_PRODUCERS_BYTES (EPF_PRODUCER_COUNT * 256u)

@@ -89,34 +89,46 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Definitions that no block holds yet.  A log that was emptied while it was read has gone into blocks. */
+/* What a piece held that was emptied while it was read has gone into blocks; what came after that, nothing read so far
+ * needs. */
+static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint64_t word_offset, uint64_t offset)
+{
+	uint32_t bytes = impl->reader.header.log_bytes;
+	uint64_t word, after;
+
+	EPP_TRY(read_or_zero(impl, word_offset, &word, sizeof(word)));
+	uint32_t used = EPF_LOG_USED(word);
+	if (used > bytes) {
+		reader_find(impl, EPP_ERROR, word_offset, "the log says that it holds %u of %u bytes", used, bytes);
+		used = bytes;
+	}
+	EPP_TRY(read_or_zero(impl, offset, piece, used));
+	EPP_TRY(read_or_zero(impl, word_offset, &after, sizeof(after)));
+	bool emptied = EPF_LOG_EMPTIED(after) != EPF_LOG_EMPTIED(word) || after < word;
+	return emptied ? NULL : reader_define(impl, piece, used, offset);
+}
+
+/* Definitions that no block holds yet. */
 static epp_status *take_log(struct reader_impl *impl)
 {
 	const struct epf_header *header = &impl->reader.header;
-	uint64_t used_offset = header->live_offset + offsetof(struct epf_live, log_used), used = 0, after = 0;
-	uint8_t *log = malloc(header->log_bytes ? header->log_bytes : 1);
-	epp_status *status = log ? NULL : reader_no_memory();
+	uint64_t word_offset = header->live_offset + offsetof(struct epf_live, extents_used),
+		 offset = header->chunks_offset + (uint64_t)header->chunk_count * header->chunk_bytes;
+	uint8_t *piece = malloc(header->log_bytes ? header->log_bytes : 1);
+	epp_status *status = piece
+	                         ? take_log_piece(impl, piece, header->live_offset + offsetof(struct epf_live, log_used),
+	                                          header->log_offset)
+	                         : reader_no_memory();
 
-	for (int i = 0; i < TRIES && !status; i++) {
-		status = read_or_zero(impl, used_offset, &used, sizeof(used));
-		if (status)
-			break;
-		if (used > header->log_bytes) {
-			reader_find(impl, EPP_ERROR, used_offset, "the log says that it holds %llu of %u bytes",
-			            (unsigned long long)used, header->log_bytes);
-			used = header->log_bytes;
-		}
-		status = read_or_zero(impl, header->log_offset, log, used);
-		if (!status)
-			status = read_or_zero(impl, used_offset, &after, sizeof(after));
-		if (after >= used)
-			break;
-		used = 0;
+	for (unsigned i = 0; i < EPF_LOG_EXTENTS && !status && header->log_bytes <= header->segments_offset - offset; i++) {
+		status = take_log_piece(impl, piece, word_offset, offset);
+		word_offset += sizeof(uint64_t);
+		offset += header->log_bytes;
 	}
-	if (!status)
-		status = reader_define(impl, log, used, header->log_offset);
-	free(log);
-	return status;
+	free(piece);
+	/* How long the file is, is known by what was read of it. */
+	uint8_t last;
+	return status ? status : read_or_zero(impl, header->segments_offset - 1, &last, 1);
 }
 
 /* ---- slots ---- */

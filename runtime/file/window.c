@@ -46,7 +46,9 @@ static void locate(struct window *window)
 	window->slots = (struct epf_slot *)(window->base + EPF_SLOTS_OFFSET);
 	window->log = window->base + EPF_LOG_OFFSET;
 	window->chunks = window->base + EPF_CHUNKS_OFFSET;
+	window->extents = window->base + EPF_EXTENTS_OFFSET;
 	window->chunks_count = WINDOW_FIRST_CHUNKS;
+	window->log_pieces = 1;
 }
 
 /* The checksum leaves the state out, which changes alone when a trace is finished. */
@@ -365,6 +367,8 @@ static void clean(const struct window *window, uint32_t used_slots, uint32_t use
 		        (EPF_CHUNK_COUNT - WINDOW_WARM_CHUNKS) * EPF_CHUNK_BYTES, MADV_DONTNEED);
 		used_chunks = WINDOW_WARM_CHUNKS;
 	}
+	if (window->log_pieces > 1)
+		madvise(window->extents, EPF_LOG_EXTENTS * EPF_LOG_BYTES, MADV_DONTNEED);
 	/* Their records were zeroed when they became blocks. */
 	for (uint32_t i = 0; i < used_chunks; i++)
 		memset(window->chunks + i * EPF_CHUNK_BYTES, 0, sizeof(struct epf_region));
@@ -415,30 +419,46 @@ size_t window_populate(const struct window *window, size_t at)
 	return at + bytes < end ? at + bytes : 0;
 }
 
-static int reserve_step(int fd, off_t offset)
+static int reserve_step(int fd, off_t offset, size_t bytes)
 {
 	struct statvfs disk;
 	if (fstatvfs(fd, &disk))
 		return errno;
 	if (disk.f_frsize && disk.f_bavail < ROOM_TO_SPARE / disk.f_frsize)
 		return ENOSPC;
-	return reserve(fd, offset, WINDOW_STEP_BYTES);
+	return reserve(fd, offset, (off_t)bytes);
+}
+
+static int make_usable(const struct window *window, size_t at, size_t bytes)
+{
+	bool shared = window_is_shared(window);
+	int error = shared ? reserve_step(window->mapped_fd, (off_t)at, bytes) : 0;
+	if (!error && !populate(window->base + at, bytes))
+		error = errno;
+	/* A part of it may be there. */
+	if (error && shared)
+		give_back(window->mapped_fd, (off_t)at, (off_t)bytes);
+	return error;
 }
 
 int window_grow(struct window *window)
 {
 	if (window->chunks_count == EPF_CHUNK_COUNT)
 		return ENOBUFS;
-	size_t at = bytes_in_use(window);
-	bool shared = window_is_shared(window);
-	int error = shared ? reserve_step(window->mapped_fd, (off_t)at) : 0;
-	if (!error && !populate(window->base + at, WINDOW_STEP_BYTES))
-		error = errno;
-	/* A part of it may be there. */
-	if (error && shared)
-		give_back(window->mapped_fd, (off_t)at, WINDOW_STEP_BYTES);
+	int error = make_usable(window, bytes_in_use(window), WINDOW_STEP_BYTES);
 	if (!error)
 		window->chunks_count += WINDOW_STEP_CHUNKS;
+	return error;
+}
+
+int window_grow_log(struct window *window)
+{
+	if (window->log_pieces == EPF_LOG_PIECES)
+		return ENOBUFS;
+	size_t at = EPF_EXTENTS_OFFSET + (size_t)(window->log_pieces - 1) * EPF_LOG_BYTES;
+	int error = make_usable(window, at, EPF_LOG_BYTES);
+	if (!error)
+		window->log_pieces++;
 	return error;
 }
 

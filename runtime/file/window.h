@@ -7,9 +7,9 @@
  * memory, it is anonymous.  Anonymous windows come from a pool of clean ones, so that a short session costs microseconds.
  * Recorders store into it without asking; so it is unmapped only when none can any more.
  *
- * Only the first chunks take room from the beginning.  The others have their addresses, and their places in the file, but
- * are a hole until window_grow; so nothing has to be told to anybody when there are more, and a kill in between leaves
- * chunks that read as zeros.
+ * Only the first chunks and the first piece of the log take room from the beginning.  The others have their addresses, and
+ * their places in the file, but are a hole until window_grow; so nothing has to be told to anybody when there are more, and
+ * a kill in between leaves what reads as zeros.
  */
 #ifndef EPPROF_FILE_WINDOW_H
 #define EPPROF_FILE_WINDOW_H
@@ -43,7 +43,9 @@ struct window {
 	struct epf_slot *slots;
 	uint8_t *log;
 	uint8_t *chunks;
+	uint8_t *extents;      /* of the log */
 	uint32_t chunks_count; /* that may be used; the helper's, or whoever drains */
+	uint32_t log_pieces;   /* likewise; of who has the log's lock */
 };
 
 /* Whether a store into it is kept by the kernel when the process is killed. */
@@ -71,6 +73,9 @@ void window_abandon(struct window *window);
 /* Makes the next WINDOW_STEP_CHUNKS usable and counts them in chunks_count.  Returns 0 or errno, in particular ENOSPC
  * where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
 int window_grow(struct window *window);
+
+/* Makes another piece of the log usable and counts it in log_pieces.  Returns 0 or errno, as window_grow. */
+int window_grow_log(struct window *window);
 
 /* In a forked child: closes and unmaps a window of the parent's without touching what is in it. */
 void window_drop(struct window *window);

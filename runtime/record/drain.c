@@ -397,6 +397,9 @@ void drain_begin_run(struct session *session, const struct epf_host_pair *start)
 	live->run_first_id = session->run_first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
 	__atomic_fetch_or(&live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
+	/* Nobody has emptied the log while nothing was recorded. */
+	if (LOAD_RELAXED(&live->flags) & EPF_LIVE_LOG_FULL)
+		report(session, tracks_drain(session));
 }
 
 void drain_own_losses(struct session *session)

@@ -114,7 +114,12 @@ struct session {
 	uint32_t tracks_count; /* in it */
 	uint32_t tracks_end;   /* one past the largest number */
 	bool definitions_due;  /* the last attempt to write them failed */
-	uint64_t log_missed;   /* definitions that the log had no room for; under log_lock */
+	/* The log (record/log.c), under log_lock. */
+	uint32_t log_piece;      /* in hand */
+	bool log_stays;          /* there was no room for more pieces */
+	bool log_stuck;          /* definitions could not be written lately */
+	uint64_t log_full_ticks; /* when it was found full; 0: it was emptied since */
+	uint64_t log_missed;     /* definitions that it had no room for */
 	uint32_t clocks_end;
 	epp_name names_written;
 	struct name_listener names; /* file sessions */

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "record/drain.h"
-#include "record/helper.h"
+#include "record/log.h"
 
 #define PAYLOAD_MAX (128u << 10)
-#define LOG_MANY (EPF_LOG_BYTES / 4)
 #define HASH_SIZE (2 * SESSION_TRACKS_MAX)
 
 struct track {
@@ -23,31 +22,6 @@ _Static_assert(sizeof(struct epf_track) % 8 == 0 && sizeof(struct epf_definition
 static size_t padded(size_t bytes)
 {
 	return (bytes + 7) & ~(size_t)7;
-}
-
-/* Tracks come under the session's lock, names under the names' lock: the log has a lock of its own, the last of all. */
-static void log_append(struct session *session, const struct epf_definition *head, const void *body, const void *text,
-                       size_t text_bytes)
-{
-	struct epf_live *live = session->window.live;
-	size_t body_bytes = head->bytes - text_bytes;
-	size_t bytes = sizeof(*head) + padded(head->bytes);
-	pthread_mutex_lock(&session->log_lock);
-	uint64_t used = live->log_used;
-	if (used + bytes <= EPF_LOG_BYTES) {
-		uint8_t *at = session->window.log + used;
-		memcpy(at, head, sizeof(*head));
-		memcpy(at + sizeof(*head), body, body_bytes);
-		memcpy(at + sizeof(*head) + body_bytes, text, text_bytes);
-		STORE_RELEASE(&live->log_used, used + bytes);
-	} else {
-		STORE_RELAXED(&session->log_missed, session->log_missed + 1);
-		__atomic_fetch_or(&live->flags, EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&session->log_lock);
-	/* Long before it is full. */
-	if (used < LOG_MANY && used + bytes >= LOG_MANY)
-		helper_wake();
 }
 
 static const struct epf_track *description(const struct track *track)
@@ -108,16 +82,26 @@ const struct epf_track *tracks_get(const struct session *session, uint32_t track
 	return found ? description(found) : NULL;
 }
 
+static struct session *listening(struct name_listener *self)
+{
+	return (struct session *)(void *)((char *)self - offsetof(struct session, names));
+}
+
 static void name_added(struct name_listener *self, epp_name name, struct name_text text)
 {
-	struct session *session = (struct session *)(void *)((char *)self - offsetof(struct session, names));
 	struct epf_definition head = { .bytes = (uint32_t)(sizeof(name) + text.bytes), .type = EPF_DEFINE_NAME };
-	log_append(session, &head, &name, text.text, text.bytes);
+	log_append(listening(self), &head, &name, text.text, text.bytes);
+}
+
+static bool name_waits(struct name_listener *self, size_t bytes)
+{
+	return log_is_full(listening(self), bytes);
 }
 
 void tracks_names_begin(struct session *session)
 {
 	session->names.added = name_added;
+	session->names.waits = name_waits;
 	name_listener_add(&session->names);
 	session->names_listening = true;
 }
@@ -203,12 +187,13 @@ static void settle(struct session *session, struct track *first, bool written)
 int tracks_drain(struct session *session)
 {
 	/* What is in the tables now is in the blocks after this; the log may only be emptied of that. */
-	uint64_t log_used = LOAD_ACQUIRE(&session->window.live->log_used);
-	uint64_t missed = LOAD_ACQUIRE(&session->log_missed);
+	struct log_mark mark = log_mark(session);
 	struct track *first = take_new(session);
 	epp_name names_end = name_end();
-	if (!first && session->names_written == names_end)
+	if (!first && session->names_written == names_end) {
+		log_settle(session, &mark, true);
 		return 0;
+	}
 	struct definitions definitions = { .session = session, .block = (struct epf_block *)(void *)session->scratch };
 	for (const struct track *track = first; track; track = STAILQ_NEXT(track, link))
 		add(&definitions, EPF_DEFINE_TRACK, &track->definition + 1, track->definition.bytes, "", 0);
@@ -219,16 +204,10 @@ int tracks_drain(struct session *session)
 	flush(&definitions);
 	settle(session, first, !definitions.error);
 	session->definitions_due = definitions.error != 0;
-	if (definitions.error)
-		return definitions.error;
-	session->names_written = names_end;
-	pthread_mutex_lock(&session->log_lock);
-	if (session->window.live->log_used == log_used)
-		STORE_RELEASE(&session->window.live->log_used, 0);
-	if (session->log_missed == missed)
-		__atomic_fetch_and(&session->window.live->flags, ~EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&session->log_lock);
-	return 0;
+	if (!definitions.error)
+		session->names_written = names_end;
+	log_settle(session, &mark, !definitions.error);
+	return definitions.error;
 }
 
 void tracks_free(struct session *session)
