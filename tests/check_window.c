@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "base/checksum.h"
@@ -11,6 +13,18 @@
 #include "recording.h"
 
 #define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
+
+/* What the file system of every file is said to be; 0: the truth. */
+static uint32_t said;
+
+__attribute__((visibility("default"))) int fstatfs(int fd, struct statfs *system);
+int fstatfs(int fd, struct statfs *system)
+{
+	int result = (int)syscall(SYS_fstatfs, fd, system);
+	if (said)
+		system->f_type = (__typeof__(system->f_type))said;
+	return result;
+}
 
 static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
 
@@ -143,6 +157,29 @@ START_TEST(a_window_that_cannot_grow)
 	ck_assert_int_eq(window_grow(&window), 0);
 	ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS);
 	window_close(&window, 0, 0);
+}
+END_TEST
+
+/* Where a store may wait for a program, or be a SIGBUS, nothing is mapped. */
+START_TEST(a_place_that_maps_badly)
+{
+	static const uint32_t kinds[] = { 0x9123683e, 0x65735546 };
+	struct window window;
+	char *path = strdup(check_path("badly.epp"));
+	for (unsigned i = 0; i < 2; i++) {
+		said = kinds[i];
+		ck_assert_int_eq(setenv("EPPROF_WINDOW_DIR", "/dev/shm", 1), 0);
+		check_fails(EPP_INVALID_ARGUMENT, window_open_file(path, true, &plain, &window));
+		ck_assert_int_ne(access(path, F_OK), 0);
+		ck_assert_ptr_null(window.base);
+		unsetenv("EPPROF_WINDOW_DIR");
+		/* Here /dev/shm is called the same, which leaves memory that no kill leaves. */
+		check_ok(window_open_file(path, true, &plain, &window));
+		ck_assert(!window_is_shared(&window));
+		ck_assert(window.header->features & EPF_FEATURE_NO_SURVIVAL);
+		window_close(&window, 0, 0);
+	}
+	free(path);
 }
 END_TEST
 
@@ -297,6 +334,7 @@ static Suite *window_suite(void)
 	tcase_add_test(tcase, a_file_is_made_mapped_and_finished);
 	tcase_add_test(tcase, a_window_grows_and_gives_all_back);
 	tcase_add_test(tcase, a_window_that_cannot_grow);
+	tcase_add_test(tcase, a_place_that_maps_badly);
 	tcase_add_test(tcase, a_window_that_is_given_up);
 	tcase_add_test(tcase, a_child_lets_go);
 	tcase_add_test(tcase, memory_is_clean_each_time);

@@ -196,6 +196,22 @@ static uint8_t *map_shared(int fd, int *error)
 	return NULL;
 }
 
+/* File systems on which a store may be more than that.  Some give a page that is stored into again a new place, take room for
+ * it then, and raise SIGBUS where a disk or a quota has none left: what fallocate got them does not count.  An overlay gives
+ * the figures of the one that it writes to under a kind of its own; btrfs alone has no inodes to count.  What is behind FUSE
+ * is not known, and a store waits there for a program. */
+static bool maps_badly(int fd)
+{
+	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
+		                          0x3434 /* nilfs */, 0x65735546 /* FUSE */ };
+	static const uint32_t overlay = 0x794c7630;
+	struct statfs system;
+	bool badly = fstatfs(fd, &system) != 0 || ((uint32_t)system.f_type == overlay && !system.f_files);
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		badly |= (uint32_t)system.f_type == kinds[i];
+	return badly;
+}
+
 /* The window as a file of its own: DIRECTORY/FILE-ID.epw. */
 static epp_status *map_elsewhere(const char *directory, const struct epf_header *header, struct window *window)
 {
@@ -215,37 +231,28 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", window->elsewhere);
-	int error;
-	window->base = map_shared(fd, &error);
+	int error = 0;
+	bool badly = maps_badly(fd);
+	window->base = badly ? NULL : map_shared(fd, &error);
 	if (window->base) {
 		window->mapped_fd = fd;
 		return NULL;
 	}
 	close(fd);
 	unlink(window->elsewhere);
+	if (badly)
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "EPPROF_WINDOW_DIR: on the file system of '%s' a store may wait, or end the process: "
+		                         "/dev/shm is a better place",
+		                         directory);
 	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
-}
-
-/* File systems that give a page that is stored into again a new place take room for it then, and raise SIGBUS where a disk
- * or a quota has none left: what fallocate got them does not count.  An overlay gives the figures of the one that it writes to
- * under a kind of its own; btrfs alone has no inodes to count. */
-static bool copies_on_write(int fd)
-{
-	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
-		                          0x3434 /* nilfs */ };
-	static const uint32_t overlay = 0x794c7630;
-	struct statfs system;
-	bool copies = fstatfs(fd, &system) != 0 || ((uint32_t)system.f_type == overlay && !system.f_files);
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		copies |= (uint32_t)system.f_type == kinds[i];
-	return copies;
 }
 
 /* The window where it survives a kill, or else as memory; nobody asked for a place. */
 static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
 {
 	int error = 0;
-	if (!copies_on_write(window->fd))
+	if (!maps_badly(window->fd))
 		window->base = map_shared(window->fd, &error);
 	if (error)
 		return epp_status_errno(error, "making room for %zu MiB", WINDOW_BYTES >> 20);

@@ -2,8 +2,8 @@
  *
  * For a file it is the file's own beginning, shared and touched, so that a store is kept by the kernel whatever becomes of
  * the process; or a file of its own, named in the header and gone when the trace is finished: in the directory that
- * EPPROF_WINDOW_DIR names, or, where the trace's file system does not map it or copies what is stored into again (btrfs: its
- * disk or quota may then have no room, which is a SIGBUS), in /dev/shm.  Where that does not do either, and for sessions in
+ * EPPROF_WINDOW_DIR names, or, where the trace's file system does not map it, copies what is stored into again (btrfs: its
+ * disk or quota may then have no room, which is a SIGBUS) or is a program's (FUSE), in /dev/shm.  Where that does not do either, and for sessions in
  * memory, it is anonymous.  Anonymous windows come from a pool of clean ones, so that a short session costs microseconds.
  * Recorders store into it without asking; so it is unmapped only when none can any more.
  *
