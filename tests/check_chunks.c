@@ -116,32 +116,44 @@ START_TEST(a_quiet_session_has_what_it_began_with)
 }
 END_TEST
 
-START_TEST(none_while_blocks_cannot_be_written)
+/* Half of the window is full, which is late; the drain lock is held from here on.  To make room takes the helper as long as a
+ * recorder does to fill it: what is full goes first.  `writing`: what has become of the last block.  Returns how many events. */
+static uint64_t be_late(epp_session *session, int writing)
 {
-	epp_session *session = recording_start(check_path("broken.epp"));
 	struct session *inside = recording_inside(session);
 	pthread_mutex_lock(&inside->drain_lock);
-	inside->writer.error = ENOSPC;
+	inside->writer.error = writing;
 	uint64_t events = use_chunks(session, WINDOW_FIRST_CHUNKS / 2);
 	ck_assert(!chunks_grow(inside));
-	ck_assert_uint_eq(inside->chunks_wanted, WINDOW_FIRST_CHUNKS);
-	inside->writer.error = 0;
-	pthread_mutex_unlock(&inside->drain_lock);
+	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS);
+	return events;
+}
+
+/* All events are there. */
+static void finish_with(epp_session *session, uint64_t events)
+{
+	let_helper_come(session);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan->records_count, events);
 	trace_scan_free(scan);
 }
+
+START_TEST(none_while_blocks_cannot_be_written)
+{
+	epp_session *session = recording_start(check_path("broken.epp"));
+	struct session *inside = recording_inside(session);
+	uint64_t events = be_late(session, ENOSPC);
+	ck_assert_uint_eq(inside->chunks_wanted, WINDOW_FIRST_CHUNKS);
+	inside->writer.error = 0;
+	finish_with(session, events);
+}
 END_TEST
 
-/* To make room takes the helper as long as a recorder does to fill it. */
 START_TEST(what_is_full_goes_first)
 {
 	epp_session *session = recording_start(check_path("first.epp"));
 	struct session *inside = recording_inside(session);
-	pthread_mutex_lock(&inside->drain_lock);
-	uint64_t events = use_chunks(session, WINDOW_FIRST_CHUNKS / 2);
-	ck_assert(!chunks_grow(inside));
-	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS);
+	uint64_t events = be_late(session, 0);
 	drain_visit(inside, false);
 	/* And at full speed there is no time for a step, which may wait for the disk; unless this thread was held up. */
 	events += use_chunks(session, 30);
@@ -161,10 +173,7 @@ START_TEST(what_is_full_goes_first)
 	ck_assert(!chunks_grow(inside));
 	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS + CHUNKS_MORE);
 	ck_assert_uint_eq(inside->chunks_free + 1, WINDOW_FIRST_CHUNKS + CHUNKS_MORE);
-	pthread_mutex_unlock(&inside->drain_lock);
-	struct trace_scan *scan = recording_finish(session);
-	ck_assert_uint_eq(scan->records_count, events);
-	trace_scan_free(scan);
+	finish_with(session, events);
 }
 END_TEST
 
@@ -174,9 +183,7 @@ START_TEST(room_that_is_refused)
 	char *path = check_path("refused.epp");
 	epp_session *session = recording_start(path);
 	struct session *inside = recording_inside(session);
-	pthread_mutex_lock(&inside->drain_lock);
-	uint64_t events = use_chunks(session, WINDOW_FIRST_CHUNKS / 2);
-	ck_assert(!chunks_grow(inside));
+	uint64_t events = be_late(session, 0);
 	drain_visit(inside, false);
 	int fd = inside->window.mapped_fd;
 	inside->window.mapped_fd = open(path, O_RDONLY);
@@ -193,10 +200,7 @@ START_TEST(room_that_is_refused)
 	inside->chunks_grow_due_ticks = now;
 	ck_assert(chunks_grow(inside));
 	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS);
-	pthread_mutex_unlock(&inside->drain_lock);
-	struct trace_scan *scan = recording_finish(session);
-	ck_assert_uint_eq(scan->records_count, events);
-	trace_scan_free(scan);
+	finish_with(session, events);
 }
 END_TEST
 
