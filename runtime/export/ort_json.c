@@ -28,7 +28,7 @@ struct ort {
 	struct pieces names;
 	struct {
 		uint8_t bytes;
-		char text[31]; /* a record up to its category */
+		char text[31]; /* the separator before a record, and it up to its category */
 	} beginnings[CATEGORIES_COUNT];
 	struct pending pending;
 	struct sink_memory memory;   /* one long record, before it waits */
@@ -115,15 +115,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	return NULL;
 }
 
-static void begin_record(struct export_run *run)
-{
-	struct ort *ort = run->state;
-
-	sink_text(run->sink, ort->any ? ",\n" : "\n");
-	ort->any = true;
-}
-
-/* Writes the records of events that ended before `before_ns`. */
+/* Writes the records of events that ended before `before_ns`.  The first one of all has no comma. */
 static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 {
 	struct ort *ort = run->state;
@@ -132,8 +124,9 @@ static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 
 	EPP_TRY(pending_select(&ort->pending, before_ns));
 	while (pending_next(&ort->pending, &text, &bytes)) {
-		begin_record(run);
-		sink_bytes(run->sink, text, bytes);
+		bool comma = ort->any;
+		ort->any = true;
+		sink_bytes(run->sink, text + !comma, bytes - !comma);
 	}
 	return NULL;
 }
@@ -187,7 +180,6 @@ static epp_status *ort_event(struct export_run *run, const epp_event *event)
 	if (!run->pass && ort->providers_again)
 		return NULL;
 	ort->any_of_providers = true;
-	sink_text(&ort->providers.sink, ",\n");
 	return write_record(run, &ort->providers.sink, event);
 }
 
@@ -200,7 +192,7 @@ static epp_status *ort_begin(struct export_run *run)
 	sink_text(run->sink, "[");
 	for (unsigned i = 0; i < CATEGORIES_COUNT; i++)
 		ort->beginnings[i].bytes = (uint8_t)snprintf(ort->beginnings[i].text, sizeof ort->beginnings[i].text,
-		                                             "{\"cat\" : \"%s", export_category(i));
+		                                             ",\n{\"cat\" : \"%s", export_category(i));
 	ort->record = (struct sink){ .write = sink_memory_write, .user = &ort->memory };
 	return sink_spool_init(&ort->providers);
 }
@@ -212,7 +204,7 @@ static epp_status *write_ledger(struct export_run *run)
 	struct ledger_total total;
 
 	EPP_TRY(ledger_add_up(run, &total));
-	begin_record(run);
+	sink_text(run->sink, ort->any ? ",\n" : "\n");
 	sink_format(run->sink, "{\"cat\" : \"Session\",\"pid\" :%u,\"tid\" :%u,\"dur\" :0,\"ts\" :%" PRId64,
 	            run->info->pid, run->info->pid, timestamp_us(run, ort->last_end_ns));
 	sink_text(run->sink, ",\"ph\" : \"X\",\"name\" :\"epprof.ledger\",\"args\" : {");
@@ -240,7 +232,6 @@ static epp_status *ort_end(struct export_run *run)
 
 	EPP_TRY(write_ended(run, INT64_MAX));
 	if (ort->any_of_providers) {
-		/* The first record of all has no comma. */
 		EPP_TRY(sink_spool_move(&ort->providers, run->sink, !ort->any));
 		ort->any = true;
 	}

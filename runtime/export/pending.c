@@ -8,8 +8,6 @@
 
 #define DIGIT_BITS 11u
 #define DIGITS (1u << DIGIT_BITS)
-/* Texts so far ahead of the one that is asked for are fetched: they lie in another order. */
-#define NEXT_AHEAD 4u
 
 void pending_deinit(struct pending *pending)
 {
@@ -89,30 +87,36 @@ static void divide(struct pending *pending, int64_t before_ns)
 	pending->count = pending->kept_count = kept;
 }
 
+/* One pass of the sort: by the digit at `shift` of the time since `first_ns`. */
+static void sort_by_digit(struct pending_text *restrict to, const struct pending_text *restrict from, size_t count,
+                          int64_t first_ns, unsigned shift)
+{
+	uint32_t places[DIGITS] = { 0 }, place = 0;
+
+	for (size_t i = 0; i < count; i++)
+		places[((uint64_t)from[i].time_ns - (uint64_t)first_ns) >> shift & (DIGITS - 1)]++;
+	for (size_t digit = 0; digit < DIGITS; digit++) {
+		uint32_t of_digit = places[digit];
+		places[digit] = place;
+		place += of_digit;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[((uint64_t)from[i].time_ns - (uint64_t)first_ns) >> shift & (DIGITS - 1)]++] = from[i];
+}
+
 static void sort(struct pending *pending)
 {
-	int64_t first = INT64_MAX, last = INT64_MIN;
+	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
 
 	for (size_t i = 0; i < pending->selected_count; i++) {
-		int64_t time = pending->selected[i].time_ns;
-		first = time < first ? time : first;
-		last = time > last ? time : last;
+		int64_t time_ns = pending->selected[i].time_ns;
+		first_ns = time_ns < first_ns ? time_ns : first_ns;
+		last_ns = time_ns > last_ns ? time_ns : last_ns;
 	}
-	uint64_t most = pending->selected_count ? (uint64_t)last - (uint64_t)first : 0;
+	uint64_t most = pending->selected_count ? (uint64_t)last_ns - (uint64_t)first_ns : 0;
 	for (unsigned shift = 0; shift < 64 && most >> shift; shift += DIGIT_BITS) {
-		uint32_t places[DIGITS] = { 0 }, place = 0;
-		for (size_t i = 0; i < pending->selected_count; i++)
-			places[((uint64_t)pending->selected[i].time_ns - (uint64_t)first) >> shift & (DIGITS - 1)]++;
-		for (size_t digit = 0; digit < DIGITS; digit++) {
-			uint32_t count = places[digit];
-			places[digit] = place;
-			place += count;
-		}
-		for (size_t i = 0; i < pending->selected_count; i++) {
-			size_t digit = ((uint64_t)pending->selected[i].time_ns - (uint64_t)first) >> shift & (DIGITS - 1);
-			pending->spare[places[digit]++] = pending->selected[i];
-		}
 		struct pending_text *sorted = pending->spare;
+		sort_by_digit(sorted, pending->selected, pending->selected_count, first_ns, shift);
 		pending->spare = pending->selected;
 		pending->selected = sorted;
 	}
@@ -128,9 +132,12 @@ epp_status *pending_select(struct pending *pending, int64_t before_ns)
 	return NULL;
 }
 
-/* The bytes of what is kept, without gaps again. */
-static void compact(struct pending *pending)
+void pending_compact(struct pending *pending)
 {
+	pending->selected_at = 0;
+	if (!pending->selected_count)
+		return;
+	pending->selected_count = 0;
 	pending->bytes_count = 0;
 	for (size_t i = 0; i < pending->count; i++) {
 		struct pending_text *text = &pending->texts[i];
@@ -138,25 +145,5 @@ static void compact(struct pending *pending)
 		text->offset = pending->bytes_count;
 		pending->bytes_count += text->bytes;
 	}
-	pending->selected_count = 0;
 	pending->kept_bytes = pending->bytes_count;
-}
-
-bool pending_next(struct pending *pending, const char **text, size_t *bytes)
-{
-	if (pending->selected_at == pending->selected_count) {
-		if (pending->selected_count)
-			compact(pending);
-		pending->selected_at = 0;
-		return false;
-	}
-	const struct pending_text *next = &pending->selected[pending->selected_at++];
-	if (pending->selected_at + NEXT_AHEAD < pending->selected_count) {
-		const char *ahead = pending->bytes + next[NEXT_AHEAD].offset;
-		__builtin_prefetch(ahead);
-		__builtin_prefetch(ahead + 64);
-	}
-	*text = pending->bytes + next->offset;
-	*bytes = next->bytes;
-	return true;
 }

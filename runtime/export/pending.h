@@ -66,8 +66,28 @@ static inline bool pending_is_due(const struct pending *pending)
 
 /* Takes the texts whose times lie before `before_ns`, to be asked for by next.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *pending_select(struct pending *pending, int64_t before_ns) EPP_MUST_CHECK;
+/* Texts so far ahead of the one that is asked for are fetched: they lie in another order. */
+#define PENDING_AHEAD 4u
+
+/* Behind the last: what is left lies without gaps again. */
+void pending_compact(struct pending *pending);
 /* The earliest of them; at equal times the one that came last.  Returns false behind the last.
  * Ownership: valid until the next call. */
-bool pending_next(struct pending *pending, const char **text, size_t *bytes);
+static inline bool pending_next(struct pending *pending, const char **text, size_t *bytes)
+{
+	if (pending->selected_at == pending->selected_count) {
+		pending_compact(pending);
+		return false;
+	}
+	const struct pending_text *next = &pending->selected[pending->selected_at++];
+	if (pending->selected_at + PENDING_AHEAD < pending->selected_count) {
+		const char *ahead = pending->bytes + next[PENDING_AHEAD].offset;
+		__builtin_prefetch(ahead);
+		__builtin_prefetch(ahead + 64);
+	}
+	*text = pending->bytes + next->offset;
+	*bytes = next->bytes;
+	return true;
+}
 
 #endif
