@@ -105,6 +105,20 @@ START_TEST(values_and_sizes_hold_at_every_length)
 }
 END_TEST
 
+START_TEST(varints_without_a_loop_are_the_same_bytes)
+{
+	for (unsigned bit = 0; bit < 64; bit++) {
+		for (int near = -1; near <= 1; near++) {
+			uint64_t value = (UINT64_C(1) << bit) + (uint64_t)near;
+			char one[PROTOBUF_VARINT_BYTES], other[PROTOBUF_VARINT_BYTES];
+			size_t bytes = (size_t)(protobuf_varint(one, value) - one);
+			ck_assert_uint_eq((size_t)(protobuf_varint_roomy(other, value) - other), bytes);
+			ck_assert_mem_eq(one, other, bytes);
+		}
+	}
+}
+END_TEST
+
 START_TEST(strings_arrive_as_utf8)
 {
 	static const struct {
@@ -258,6 +272,7 @@ static Suite *protobuf_suite(void)
 	TCase *tests = tcase_create("wire");
 	tcase_add_test(tests, bytes_are_those_of_the_specification);
 	tcase_add_test(tests, values_and_sizes_hold_at_every_length);
+	tcase_add_test(tests, varints_without_a_loop_are_the_same_bytes);
 	tcase_add_test(tests, strings_arrive_as_utf8);
 	tcase_add_test(tests, a_bracket_is_a_message_of_any_length);
 	tcase_add_test(tests, packed_numbers_are_read_one_by_one);

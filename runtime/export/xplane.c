@@ -207,6 +207,12 @@ static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
 }
 
+/* EVENT_BYTES leave room behind it. */
+static inline char *put_time(char *at, uint32_t field, int64_t picoseconds)
+{
+	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), (uint64_t)picoseconds);
+}
+
 /* What began before the lines' base is cut there; without one they begin at the trace's time 0. */
 static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
 {
@@ -216,8 +222,8 @@ static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event
 		offset_ns = event->start_ns < 0 ? -INT64_MAX : INT64_MAX;
 	if (xplanes->base_ns && offset_ns < 0)
 		duration_ns = duration_ns > -offset_ns ? duration_ns + offset_ns : 0;
-	at = protobuf_i64(at, XEVENT_OFFSET_PS, picoseconds(xplanes, offset_ns));
-	return protobuf_i64(at, XEVENT_DURATION_PS, picoseconds(xplanes, duration_ns));
+	at = put_time(at, XEVENT_OFFSET_PS, picoseconds(xplanes, offset_ns));
+	return put_time(at, XEVENT_DURATION_PS, picoseconds(xplanes, duration_ns));
 }
 
 static epp_status *put_event(struct export_run *run, const epp_event *event, char **end)
@@ -326,7 +332,9 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 	xplanes->asyncs += event->kind == EPP_EVENT_ASYNC;
 	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_INSTANT)
 		return NULL;
-	EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
+	row = rows_recent(&xplanes->rows, event->track, event->lane);
+	if (!row)
+		EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
 	EPP_TRY(put_event(run, event, &end));
 	size_t bytes = (size_t)(end - xplanes->message.bytes);
 	if (is_full(run, bytes) && last_part(xplanes)->lines.total_bytes)

@@ -12,11 +12,9 @@ static epp_status *no_memory(void)
 	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
 }
 
-/* Grows an array of which `count` items are in use, for one more; new ones are zero. */
+/* Grows an array for `needed` items; new ones are zero. */
 static epp_status *grow(void **items, size_t *room, size_t needed, size_t item_bytes)
 {
-	if (needed <= *room)
-		return NULL;
 	size_t larger_room = needed * 2;
 	char *larger = reallocarray(*items, larger_room, item_bytes);
 	if (!larger)
@@ -33,7 +31,8 @@ static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line
 	if (!lines->has_file)
 		EPP_TRY(spool_open(&lines->fd));
 	lines->has_file = true;
-	EPP_TRY(grow((void **)&lines->chunks, &lines->chunks_room, lines->chunks_count + 1, sizeof *lines->chunks));
+	if (lines->chunks_count == lines->chunks_room)
+		EPP_TRY(grow((void **)&lines->chunks, &lines->chunks_room, lines->chunks_count + 1, sizeof *lines->chunks));
 	EPP_TRY(spool_write(lines->fd, lines->file_bytes, line->bytes, line->count));
 	lines->chunks[lines->chunks_count++] = (struct xplane_chunk){ .offset = lines->file_bytes,
 		                                                      .bytes = (uint32_t)line->count };
@@ -50,11 +49,13 @@ static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line
 
 epp_status *xplane_line_add(struct xplane_lines *lines, size_t row, const char *bytes, size_t count)
 {
-	EPP_TRY(grow((void **)&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines));
+	if (row >= lines->lines_room)
+		EPP_TRY(grow((void **)&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines));
 	struct xplane_line *line = &lines->lines[row];
 	if (line->count && line->count + count > CHUNK_BYTES)
 		EPP_TRY(put_away(lines, line));
-	EPP_TRY(grow((void **)&line->bytes, &line->room, line->count + count, 1));
+	if (line->count + count > line->room)
+		EPP_TRY(grow((void **)&line->bytes, &line->room, line->count + count, 1));
 	memcpy(line->bytes + line->count, bytes, count);
 	line->count += count;
 	lines->total_bytes += count;

@@ -115,6 +115,22 @@ static inline char *protobuf_varint(char *at, uint64_t value)
 	return at;
 }
 
+/* The same without a loop, whose end is hard to foresee; may write on up to PROTOBUF_VARINT_BYTES. */
+static inline char *protobuf_varint_roomy(char *at, uint64_t value)
+{
+	size_t bytes = protobuf_varint_bytes(value);
+
+	if (bytes > sizeof(value))
+		return protobuf_varint(at, value);
+	/* Seven bits in each byte: halves apart, then quarters, then eighths. */
+	value = (value & UINT64_C(0x000000000fffffff)) | (value & UINT64_C(0x00fffffff0000000)) << 4;
+	value = (value & UINT64_C(0x00003fff00003fff)) | (value & UINT64_C(0x0fffc0000fffc000)) << 2;
+	value = (value & UINT64_C(0x007f007f007f007f)) | (value & UINT64_C(0x3f803f803f803f80)) << 1;
+	value |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << (8 * bytes - 1)) - 1);
+	memcpy(at, &value, sizeof(value));
+	return at + bytes;
+}
+
 static inline char *protobuf_tag(char *at, uint32_t field, enum protobuf_type type)
 {
 	/* Without a loop for the two lengths that real fields have, so that a constant tag is one store. */
