@@ -241,10 +241,11 @@ enum epf_placement {
 
 /* The end of a record or an open entry as one number, in the machine's byte order (which is the file's). */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define EPF_TAIL(name, bits, arg_slots) ((uint64_t)(name) | (uint64_t)(bits) << 32 | (uint64_t)(arg_slots) << 48)
-#define EPF_TAIL_NAME(tail) ((uint32_t)(tail))
-#define EPF_TAIL_BITS(tail) ((uint16_t)((tail) >> 32))
-#define EPF_TAIL_ARGS(tail) ((uint16_t)((tail) >> 48))
+/* In this order a name needs one shift, and the bits of an event none. */
+#define EPF_TAIL(name, bits, arg_slots) ((uint64_t)(bits) | (uint64_t)(arg_slots) << 16 | (uint64_t)(name) << 32)
+#define EPF_TAIL_BITS(tail) ((uint16_t)(tail))
+#define EPF_TAIL_ARGS(tail) ((uint16_t)((tail) >> 16))
+#define EPF_TAIL_NAME(tail) ((uint32_t)((tail) >> 32))
 #else
 #error "a big-endian machine needs its own EPF_TAIL"
 #endif
@@ -255,9 +256,9 @@ struct epf_record {
 	uint64_t id;
 	union {
 		struct {
-			uint32_t name; /* epp_name: epf_tail_name */
 			uint16_t bits;
 			uint16_t arg_slots; /* 16-byte slots that follow, text included */
+			uint32_t name;      /* epp_name: epf_tail_name */
 		};
 		uint64_t tail; /* the three in one store: EPF_TAIL; 0: no record */
 	};
@@ -313,9 +314,9 @@ struct epf_open {
 	uint64_t id;
 	union {
 		struct {
-			uint32_t name;
 			uint16_t bits;
 			uint16_t reserved;
+			uint32_t name;
 		};
 		uint64_t tail;
 	};

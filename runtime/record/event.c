@@ -49,7 +49,7 @@ static NOINLINE uint64_t begin_here(uint64_t tail)
 }
 
 /* The same, if nothing is unusual but that profilers want to know. */
-static NOINLINE uint64_t begin_told(uint64_t tail)
+static NOINLINE uint64_t begin_told(uint64_t tail, uint64_t now)
 {
 	struct epf_open *open = recorder_hot.top;
 	uint64_t id = recorder_hot.next_id;
@@ -57,7 +57,7 @@ static NOINLINE uint64_t begin_told(uint64_t tail)
 		return begin_here(tail);
 	recorder_hot.next_id = id + 1;
 	STORE_RELAXED(&recorder_hot.slot->next_id, id + 1);
-	push(&recorder_hot, open, id, tail, clock_ticks_fast());
+	push(&recorder_hot, open, id, tail, now);
 	return calls_start_event(recorder_cache.resident, id);
 }
 
@@ -72,13 +72,15 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 	uint64_t tail = event_tail(category, name);
 	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
 		return begin_elsewhere(session, tail);
+	/* Before the loads, which it would wait for. */
+	uint64_t now = clock_ticks_fast();
 	struct epf_open *open = recorder_hot.top;
 	uint64_t id = recorder_hot.next_id;
 	if (!USUAL(open < recorder_hot.top_end && id != recorder_hot.id_end))
-		return begin_told(tail);
+		return begin_told(tail, now);
 	recorder_hot.next_id = id + 1;
 	STORE_RELAXED(&recorder_hot.slot->next_id, id + 1);
-	push(&recorder_hot, open, id, tail, clock_ticks_fast());
+	push(&recorder_hot, open, id, tail, now);
 	recorder_leave_hot(&recorder_hot);
 	return id;
 }
