@@ -100,8 +100,7 @@ START_TEST(a_quiet_session_has_what_it_began_with)
 	struct session *inside = recording_inside(session);
 	for (unsigned round = 0; round < 20; round++) {
 		pthread_mutex_lock(&inside->drain_lock);
-		/* An eighth full, and one in hand. */
-		use_chunks(session, WINDOW_FIRST_CHUNKS / 8);
+		use_chunks(session, WINDOW_FIRST_CHUNKS / 8); /* full, and one in hand */
 		chunks_grow(inside);
 		ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS);
 		pthread_mutex_unlock(&inside->drain_lock);
@@ -498,5 +497,4 @@ static Suite *chunks_suite(void)
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
-
 CHECK_MAIN(chunks_suite)
