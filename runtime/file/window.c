@@ -27,7 +27,7 @@
 
 #define POOL_MAX 16
 #define SHARED_MEMORY "/dev/shm"
-#define POPULATE_BYTES ((size_t)512 << 10)
+#define POPULATE_BYTES ((size_t)1 << 20)
 #define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
 /* A disk that has less does not give more. */
 #define ROOM_TO_SPARE (256ull << 20)
