@@ -151,19 +151,9 @@ struct fields {
 	struct args_place args;
 };
 
-/* Two varints of up to eight bytes together, or one by one; `word` is what stands at `at`. */
-__attribute__((noinline)) static const uint8_t *get_two(const uint8_t *at, uint64_t word, uint64_t *values)
+/* Two varints of any length; with twice VARINT_BYTES_MAX readable bytes. */
+__attribute__((noinline)) static const uint8_t *get_two(const uint8_t *at, uint64_t *values)
 {
-	uint64_t stops = ~word & 0x8080808080808080, second = stops & (stops - 1);
-	unsigned first_bits = (unsigned)__builtin_ctzll(stops | 1ull << 63) + 1;
-	uint64_t rest = (second ^ (second - 1)) & word & ~(stops ^ (stops - 1));
-
-	if (likely(second && first_bits <= 32 && rest >> first_bits <= UINT32_MAX)) {
-		uint64_t halves = gather((word & (stops ^ (stops - 1))) | rest >> first_bits << 32);
-		values[0] = halves & 0x0fffffff;
-		values[1] = halves >> 32;
-		return at + ((unsigned)__builtin_ctzll(second) + 1) / 8;
-	}
 	at = get_long(at, &values[0]);
 	return at ? get_long(at, &values[1]) : NULL;
 }
@@ -178,14 +168,19 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8
 	if (unlikely(shape & ~(unsigned)SHAPE_BITS))
 		return NULL;
 	memcpy(&word, at, 8);
-	uint64_t end_two = word >> 7 & 1, rest = word >> 8 >> 8 * end_two, duration_two = rest >> 7 & 1;
-	if (likely(!((end_two & word >> 15) | (duration_two & rest >> 15)))) {
-		fields->end_step = (word & 127) | (word >> 1 & 0x3f80 & (0 - end_two));
-		fields->duration = (rest & 127) | (rest >> 1 & 0x3f80 & (0 - duration_two));
-		at += 2 + end_two + duration_two;
+	/* Two varints of up to four bytes together: how long they are is hard to foresee. */
+	uint64_t stops = ~word & 0x8080808080808080, second = stops & (stops - 1);
+	uint64_t first_mask = stops ^ (stops - 1), both_mask = second ^ (second - 1);
+	unsigned first_bits = (unsigned)__builtin_ctzll(stops | 1ull << 63) + 1;
+	uint64_t behind = (word & both_mask & ~first_mask) >> (first_bits & 63);
+	if (likely(second && first_bits <= 32 && behind <= UINT32_MAX)) {
+		uint64_t halves = gather((word & first_mask) | behind << 32);
+		fields->end_step = halves & 0x0fffffff;
+		fields->duration = halves >> 32;
+		at += ((unsigned)__builtin_ctzll(second) + 1) / 8;
 	} else {
 		uint64_t checked[2];
-		at = get_two(at, word, checked);
+		at = get_two(at, checked);
 		if (unlikely(!at))
 			return NULL;
 		fields->end_step = checked[0];
