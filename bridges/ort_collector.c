@@ -30,6 +30,7 @@ struct collector {
 	epp_session *session; /* NULL: never started, or could not */
 	epp_member *member;
 	const struct ort_eps *eps;
+	const enum ort_graphs *graphs;
 	struct ort_profilers *carried;
 	uint64_t number; /* of this profiling, unique in the process */
 	uint64_t events_count;
@@ -180,8 +181,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	/* Now, since a locked addition waits for every store before it: after the record it would take 20 ns more. */
 	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
-	OrtStatus *status = ort_event_args_read(collector->host, collector->number, event, ort_id,
-	                                        is_first ? collector->started_us : -1, &read);
+	const struct ort_event_source source = { collector->host, collector->number, *collector->graphs };
+	OrtStatus *status = ort_event_args_read(&source, event, ort_id, is_first ? collector->started_us : -1, &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	if (!collector->carried)
 		return status;
@@ -212,13 +213,15 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps,
+                                        const enum ort_graphs *graphs)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	if (!collector)
 		return NULL;
 	collector->host = host;
 	collector->eps = eps;
+	collector->graphs = graphs;
 	collector->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = collector_release,

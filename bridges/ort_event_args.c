@@ -1,12 +1,14 @@
 /* Reading an event.  ONNX Runtime lists no keys, so the known ones are asked for, which is most of what the collector costs
- * (make bench HOST=onnxruntime).  Events of a session have none, and those about memory come together or not at all.  Two more
- * rules spare a question, each of which holds for whatever node it is, since no event says for certain which: the same name and
- * index may be a node's in each branch of an If.
+ * (make bench HOST=onnxruntime).  Events of a session have none, and those about memory come together or not at all.  Three more
+ * rules spare questions:
  *
  *   sizes  ONNX Runtime adds up the bytes of the very tensors whose types and shapes it lists.  So with output_type_shape as it
  *          was, output_size is as it was; and with input_type_shape and activation_size, so is the rest, parameter_size.
  *   stats  thread_scheduling_stats is empty if and only if the session has no pool of threads, so one that is empty says it
  *          for the whole profiling.
+ *   nodes  In a session of one graph an index is one node's.  So with name and index as they were in this profiling, so are
+ *          op_name and provider.  With more graphs they are asked for: the same name and index may be a node's in each branch
+ *          of an If.
  *
  * A name is looked for first where it was after the same predecessor: a model runs its nodes in the same order again and again.
  */
@@ -86,7 +88,17 @@ void ort_event_args_prepare(void)
 
 struct name {
 	epp_name number; /* 0: none */
+	uint32_t node_index;
 	const char *text;
+	uint32_t profiling; /* in which that index was of this kind */
+	uint32_t kind;      /* 0: not known */
+};
+
+/* What a node's op_name and provider are; number - 1. */
+#define KINDS 128u
+
+struct kind {
+	char op_name[64], provider[64];
 };
 
 struct memory {
@@ -97,19 +109,24 @@ struct memory {
 	epp_name last;
 	struct name expected;
 	struct name followers[FOLLOWERS];
+	struct kind kinds[KINDS];
+	uint32_t kinds_count;
+	uint32_t kind; /* of the values; 0: not known */
 };
 
 static __thread struct memory this_thread;
 
 /* ---- names ---- */
 
-static epp_name name_of(struct memory *of, const char *text)
+/* Where it is remembered. */
+static struct name *name_of(struct memory *of, const char *text)
 {
-	struct name name = of->expected;
+	struct name name = of->expected, *place = &of->followers[of->last % FOLLOWERS];
 	if (!name.number || strcmp(name.text, text) != 0) {
 		name.number = epp_name_intern(text);
 		name.text = epp_name_text(name.number);
-		of->followers[of->last % FOLLOWERS] = name;
+		name.kind = 0;
+		*place = name;
 	}
 	of->last = name.number;
 	of->expected = of->followers[name.number % FOLLOWERS];
@@ -118,7 +135,7 @@ static epp_name name_of(struct memory *of, const char *text)
 		__builtin_prefetch(of->expected.text);
 		__builtin_prefetch(of->expected.text + LINE_BYTES);
 	}
-	return name.number;
+	return place;
 }
 
 /* ---- args ---- */
@@ -127,6 +144,8 @@ struct asking {
 	__typeof__(((OrtEpApi *)0)->ProfilingEvent_GetArgValue) get;
 	const OrtProfilingEvent *event;
 	struct memory *memory;
+	struct name *name;
+	uint32_t profiling; /* 0: of several graphs */
 	bool is_rearranged; /* there is one more or less than there was */
 	OrtStatus *status;  /* the first error: nothing is asked after it */
 };
@@ -186,6 +205,63 @@ static inline void ask_of_threads(struct asking *asking)
 		ask(asking, KEY_THREAD_SCHEDULING_STATS);
 }
 
+/* ---- nodes ---- */
+
+static NOINLINE void take_kind(struct asking *asking, uint32_t number)
+{
+	struct memory *memory = asking->memory;
+	const struct kind *kind = &memory->kinds[number - 1];
+	renew(asking, &memory->values[KEY_OP_NAME], kind->op_name);
+	renew(asking, &memory->values[KEY_PROVIDER], kind->provider);
+	memory->kind = number;
+}
+
+static bool fits(const struct ort_value *value)
+{
+	return value->is_present && !value->is_lost && strlen(value->text) < sizeof(((struct kind *)0)->op_name);
+}
+
+/* 0: there is no room. */
+static NOINLINE uint32_t find_kind(struct memory *memory)
+{
+	const struct ort_value *op_name = &memory->values[KEY_OP_NAME], *provider = &memory->values[KEY_PROVIDER];
+	if (memory->kinds_count == KINDS || !fits(op_name) || !fits(provider))
+		return 0;
+	for (uint32_t i = 0; i < memory->kinds_count; i++)
+		if (!strcmp(memory->kinds[i].op_name, op_name->text) && !strcmp(memory->kinds[i].provider, provider->text))
+			return i + 1;
+	struct kind *made = &memory->kinds[memory->kinds_count++];
+	memcpy(made->op_name, op_name->text, sizeof(made->op_name));
+	memcpy(made->provider, provider->text, sizeof(made->provider));
+	return memory->kinds_count;
+}
+
+static inline void ask_of_kind(struct asking *asking)
+{
+	struct memory *memory = asking->memory;
+	struct name *name = asking->name;
+	const struct ort_value *index = &memory->values[KEY_NODE_INDEX];
+	bool is_node = asking->profiling && index->is_present && index->arg.type == EPP_ARG_I64 &&
+	               index->arg.value.u64 <= UINT32_MAX;
+	if (USUAL(is_node && name->kind && name->profiling == asking->profiling &&
+	          name->node_index == index->arg.value.u64)) {
+		if (memory->kind != name->kind)
+			take_kind(asking, name->kind);
+		return;
+	}
+	bool is_new = ask(asking, KEY_OP_NAME);
+	is_new |= ask(asking, KEY_PROVIDER);
+	if (is_new)
+		memory->kind = 0;
+	if (!is_node)
+		return;
+	if (!memory->kind)
+		memory->kind = find_kind(memory);
+	name->kind = memory->kind;
+	name->profiling = asking->profiling;
+	name->node_index = (uint32_t)index->arg.value.u64;
+}
+
 static NOINLINE void arrange(struct memory *memory)
 {
 	memory->args_count = 0;
@@ -201,6 +277,7 @@ static NOINLINE void arrange(struct memory *memory)
 static NOINLINE void forget(struct memory *memory, uint64_t profiling)
 {
 	memory->profiling = profiling;
+	memory->kind = 0;
 	for (size_t i = 0; i < KEYS; i++) {
 		memory->values[i].arg.key = keys[i];
 		ort_value_clear(&memory->values[i]);
@@ -208,15 +285,19 @@ static NOINLINE void forget(struct memory *memory, uint64_t profiling)
 	arrange(memory);
 }
 
-static OrtStatus *ask_all(const struct ort_host *host, const OrtProfilingEvent *event, struct memory *memory)
+static OrtStatus *ask_all(const struct ort_event_source *source, const OrtProfilingEvent *event, struct memory *memory,
+                          struct name *name)
 {
-	struct asking asking = { .get = host->ep->ProfilingEvent_GetArgValue, .event = event, .memory = memory };
+	struct asking asking = { .get = source->host->ep->ProfilingEvent_GetArgValue,
+		                 .event = event,
+		                 .memory = memory,
+		                 .name = name,
+		                 .profiling = source->graphs == ORT_GRAPHS_ONE ? (uint32_t)source->profiling : 0 };
 	ask(&asking, KEY_NODE_INDEX);
 	ask_of_sizes(&asking);
-	if (host->version >= MEMORY_VERSION)
+	if (source->host->version >= MEMORY_VERSION)
 		ask_of_memory(&asking);
-	ask(&asking, KEY_OP_NAME);
-	ask(&asking, KEY_PROVIDER);
+	ask_of_kind(&asking);
 	ask_of_threads(&asking);
 	if (!USUAL(!asking.is_rearranged))
 		arrange(memory);
@@ -230,26 +311,28 @@ static inline void set_time(epp_arg *arg, enum time_key key, int64_t value)
 	arg->value.i64 = value;
 }
 
-OrtStatus *ort_event_args_read(const struct ort_host *host, uint64_t profiling, const OrtProfilingEvent *event,
-                               uint64_t ort_id, int64_t started_us, struct ort_event_args *read)
+OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtProfilingEvent *event, uint64_t ort_id,
+                               int64_t started_us, struct ort_event_args *read)
 {
+	const OrtEpApi *ep = source->host->ep;
 	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
 	const char *name = NULL;
 	int64_t start_us = 0, duration_us = 0;
 	struct memory *memory = &this_thread;
 	/* The compiler would ask for it again, which costs a call. */
 	__asm__("" : "+r"(memory));
-	OrtStatus *status = host->ep->ProfilingEvent_GetCategory(event, &category);
+	OrtStatus *status = ep->ProfilingEvent_GetCategory(event, &category);
 	read->args = NULL;
 	read->count = 0;
 	if (!status)
-		status = host->ep->ProfilingEvent_GetName(event, &name);
+		status = ep->ProfilingEvent_GetName(event, &name);
 	if (!status)
-		status = host->ep->ProfilingEvent_GetTimestampUs(event, &start_us);
+		status = ep->ProfilingEvent_GetTimestampUs(event, &start_us);
 	if (!status)
-		status = host->ep->ProfilingEvent_GetDurationUs(event, &duration_us);
+		status = ep->ProfilingEvent_GetDurationUs(event, &duration_us);
 	read->category = (epp_category)category;
-	read->name = name_of(memory, name ? name : "");
+	struct name *place = name_of(memory, name ? name : "");
+	read->name = memory->last;
 	if (status)
 		return status;
 	/* The values are where they were, with three times or four before them. */
@@ -263,9 +346,9 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, uint64_t profiling, 
 	read->count = (size_t)(&memory->args[TIME_KEYS] - args);
 	if (category == OrtProfilingEventCategory_SESSION)
 		return NULL;
-	if (memory->profiling != profiling)
-		forget(memory, profiling);
-	status = ask_all(host, event, memory);
+	if (memory->profiling != source->profiling)
+		forget(memory, source->profiling);
+	status = ask_all(source, event, memory, place);
 	read->count += memory->args_count;
 	return status;
 }

@@ -2,7 +2,7 @@
 #ifndef EPPROF_BRIDGES_ORT_EVENT_ARGS_H
 #define EPPROF_BRIDGES_ORT_EVENT_ARGS_H
 
-#include "ort.h"
+#include "ort_graph.h"
 
 struct ort_event_args {
 	epp_category category;
@@ -14,12 +14,17 @@ struct ort_event_args {
 /* Interns the keys; before the first read. */
 void ort_event_args_prepare(void);
 
-/* Reads name, category, times and every arg that ONNX Runtime is known to give.  `profiling` is another for each, and never 0.
- * `started_us`: since the profile's beginning,
+struct ort_event_source {
+	const struct ort_host *host;
+	uint64_t profiling;     /* another for each, and never 0 */
+	enum ort_graphs graphs; /* of its session */
+};
+
+/* Reads name, category, times and every arg that ONNX Runtime is known to give.  `started_us`: since the profile's beginning,
  * when the profilers after this one were started at the earliest; -1: not this event's to tell.  What cannot be read is left
  * out, and the first error given.
  * Ownership: the args of `read` and their texts last until the thread's next event, or as long as this one. */
-OrtStatus *ort_event_args_read(const struct ort_host *host, uint64_t profiling, const OrtProfilingEvent *event,
-                               uint64_t ort_id, int64_t started_us, struct ort_event_args *read);
+OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtProfilingEvent *event, uint64_t ort_id,
+                               int64_t started_us, struct ort_event_args *read);
 
 #endif

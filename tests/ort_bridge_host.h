@@ -219,7 +219,7 @@ static struct trace_scan *recorded(void (*record)(void), const char *carried)
 	return scan;
 }
 
-static const struct scan_record *named(const struct trace_scan *scan, const char *name)
+static inline const struct scan_record *named(const struct trace_scan *scan, const char *name)
 {
 	for (size_t i = 0; i < scan->records_count; i++)
 		if (scan_name_is(scan, scan->records[i].name, name))

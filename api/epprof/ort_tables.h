@@ -328,7 +328,8 @@ struct OrtApi {
 	epp_ort_slot unnamed_362[1];
 	OrtStatus *(*OpAttr_GetType)(const OrtOpAttr *attribute, OrtOpAttrType *type) EPP_ORT_CHECK;
 	OrtStatus *(*OpAttr_GetName)(const OrtOpAttr *attribute, const char **name) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_365[9];
+	OrtStatus *(*Node_GetNumSubgraphs)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_366[8];
 	/* [served] The memory info that EpDevice_AddAllocatorInfo gave, or NULL. */
 	const OrtMemoryInfo *(*EpDevice_MemoryInfo)(const OrtEpDevice *ep_device,
 	                                            OrtDeviceMemoryType memory_type) EPP_ORT_NOEXCEPT;

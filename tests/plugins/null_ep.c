@@ -5,6 +5,7 @@
 #endif
 
 #include "../../bridges/ort.c"
+#include "../../bridges/ort_graph.c"
 #ifdef ASKING
 #include "../../bridges/ort_event_args.c"
 #endif
@@ -55,9 +56,10 @@ static OrtStatus *null_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEvents
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps,
+                                        const enum ort_graphs *graphs)
 {
-	(void)eps;
+	(void)eps, (void)graphs;
 	struct null_profiler *made = calloc(1, sizeof(*made));
 	if (!made)
 		return NULL;
