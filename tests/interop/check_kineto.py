@@ -343,6 +343,46 @@ trace(p)
         self.assertEqual({event["args"]["External id"] for event in kernels}, {region["args"]["External id"]})
 
 
+class Closed(unittest.TestCase):
+    def test_while_its_threads_live_on(self):
+        """Whoever opened the bridge may let go of it while threads are inside it; Kineto keeps pointers into it."""
+        run = Run("""
+done, closed = [0, 0], threading.Event()
+def work_on(index):
+    while not closed.is_set():
+        torch.ops.sample.work(torch.ones(3), 1)
+        done[index] += 1
+    torch.ops.sample.work(torch.ones(3), 1)
+
+def more():
+    before = sum(done)
+    while sum(done) < before + 20:
+        pass
+
+RTLD_NOLOAD = 4
+libc = ctypes.CDLL(None)
+libc.dlclose.argtypes = [ctypes.c_void_p]
+with profile(activities=[CPU, DEVICE]) as p:
+    threads = [threading.Thread(target=work_on, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    more()
+    handle = ctypes.CDLL(sys.argv[2], mode=RTLD_NOLOAD | ctypes.DEFAULT_MODE)._handle
+    # Ours and PyTorch's.
+    assert libc.dlclose(handle) == 0 and libc.dlclose(handle) == 0
+    more()
+    closed.set()
+    for thread in threads:
+        thread.join()
+    torch.ops.sample.work(torch.ones(3), 300)
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ops.sample.work(torch.ones(3), 300)
+trace(p)
+""", SAMPLE)
+        self.assertEqual(len(run.of("kernel")), 300)
+        self.assertEqual(run.ledger()["sample_pu1_ep"]["lost"], 0)
+
+
 class Page(unittest.TestCase):
     def test_what_it_shows(self):
         folder, log = interop.do_as_page(
