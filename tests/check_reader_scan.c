@@ -167,7 +167,8 @@ START_TEST(damage_under_right_checksums)
 }
 END_TEST
 
-/* A damaged block ends its segment; the next segment is read all the same. */
+/* A damaged block is lost alone, or, if it is not known where it ends, with the rest of its segment; the next segment is read
+ * all the same. */
 START_TEST(damage_in_the_middle)
 {
 	struct epp_builder *b = builder_create();
@@ -193,17 +194,30 @@ START_TEST(damage_in_the_middle)
 		 first_of_second = trace->reader->blocks[second].offset;
 	epp_trace_close(trace);
 
-	image[damaged + 100] ^= 1;
+	/* In its payload, its checksum, its magic. */
+	static const unsigned inside[] = { 100, 4, 0 };
+	uint64_t errors;
+	for (unsigned i = 0; i < 3; i++) {
+		image[damaged + inside[i]] ^= 1;
+		check_ok(builder_open_image(image, bytes, &trace));
+		ck_assert_uint_eq(trace->reader->blocks_count, blocks - 1);
+		ck_assert_uint_eq(trace->reader->info.records_count, 590);
+		ck_assert(has_finding_of(trace, EPP_ERROR, "what it held is lost"));
+		ck_assert_uint_eq(trace->reader->findings[0].offset, damaged);
+		check_ok(epp_trace_validate(trace, NULL, NULL, &errors));
+		ck_assert_uint_ge(errors, 2); /* the block, and the account that does not balance */
+		epp_trace_close(trace);
+		image[damaged + inside[i]] ^= 1;
+	}
+
+	/* In its length, so that nobody knows where it ends. */
+	image[damaged + offsetof(struct epf_block, payload_bytes)] ^= 1 << 4;
 	check_ok(builder_open_image(image, bytes, &trace));
 	ck_assert_uint_eq(trace->reader->blocks_count, blocks - (second - second / 2));
 	ck_assert_uint_eq(trace->reader->blocks[second / 2].offset, first_of_second);
-	ck_assert(has_finding_of(trace, EPP_ERROR, "checksum is wrong"));
-	ck_assert_uint_eq(trace->reader->findings[0].offset, damaged);
-	uint64_t errors;
-	check_ok(epp_trace_validate(trace, NULL, NULL, &errors));
-	ck_assert_uint_ge(errors, 2); /* the checksum, and the account that does not balance */
+	ck_assert(has_finding_of(trace, EPP_ERROR, "the rest of its segment is not read"));
 	epp_trace_close(trace);
-	image[damaged + 100] ^= 1;
+	image[damaged + offsetof(struct epf_block, payload_bytes)] ^= 1 << 4;
 
 	/* A segment's header: its blocks speak for themselves. */
 	image[segments + 4096 + 20] ^= 1;

@@ -1,8 +1,9 @@
 /* The segments, one after the other: each is read whole, its blocks are checked and taken in.
  *
  * The scan stops where a segment's last valid block ends and can be taken up there, since a live file grows: the reader
- * scans once, looks at the window, and scans again what came meanwhile.  A block that is not valid ends its segment; in
- * the last segment of a file that was never finished that is what a killed writer leaves, elsewhere it is damage.
+ * scans once, looks at the window, and scans again what came meanwhile.  A block that is not valid ends its segment, unless
+ * a valid one stands where its length says that it ends; in the last segment of a file that was never finished that end is
+ * what a killed writer leaves, elsewhere it is damage.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,23 @@ static void stop_is(struct reader_impl *impl, uint64_t offset, const char *why)
 	impl->stop = (struct reader_finding){ EPP_WARNING, offset, why ? strdup(why) : NULL };
 }
 
+/* Where a whole block stands behind a damaged one; 0: nowhere. */
+static size_t behind_damage(const struct reader_impl *impl, size_t at, size_t bytes)
+{
+	uint32_t segment_bytes = impl->reader.header.segment_bytes;
+	struct epf_block block;
+
+	/* A writer at work may have written the one behind after this one was read. */
+	if (impl->reader.info.state == EPP_TRACE_RECORDING || at + sizeof(block) > bytes)
+		return 0;
+	memcpy(&block, impl->segment + at, sizeof(block));
+	if (block.payload_bytes > segment_bytes - at - sizeof(block))
+		return 0;
+	size_t next = (at + sizeof(block) + block.payload_bytes + 7) & ~(size_t)7;
+	const char *flaw = reader_block_flaw(impl->segment, next, bytes, segment_bytes);
+	return flaw && !*flaw ? next : 0;
+}
+
 /* The blocks from impl->segment_at on. */
 static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 {
@@ -114,6 +132,12 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 
 	while (at <= segment_bytes - sizeof(struct epf_block)) {
 		why = reader_block_flaw(impl->segment, at, bytes, segment_bytes);
+		size_t behind = why && *why ? behind_damage(impl, at, bytes) : 0;
+		if (behind) {
+			reader_find(impl, EPP_ERROR, base + at, "%s: what it held is lost", why);
+			at = behind;
+			continue;
+		}
 		if (!why || *why)
 			break;
 		struct epf_block block;
