@@ -13,7 +13,7 @@ static const char help[] =
     "  too deep     more than 64 open events on a thread    policy       the limit of the file's size\n"
     "  after end    its end came after the session's        restart gap  a plugin was being restarted\n"
     "  filter       filtered out on request                 plugin       lost inside a plugin, by its own account\n"
-    "  too large    args were cut (the event is kept)\n"
+    "  too large    args were cut (the event is kept)       killed       a plugin's, in hand when the process was killed\n"
     "\n"
     "Options:\n"
     "  --all            every track and producer, not the first 20\n"

@@ -143,9 +143,10 @@ static void check_thread(const epp_trace_account *line, const struct notes *note
 
 static void check_pushed(const epp_trace_account *line, const struct seen *seen, bool ring)
 {
-	uint64_t lost = line->lost[EPP_LOSS_NO_BUFFER], in_hand = line->lost[EPP_LOSS_PLUGIN];
+	uint64_t lost = line->lost[EPP_LOSS_NO_BUFFER], in_hand = line->lost[EPP_LOSS_KILLED];
 	ck_assert_uint_eq(line->written, seen->pushed_count);
 	ck_assert_uint_le(in_hand, BATCH);
+	ck_assert_uint_eq(line->lost[EPP_LOSS_PLUGIN], 0);
 	ck_assert_uint_ge(line->emitted, shared->pushes_done);
 	ck_assert_uint_le(line->emitted, shared->pushes_called);
 	if (lost)

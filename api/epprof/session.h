@@ -220,6 +220,7 @@ typedef enum epp_loss {
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events; each stands
 	                             in the trace as an event `epprof.restart_gap` */
 	EPP_LOSS_PLUGIN = 10,     /* what a plugin says it lost itself */
+	EPP_LOSS_KILLED = 11,     /* a plugin's, which was being handed over when the process was killed */
 	EPP_LOSS_ENTRY_COUNT = 16 /* room in the format */
 } epp_loss;
 EPP_EXPORT uint64_t epp_session_lost(epp_session *session, epp_loss reason);

@@ -334,7 +334,7 @@ static void settle_thread(epp_trace_account *line, uint64_t known)
 static void settle_profiler(epp_trace_account *line, uint64_t known)
 {
 	if (line->emitted > known) {
-		line->lost[EPP_LOSS_PLUGIN] += line->emitted - known;
+		line->lost[EPP_LOSS_KILLED] += line->emitted - known;
 		line->lost_total += line->emitted - known;
 	} else {
 		line->emitted = known;

@@ -224,7 +224,7 @@ const char *epp_loss_name(unsigned reason)
 		[EPP_LOSS_REFUSED] = "refused",     [EPP_LOSS_DISK] = "disk",
 		[EPP_LOSS_POLICY] = "policy",       [EPP_LOSS_FILTER] = "filter",
 		[EPP_LOSS_AFTER_END] = "after end", [EPP_LOSS_RESTART_GAP] = "restart gap",
-		[EPP_LOSS_PLUGIN] = "plugin",
+		[EPP_LOSS_PLUGIN] = "plugin",       [EPP_LOSS_KILLED] = "killed",
 	};
 	return reason < sizeof(names) / sizeof(*names) ? names[reason] : NULL;
 }
