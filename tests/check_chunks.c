@@ -115,8 +115,7 @@ START_TEST(a_quiet_session_has_what_it_began_with)
 }
 END_TEST
 
-/* Half of the window is full, which is late; the drain lock is held from here on.  To make room takes the helper as long as a
- * recorder does to fill it: what is full goes first.  `writing`: what has become of the last block.  Returns how many events. */
+/* Half of the window is full, and goes first; the drain lock is held from here on.  `writing`: what became of the last block. */
 static uint64_t be_late(epp_session *session, int writing)
 {
 	struct session *inside = recording_inside(session);
@@ -233,13 +232,10 @@ START_TEST(many_threads_get_chunks_too)
 	pthread_mutex_lock(&inside->drain_lock);
 	ck_assert_uint_ge(used(inside), HOLDERS);
 	ck_assert_uint_eq(inside->window.chunks_count, WINDOW_FIRST_CHUNKS + CHUNKS_MORE);
-	pthread_mutex_unlock(&inside->drain_lock);
 	pthread_barrier_wait(&let_go);
 	for (unsigned i = 0; i < HOLDERS; i++)
 		pthread_join(threads[i], NULL);
-	struct trace_scan *scan = recording_finish(session);
-	ck_assert_uint_eq(scan->records_count, HOLDERS * HELD);
-	trace_scan_free(scan);
+	finish_with(session, HOLDERS * HELD);
 }
 END_TEST
 
