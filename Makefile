@@ -283,10 +283,10 @@ $(MANUAL): $(BUILD)/man/%: docs/man/%.scd docs/man/commands $(BUILD)/epprof
 
 # ---- running ----
 
-# With T, only what that needs is built.
+# With T, only what that needs is built.  The scripts come first: one that builds and installs at the end would run alone.
 check: all $(TEST_LIBRARIES) $(if $(T),$(filter $(T:%=$(BUILD)/tests/%),$(TEST_PROGRAMS)),$(TEST_PROGRAMS))
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' ORT_HEADERS='$(ORT_HEADERS)' \
-		tests/run $(if $(T),$(T),$(notdir $(TESTS:.c=) $(SCRIPTS)))
+		tests/run $(if $(T),$(T),$(notdir $(SCRIPTS) $(TESTS:.c=)))
 
 # Tests in real frameworks, which are fetched from PyPI; the others need neither them nor a network.
 check-interop: all $(TEST_LIBRARIES)
