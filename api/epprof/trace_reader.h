@@ -80,7 +80,7 @@ typedef struct epp_trace_run {
 	uint32_t source; /* whose it was: 0 but in a merged trace */
 	uint32_t reserved;
 	uint64_t faults; /* page faults of threads while they recorded, the program's own among them; of threads that recorded
-	                    a few hundred KiB or more: others are not asked */
+	                    more than their first 2 KiB: others are not asked */
 } epp_trace_run;
 
 /* Returns 0 beyond the last. */

@@ -29,17 +29,18 @@ VIEWER = "https://ui.perfetto.dev"
 # What the viewer is sent, told before it sees it itself.  It answers all that was asked while it was busy: here twice.
 LISTEN = """
 window.got = [];
-let answers = false;
 addEventListener('message', (event) => {
-    if (event.data === 'PING' && answers)
-        event.source.postMessage('PONG', event.origin);
     if (event.data?.perfetto)
         got.push({ origin: event.origin, buffer: event.data.perfetto.buffer });
 });
 const listen = window.addEventListener;
-window.addEventListener = function (kind, ...rest) {
-    answers ||= kind === 'message';
-    listen.call(this, kind, ...rest);
+window.addEventListener = function (kind, heard, ...rest) {
+    const twice = (event) => {
+        heard.call(this, event);
+        if (event.data === 'PING')
+            heard.call(this, event);
+    };
+    listen.call(this, kind, kind === 'message' && typeof heard === 'function' ? twice : heard, ...rest);
 };
 """
 SHA256 = "(async () => Array.from(new Uint8Array(await crypto.subtle.digest('SHA-256', got[0].buffer))))()"
