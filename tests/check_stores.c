@@ -72,7 +72,7 @@ static void use_up_ids(void)
 {
 	for (unsigned i = 0; i < 5; i++)
 		begin();
-	struct epf_slot *slot = recorder_cache.recorder->slot;
+	struct epf_slot *slot = recorder_cache.resident->slot;
 	while (slot->next_id != slot->id_block_end)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, shared->names[0]), NULL, 0);
 }

@@ -1,8 +1,8 @@
 /* Calls into attached profilers: StartProfiling, StartEvent, StopEvent, EndProfiling, as ONNX Runtime makes them.
  *
  * A profiler's status never stops the session: it is counted, the first text of each profiler is kept, the log is told.
- * Callbacks run outside every lock; the recorder's mark says `in callback`, so that an ending session does not wait for
- * them, but the worker that calls EndProfiling does. */
+ * Callbacks run outside every lock; the recorder's mark is clear and `in_callback` set, so that an ending session does not wait
+ * for them, but the worker that calls EndProfiling does. */
 #ifndef EPPROF_RECORD_CALLS_H
 #define EPPROF_RECORD_CALLS_H
 

@@ -136,7 +136,7 @@ static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, u
 		end_top(now, tail, args, args_count);
 }
 
-/* The same with no args or numbers, for which one walk does: their slots are known beforehand. */
+/* end_top with no args or numbers, for which one walk does: their slots are known beforehand. */
 static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_count)
 {
 	struct epf_open *open = recorder_hot.top - 1;

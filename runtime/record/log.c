@@ -49,17 +49,12 @@ static bool make_room(struct session *session, size_t bytes)
 	return EPF_LOG_USED(*word_of(session, session->log_piece)) + bytes <= EPF_LOG_BYTES || go_to_empty_piece(session);
 }
 
-static size_t padded(size_t bytes)
-{
-	return (bytes + 7) & ~(size_t)7;
-}
-
 void log_append(struct session *session, const struct epf_definition *head, const void *body, const void *text,
                 size_t text_bytes)
 {
 	struct epf_live *live = session->window.live;
 	size_t body_bytes = head->bytes - text_bytes;
-	size_t bytes = sizeof(*head) + padded(head->bytes), before = EPF_LOG_BYTES;
+	size_t bytes = sizeof(*head) + log_padded(head->bytes), before = EPF_LOG_BYTES;
 	pthread_mutex_lock(&session->log_lock);
 	if (make_room(session, bytes)) {
 		uint64_t *word = word_of(session, session->log_piece);
@@ -84,7 +79,7 @@ bool log_is_full(struct session *session, size_t text_bytes)
 	if (LOAD_ACQUIRE(&session->state) != SESSION_RECORDING)
 		return false;
 	pthread_mutex_lock(&session->log_lock);
-	size_t bytes = sizeof(struct epf_definition) + padded(sizeof(epp_name) + text_bytes);
+	size_t bytes = sizeof(struct epf_definition) + log_padded(sizeof(epp_name) + text_bytes);
 	bool full = !session->log_stuck && !make_room(session, bytes);
 	uint64_t now = clock_ticks();
 	if (full && !session->log_full_ticks)

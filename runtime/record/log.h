@@ -16,6 +16,12 @@ struct log_mark {
 	uint64_t missed;
 };
 
+/* Definitions stand there, and in blocks, on multiples of 8. */
+static inline size_t log_padded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
 /* `text` follows `body`; the header's length is of both.  Any lock may be held. */
 void log_append(struct session *session, const struct epf_definition *head, const void *body, const void *text,
                 size_t text_bytes);

@@ -65,7 +65,6 @@ static void move_out(void)
 static void forget(void)
 {
 	recorder_cache.handle = RECORDER_CACHE_EMPTY;
-	recorder_cache.recorder = NULL;
 	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
 	recorder_cache.resident = NULL;
 }
@@ -79,7 +78,6 @@ static void make_resident(struct recorder *recorder, uintptr_t handle)
 		recorder_cache.resident = recorder;
 	}
 	recorder_cache.handle = handle;
-	recorder_cache.recorder = recorder;
 	/* The closer may have emptied the handle of the one before. */
 	STORE_RELAXED(&recorder_hot.handle, clock_is_fast() ? handle : RECORDER_CACHE_EMPTY);
 }
@@ -108,7 +106,6 @@ static void thread_exit(void *argument)
 {
 	struct thread *thread = argument;
 	recorder_cache.handle = RECORDER_CACHE_EMPTY;
-	recorder_cache.recorder = NULL;
 	this_thread = NULL;
 	while (!SLIST_EMPTY(&thread->recorders)) {
 		struct recorder *recorder = SLIST_FIRST(&thread->recorders);
@@ -359,14 +356,15 @@ struct recorder *recorder_enter_any(epp_session *session)
 	/* A closed one in the cache is passed over by recorder_find, which knows if the session was started again. */
 	if (recorder_cache.in_callback)
 		return NULL;
-	if (recorder_cache.handle == (uintptr_t)session && recorder_enter(recorder_cache.recorder)) {
-		make_resident(recorder_cache.recorder, (uintptr_t)session);
-		return recorder_cache.recorder;
+	struct recorder *recorder = recorder_cache.resident;
+	if (recorder_cache.handle == (uintptr_t)session && recorder_enter(recorder)) {
+		make_resident(recorder, (uintptr_t)session);
+		return recorder;
 	}
 	if (LOAD_RELAXED(&epp_recording_count) == 0)
 		return NULL;
 	uintptr_t handle = session ? (uintptr_t)session : LOAD_RELAXED(&session_default_handle);
-	struct recorder *recorder = recorder_find(handle, RECORDER_EVENTS);
+	recorder = recorder_find(handle, RECORDER_EVENTS);
 	if (!recorder || !recorder_enter(recorder))
 		return NULL;
 	make_resident(recorder, (uintptr_t)session);

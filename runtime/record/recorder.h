@@ -71,8 +71,7 @@ struct recorder {
 
 /* The calling thread's cache.  initial-exec: one instruction to reach, and small enough for a library opened late. */
 struct recorder_cache {
-	uintptr_t handle; /* as the caller gave it, 0 for the default session; RECORDER_CACHE_EMPTY: nothing is cached */
-	struct recorder *recorder;
+	uintptr_t handle; /* the resident's, as the caller gave it, 0 for the default session; or RECORDER_CACHE_EMPTY */
 	struct recorder *resident; /* whose `hot` is recorder_hot; NULL: nobody's */
 	bool in_callback; /* a profiler's callback runs on this thread: recording calls are refused until it is left */
 };

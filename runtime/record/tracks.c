@@ -19,11 +19,6 @@ struct track {
 };
 _Static_assert(sizeof(struct epf_track) % 8 == 0 && sizeof(struct epf_definition) == 8, "a definition needs no padding");
 
-static size_t padded(size_t bytes)
-{
-	return (bytes + 7) & ~(size_t)7;
-}
-
 static const struct epf_track *description(const struct track *track)
 {
 	return (const struct epf_track *)(const void *)(&track->definition + 1);
@@ -56,7 +51,7 @@ uint32_t tracks_add(struct session *session, struct epf_track *track, const char
 	track->name_bytes = (uint32_t)name_bytes;
 	track->group_bytes = (uint32_t)group_bytes;
 	size_t body_bytes = sizeof(*track) + name_bytes + group_bytes;
-	struct track *added = calloc(1, sizeof(*added) + padded(body_bytes));
+	struct track *added = calloc(1, sizeof(*added) + log_padded(body_bytes));
 	if (!added)
 		return 0;
 	added->kept = kept;
@@ -138,7 +133,7 @@ static void add(struct definitions *definitions, uint32_t type, const void *body
                 size_t text_bytes)
 {
 	struct epf_definition head = { .bytes = (uint32_t)(body_bytes + text_bytes), .type = type };
-	size_t bytes = sizeof(head) + padded(head.bytes);
+	size_t bytes = sizeof(head) + log_padded(head.bytes);
 	if (definitions->bytes + bytes > PAYLOAD_MAX)
 		flush(definitions);
 	uint8_t *at = (uint8_t *)(definitions->block + 1) + definitions->bytes;
