@@ -8,15 +8,12 @@
  * Ctrl-C kills the program; even then the file holds each event that was complete.
  */
 #include <getopt.h>
-#include <libgen.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "digits_model.h"
 #include "epprof/epprof.h"
@@ -173,9 +170,7 @@ static int record(const char *plugin_path)
 	}
 	epp_session_options options = { .struct_size = sizeof(options), .path = trace_path, .overwrite = overwrite };
 	options.log = log_message;
-	if (failed(epp_session_create(&options, &session)))
-		goto out;
-	if (failed(epp_plugin_profiler_create(plugin, &profiler)))
+	if (failed(epp_session_create(&options, &session)) || failed(epp_plugin_profiler_create(plugin, &profiler)))
 		goto out;
 	if (failed(epp_session_attach(session, profiler, epp_plugin_name(plugin)))) {
 		profiler->Release(profiler);
@@ -193,16 +188,6 @@ out:
 	return right_count;
 }
 
-/* A path relative to the directory of this program. */
-static const char *beside_program(const char *name, char path[PATH_MAX])
-{
-	char program[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	program[length > 0 ? length : 0] = '\0';
-	snprintf(path, PATH_MAX, "%s/%s", dirname(program), name);
-	return path;
-}
-
 static int usage(void)
 {
 	fputs("usage: digits [-o FILE] [-n PASSES] [--force] [PLUGIN]\n", stderr);
@@ -215,7 +200,6 @@ int main(int argc, char **argv)
 		{ "force", no_argument, NULL, 'f' },
 		{ NULL, 0, NULL, 0 },
 	};
-	char data[PATH_MAX], plugin[PATH_MAX];
 	for (int option; (option = getopt_long(argc, argv, "o:n:", long_options, NULL)) != -1;) {
 		if (option == 'o')
 			trace_path = optarg;
@@ -226,9 +210,10 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc - 1)
 		return usage();
-	const char *plugin_path = optind < argc ? argv[optind] : beside_program("libsample_ort_ep.so", plugin);
+	char beside[DIGITS_PATH_BYTES];
+	const char *plugin_path = optind < argc ? argv[optind] : digits_beside("libsample_ort_ep.so", beside);
 
-	if (!digits_load(beside_program("../ep_sample/data", data)))
+	if (!digits_load())
 		return 1;
 	intern_names();
 	sigaction(SIGINT, &(struct sigaction){ .sa_handler = stop, .sa_flags = SA_RESTART | SA_RESETHAND }, NULL);

@@ -3,9 +3,11 @@
 #include "digits_model.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HIDDEN = 32 };
 
@@ -51,9 +53,20 @@ static bool wrong_model(const char *directory, const char *name)
 	return false;
 }
 
-bool digits_load(const char *directory)
+const char *digits_beside(const char *name, char path[DIGITS_PATH_BYTES])
+{
+	char program[DIGITS_PATH_BYTES];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	program[length > 0 ? length : 0] = '\0';
+	snprintf(path, DIGITS_PATH_BYTES, "%s/%s", dirname(program), name);
+	return path;
+}
+
+bool digits_load(void)
 {
 	const char *const names[] = { "digits_weights.bin", "digits_test.bin" };
+	char path[DIGITS_PATH_BYTES];
+	const char *directory = digits_beside("../ep_sample/data", path);
 
 	if (!load(directory, names[0], &weights, sizeof(weights)) ||
 	    !load(directory, names[1], &digits_test, sizeof(digits_test)))

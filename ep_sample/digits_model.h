@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DIGITS = 64, PIXELS = 64, ANSWERS = 10, NODES = 6 };
+enum { DIGITS = 64, PIXELS = 64, ANSWERS = 10, NODES = 6, DIGITS_PATH_BYTES = 4096 };
 
 /* Each node's y is the next one's x. */
 struct digits_node {
@@ -24,9 +24,12 @@ struct digits_test {
 };
 extern struct digits_test digits_test;
 
-/* Reads digits_weights.bin and digits_test.bin.  False, with a message on stderr, if a file is missing, unreadable, of
- * another size or of another model. */
-bool digits_load(const char *directory);
+/* The path of `name`, which is relative to the directory of this program, in `path`. */
+const char *digits_beside(const char *name, char path[DIGITS_PATH_BYTES]);
+
+/* Reads digits_weights.bin and digits_test.bin, which lie in ../ep_sample/data beside the program.  False, with a message on
+ * stderr, if a file is missing, unreadable, of another size or of another model. */
+bool digits_load(void);
 
 /* How many of `count` results are largest where the answer says. */
 unsigned digits_count_right(const float (*results)[ANSWERS], const int64_t *answers, size_t count);
