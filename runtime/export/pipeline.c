@@ -1,10 +1,14 @@
 /* A ring of batches between two threads, under one lock.  `filled` and `taken` count batches: those from `taken` to
  * `filled` are ready, the one the caller has is not given back before it asks for the next.  Who waits is woken when
  * there are some for it: waking for each batch costs more than the batch.  The ring holds two pages of Parquet, since
- * a writer that gathers rows takes no events while it writes a page. */
+ * a writer that gathers rows takes no events while it writes a page.
+ *
+ * With one processor to run on, a second thread would only push the first one's events out of the cache: then there is
+ * none, and one batch that is filled again and again. */
 #include "export/pipeline.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +23,8 @@
 
 struct pipeline {
 	epp_timeline *timeline;
-	struct batch *batches; /* RING_BATCHES of them */
+	struct batch *batches;
+	size_t batches_count; /* RING_BATCHES, or 1 without a thread */
 	pthread_t thread;
 	bool threaded;
 	pthread_mutex_t lock;
@@ -151,6 +156,14 @@ static void *fill_batches(void *user)
 	return NULL;
 }
 
+/* Unknown on machines larger than a cpu_set_t: they have several. */
+static bool several_processors(void)
+{
+	cpu_set_t allowed;
+
+	return sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) > 1;
+}
+
 /* Signals are for the threads of the program. */
 static bool start_thread(struct pipeline *pipeline)
 {
@@ -169,20 +182,22 @@ epp_status *pipeline_start(struct pipeline **started, epp_timeline *timeline, bo
 	struct pipeline *pipeline = calloc(1, sizeof *pipeline);
 
 	*started = NULL;
-	if (pipeline)
-		pipeline->batches = reallocarray(NULL, RING_BATCHES, sizeof *pipeline->batches);
-	if (!pipeline || !pipeline->batches) {
+	if (!pipeline)
+		return no_memory();
+	pipeline->batches_count = threaded && several_processors() ? RING_BATCHES : 1;
+	pipeline->batches = reallocarray(NULL, pipeline->batches_count, sizeof *pipeline->batches);
+	if (!pipeline->batches) {
 		free(pipeline);
 		return no_memory();
 	}
 	/* Not all of it: events are written before they are read. */
-	for (size_t i = 0; i < RING_BATCHES; i++)
+	for (size_t i = 0; i < pipeline->batches_count; i++)
 		memset(&pipeline->batches[i].count, 0, sizeof(struct batch) - offsetof(struct batch, count));
 	pipeline->timeline = timeline;
 	pthread_mutex_init(&pipeline->lock, NULL);
 	pthread_cond_init(&pipeline->ready, NULL);
 	pthread_cond_init(&pipeline->room, NULL);
-	pipeline->threaded = threaded && start_thread(pipeline);
+	pipeline->threaded = pipeline->batches_count > 1 && start_thread(pipeline);
 	*started = pipeline;
 	return NULL;
 }
@@ -194,8 +209,8 @@ const struct batch *pipeline_next(struct pipeline *pipeline)
 	pthread_mutex_lock(&pipeline->lock);
 	pipeline->caller_has_one = false;
 	if (!pipeline->threaded && !pipeline->ended) {
-		pipeline->status = fill(&pipeline->batches[pipeline->filled++ % RING_BATCHES], pipeline->timeline,
-		                        &pipeline->ended);
+		pipeline->status = fill(&pipeline->batches[pipeline->filled++ % pipeline->batches_count],
+		                        pipeline->timeline, &pipeline->ended);
 		pipeline->ended = pipeline->ended || pipeline->status;
 	}
 	if (pipeline->taken == pipeline->filled && !pipeline->ended) {
@@ -205,7 +220,7 @@ const struct batch *pipeline_next(struct pipeline *pipeline)
 		pipeline->caller_waits = false;
 	}
 	if (pipeline->taken < pipeline->filled) {
-		batch = &pipeline->batches[pipeline->taken++ % RING_BATCHES];
+		batch = &pipeline->batches[pipeline->taken++ % pipeline->batches_count];
 		pipeline->caller_has_one = true;
 	}
 	if (pipeline->thread_waits && in_use(pipeline) <= RING_BATCHES - WAKE_BATCHES)
@@ -226,7 +241,7 @@ epp_status *pipeline_end(struct pipeline *pipeline)
 		pthread_join(pipeline->thread, NULL);
 
 	epp_status *status = pipeline->status;
-	for (size_t i = 0; i < RING_BATCHES; i++) {
+	for (size_t i = 0; i < pipeline->batches_count; i++) {
 		free(pipeline->batches[i].args);
 		free(pipeline->batches[i].texts);
 	}

@@ -1,5 +1,5 @@
 /* The events of a timeline in batches: a thread of its own merges while the caller writes, so that an export takes as long
- * as the slower of the two.  Without a second thread both take turns.
+ * as the slower of the two.  Without a second thread, or a second processor for it, both take turns.
  *
  * In a batch an event's `args` is an array of args_count epp_trace_arg (export_args in writer.h). */
 #ifndef EPPROF_EXPORT_PIPELINE_H
