@@ -16,17 +16,11 @@
 
 /* Room for two plain packets. */
 #define PLAIN_BYTES 256u
-/* What every packet has: sequence 1, and that it needs what was interned. */
-#define PACKET_COMMON "\x50\x01\x68\x02"
 
 /* ---- packets ---- */
 
-uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
+uint64_t perfetto_time_outside(struct perfetto *perfetto, int64_t time_ns)
 {
-	int64_t time;
-
-	if (!__builtin_add_overflow(time_ns, perfetto->zero_ns, &time) && time >= 0)
-		return (uint64_t)time;
 	perfetto->outside_clock++;
 	return time_ns > 0 ? INT64_MAX : 0;
 }
@@ -35,8 +29,8 @@ epp_status *perfetto_packet_begin(struct export_run *run, size_t bytes, char **a
 {
 	struct message *message = &((struct perfetto *)run->state)->message;
 
-	EPP_TRY(message_begin(message, bytes + sizeof PACKET_COMMON));
-	*at = mempcpy(message->bytes, PACKET_COMMON, sizeof PACKET_COMMON - 1);
+	EPP_TRY(message_begin(message, bytes + sizeof PERFETTO_COMMON));
+	*at = mempcpy(message->bytes, PERFETTO_COMMON, sizeof PERFETTO_COMMON - 1);
 	return NULL;
 }
 
@@ -49,66 +43,45 @@ void perfetto_packet_end(struct export_run *run, char *end)
 	sink_bytes(run->sink, bytes, count);
 }
 
-/* A varint below 2^56, without a loop: its bits spread to seven a byte. */
-static inline char *put_time(char *at, uint64_t time)
-{
-	if (__builtin_expect(time >> 56 != 0, 0))
-		return protobuf_varint(at, time);
-	size_t bytes = protobuf_varint_bytes(time);
-	uint64_t spread = (time & 0xFFFFFFF) | (time & UINT64_C(0xFFFFFFF0000000)) << 4;
-	spread = (spread & UINT64_C(0x00003FFF00003FFF)) | (spread & UINT64_C(0x0FFFC0000FFFC000)) << 2;
-	spread = (spread & UINT64_C(0x007F007F007F007F)) | (spread & UINT64_C(0x3F803F803F803F80)) << 1;
-	spread |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << 8 * (bytes - 1)) - 1);
-	memcpy(at, &spread, sizeof spread);
-	return at + bytes;
-}
-
 /* The field of a row's track, in a fixed length. */
 static inline char *put_track(char *at, const struct row *row)
 {
-	memcpy(at, row->text, 16);
-	return at + row->text_bytes;
+	memcpy(at, row->text + PERFETTO_ROW_TRACK, PERFETTO_ROW_BYTES - PERFETTO_ROW_TRACK);
+	return at + row->text_bytes - PERFETTO_ROW_TRACK;
 }
 
-/* A packet below 128 bytes, up to its event's track; put_plain_end sets its two lengths. */
-struct plain {
-	char *packet, *event;
-};
-
-static inline char *put_plain_begin(struct plain *plain, char *at, uint64_t time, unsigned type, const struct row *row)
+/* A packet below 128 bytes but for its length, up to its time.  Returns where the row's text stands behind that. */
+static inline char *put_plain(char *at, uint64_t time, const struct row *row)
 {
-	*at++ = TRACE_PACKET << 3 | PROTOBUF_BYTES;
-	plain->packet = ++at;
-	*at++ = PACKET_TIMESTAMP << 3;
-	at = put_time(at, time);
-	at = mempcpy(at, PACKET_COMMON, sizeof PACKET_COMMON - 1);
-	*at++ = PACKET_TRACK_EVENT << 3 | PROTOBUF_BYTES;
-	plain->event = ++at;
-	*at++ = EVENT_TYPE << 3;
-	*at++ = (char)type;
-	return put_track(at, row);
-}
-
-static inline char *put_plain_end(const struct plain *plain, char *at)
-{
-	plain->packet[-1] = (char)(at - plain->packet);
-	plain->event[-1] = (char)(at - plain->event);
+	at[0] = TRACE_PACKET << 3 | PROTOBUF_BYTES;
+	at[2] = PACKET_TIMESTAMP << 3;
+	at = protobuf_varint_roomy(at + 3, time);
+	memcpy(at, row->text, PERFETTO_ROW_BYTES);
 	return at;
 }
 
-static char *put_end_packet(char *at, uint64_t time, const struct row *row)
+/* The length of such a packet, from its first byte to its end. */
+static inline void set_plain_length(char *packet, const char *end)
 {
-	struct plain plain;
+	packet[1] = (char)(end - packet - 2);
+}
 
-	return put_plain_end(&plain, put_plain_begin(&plain, at, time, TYPE_END, row));
+static inline char *put_end_packet(char *packet, uint64_t time, const struct row *row)
+{
+	char *end = put_plain(packet, time, row) + row->text_bytes;
+
+	set_plain_length(packet, end);
+	return end;
 }
 
 /* ---- events ---- */
 
-static char *put_name(char *at, const epp_event *event)
+static inline char *put_name(char *at, const epp_event *event)
 {
-	at = protobuf_u64(at, EVENT_CATEGORY_IID, (event->category < 4 ? event->category : 4u) + 1);
-	return protobuf_u64(at, EVENT_NAME_IID, perfetto_name_iid(event));
+	at[0] = EVENT_CATEGORY_IID << 3;
+	at[1] = (char)((event->category < 4 ? event->category : 4) + 1);
+	at[2] = EVENT_NAME_IID << 3;
+	return protobuf_varint_roomy(at + 3, perfetto_name_iid(event));
 }
 
 /* The end of a slice never comes before its beginning, even where the clock begins between them. */
@@ -126,17 +99,20 @@ static bool is_plain(const epp_event *event)
 	return !(event->flags & ~EXPORT_FLAGS_NAMED) && !event->args_count && !export_tells_place(event);
 }
 
-static void write_plain(struct export_run *run, const epp_event *event, const struct row *row)
+static inline void write_plain(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	struct perfetto *perfetto = run->state;
 	uint64_t start = perfetto_time(perfetto, event->start_ns);
-	char *at = sink_reserve(run->sink, PLAIN_BYTES);
-	struct plain plain;
+	char *packet = sink_reserve(run->sink, PLAIN_BYTES);
+	char *text = put_plain(packet, start, row), *track_event = text + PERFETTO_ROW_EVENT;
+	char *at = put_name(text + row->text_bytes, event);
 
-	at = put_name(put_plain_begin(&plain, at, start, TYPE_BEGIN, row), event);
-	if (event->flags & EPP_FLAG_REFERRED)
-		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
-	at = put_plain_end(&plain, at);
+	track_event[1] = TYPE_BEGIN;
+	/* Written in any case: which events are referred to is hard to foresee. */
+	char *flow_end = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
+	at = event->flags & EPP_FLAG_REFERRED ? flow_end : at;
+	track_event[-1] = (char)(at - track_event);
+	set_plain_length(packet, at);
 	sink_commit(run->sink, put_end_packet(at, end_time(perfetto, event, start), row));
 }
 
@@ -184,14 +160,9 @@ static epp_status *begin_event(struct export_run *run, const epp_event *event, u
 static epp_status *write_slice(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	struct perfetto *perfetto = run->state;
-	uint64_t start;
+	uint64_t start = perfetto_time(perfetto, event->start_ns);
 	char *at, *track_event;
 
-	if (is_plain(event)) {
-		write_plain(run, event, row);
-		return NULL;
-	}
-	start = perfetto_time(perfetto, event->start_ns);
 	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
 	at = put_name(put_track(at, row), event);
 	at = perfetto_put_args(perfetto, at, event);
@@ -345,19 +316,18 @@ static epp_status *write_drawn(struct export_run *run)
 
 /* ---- the trace ---- */
 
-static epp_status *perfetto_event(struct export_run *run, const epp_event *event)
+static epp_status *write_arrow(struct export_run *run, const epp_event *event)
 {
-	struct perfetto *perfetto = run->state;
-	struct row *row;
-
 	if (run->pass)
 		return meet_ends(run, event);
-	if (event->kind == EPP_EVENT_FLOW) {
-		run->again = true;
-		return flows_add(&perfetto->drawn, event);
-	}
-	EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
-	EPP_TRY(perfetto_intern_name(run, event));
+	run->again = true;
+	return flows_add(&((struct perfetto *)run->state)->drawn, event);
+}
+
+/* Apart from what is plain, which then needs few registers. */
+__attribute__((noinline)) static epp_status *write_other(struct export_run *run, const epp_event *event,
+                                                         const struct row *row)
+{
 	switch (event->kind) {
 	case EPP_EVENT_SLICE:
 		return write_slice(run, event, row);
@@ -368,6 +338,24 @@ static epp_status *perfetto_event(struct export_run *run, const epp_event *event
 	case EPP_EVENT_ASYNC:
 		return write_async(run, event, row);
 	}
+	return NULL;
+}
+
+static epp_status *perfetto_event(struct export_run *run, const epp_event *event)
+{
+	struct perfetto *perfetto = run->state;
+	struct row *row;
+
+	if (run->pass || event->kind == EPP_EVENT_FLOW)
+		return write_arrow(run, event);
+	row = rows_recent(&perfetto->rows, event->track, event->lane);
+	if (!row)
+		EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
+	if (!seen_before(&perfetto->names, event->name_number))
+		EPP_TRY(perfetto_intern_name(run, event));
+	if (event->kind != EPP_EVENT_SLICE || !is_plain(event))
+		return write_other(run, event, row);
+	write_plain(run, event, row);
 	return NULL;
 }
 

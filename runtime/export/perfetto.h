@@ -61,6 +61,14 @@ enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 #define PERFETTO_UUID_OTHERS (UINT64_C(1) << 62)
 #define PERFETTO_UUID_FACTS 0x7FFFFFFFu
 
+/* What every packet has: sequence 1, and that it needs what was interned. */
+#define PERFETTO_COMMON "\x50\x01\x68\x02"
+/* The text of a row is copied in this length: what the end of a slice has behind its time.  In it, where the fields of the
+ * event begin (its length before them, its type first), and where that of the track. */
+#define PERFETTO_ROW_BYTES 16u
+#define PERFETTO_ROW_EVENT 6u
+#define PERFETTO_ROW_TRACK 8u
+
 #define PERFETTO_CACHE_COUNT 1024u
 
 struct perfetto {
@@ -97,7 +105,15 @@ static inline uint64_t perfetto_flow(uint32_t source, uint64_t id)
 }
 
 /* The time as a packet has it; what lies outside of its clock is counted and put at its edge. */
-uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns);
+uint64_t perfetto_time_outside(struct perfetto *perfetto, int64_t time_ns);
+static inline uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
+{
+	int64_t time;
+
+	if (!__builtin_add_overflow(time_ns, perfetto->zero_ns, &time) && time >= 0)
+		return (uint64_t)time;
+	return perfetto_time_outside(perfetto, time_ns);
+}
 
 /* Packets: perfetto_packet_begin makes room for `bytes` bytes and writes what all packets have; `at` is where the packet goes
  * on; perfetto_packet_end hands it to the sink. */
@@ -106,7 +122,7 @@ void perfetto_packet_end(struct export_run *run, char *end);
 
 /* ---- perfetto_track.c ---- */
 
-/* The row of a lane, its track described; row->text holds an event's field for it. */
+/* The row of a lane, its track described. */
 epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
     EPP_MUST_CHECK;
 /* Describes any track. */

@@ -111,11 +111,9 @@ static char *put_known(char *at, const epp_event *event)
 		at = put_number(at, KNOWN_DEVICE, event->track->device);
 	if (device)
 		at = put_number(at, KNOWN_STREAM, event->track->stream);
-	for (uint32_t bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
-		if (!(event->flags & ~EXPORT_FLAGS_NAMED & 1u << bit))
-			continue;
+	for (unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED; flags; flags &= flags - 1) {
 		char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
-		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_FLAGS + bit);
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_FLAGS + (uint32_t)__builtin_ctz(flags));
 		at = protobuf_u64(at, ANNOTATION_BOOL, 1);
 		protobuf_end(annotation, at);
 	}

@@ -92,6 +92,17 @@ static epp_status *describe_row(struct export_run *run, const struct row *row)
 	return NULL;
 }
 
+static void make_text(struct row *row, uint64_t uuid)
+{
+	char *at = mempcpy(row->text, PERFETTO_COMMON, sizeof PERFETTO_COMMON - 1);
+	char *track_event = protobuf_tag(at, PACKET_TRACK_EVENT, PROTOBUF_BYTES) + 1;
+
+	at = protobuf_u64(track_event, EVENT_TYPE, TYPE_END);
+	at = protobuf_u64(at, EVENT_TRACK, uuid);
+	track_event[-1] = (char)(at - track_event);
+	row->text_bytes = (uint8_t)(at - row->text);
+}
+
 epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
 {
 	struct perfetto *perfetto = run->state;
@@ -106,8 +117,7 @@ epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, u
 			EPP_TRY(describe_process(run, process, (*row)->process));
 		process->announced = true;
 		EPP_TRY(describe_row(run, *row));
-		char *end = protobuf_u64((*row)->text, EVENT_TRACK, perfetto_row_uuid(&perfetto->rows, *row));
-		(*row)->text_bytes = (uint8_t)(end - (*row)->text);
+		make_text(*row, perfetto_row_uuid(&perfetto->rows, *row));
 		(*row)->announced = true;
 	}
 	return NULL;

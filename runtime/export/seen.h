@@ -20,6 +20,13 @@ static inline void seen_deinit(struct seen *seen)
 	*seen = (struct seen){ 0 };
 }
 
+static inline bool seen_before(const struct seen *seen, uint32_t number)
+{
+	size_t word = number / 64;
+
+	return word < seen->words_count && seen->words[word] >> number % 64 & 1;
+}
+
 /* Sets *first if the number was not met before.  Errors: EPP_OUT_OF_MEMORY. */
 static inline epp_status *seen_meet(struct seen *seen, uint32_t number, bool *first)
 {
@@ -35,7 +42,7 @@ static inline epp_status *seen_meet(struct seen *seen, uint32_t number, bool *fi
 		seen->words = larger;
 		seen->words_count = count;
 	}
-	*first = !(seen->words[word] >> number % 64 & 1);
+	*first = !seen_before(seen, number);
 	seen->words[word] |= UINT64_C(1) << number % 64;
 	return NULL;
 }
