@@ -97,11 +97,17 @@ static epp_status *number_of_key(struct xplanes *xplanes, const epp_trace_arg *a
 
 /* ---- events ---- */
 
+/* EVENT_BYTES leave room behind it. */
+static inline char *put_number(char *at, uint32_t field, uint64_t value)
+{
+	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), value);
+}
+
 static char *put_u64_stat(char *at, uint32_t key, uint64_t value)
 {
 	at = protobuf_head(at, XEVENT_STATS,
 	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_u64_bytes(XSTAT_U64, value));
-	return protobuf_u64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_U64, value);
+	return put_number(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_U64, value);
 }
 
 static char *put_reference(char *at, uint32_t key, uint64_t stat)
@@ -115,7 +121,7 @@ static char *put_i64_stat(char *at, uint32_t key, int64_t value)
 {
 	at = protobuf_head(at, XEVENT_STATS,
 	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_i64_bytes(XSTAT_I64, value));
-	return protobuf_i64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_I64, value);
+	return put_number(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_I64, (uint64_t)value);
 }
 
 static char *put_text_stat(char *at, uint32_t key, const char *text, size_t bytes)
@@ -161,18 +167,9 @@ static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
 
 static char *put_flags(char *at, unsigned flags)
 {
-	char words[128] = "";
-	size_t used = 0;
+	char words[EXPORT_FLAGS_BYTES];
 
-	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
-		if (!(flags & 1u << bit))
-			continue;
-		if (used)
-			words[used++] = ' ';
-		memcpy(words + used, export_flags[bit], strlen(export_flags[bit]));
-		used += strlen(export_flags[bit]);
-	}
-	return put_text_stat(at, KNOWN_FLAGS, words, used);
+	return put_text_stat(at, KNOWN_FLAGS, words, (size_t)(export_put_flags(words, flags) - words));
 }
 
 static char *put_known(char *at, const epp_event *event)
@@ -207,12 +204,6 @@ static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
 }
 
-/* EVENT_BYTES leave room behind it. */
-static inline char *put_time(char *at, uint32_t field, int64_t picoseconds)
-{
-	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), (uint64_t)picoseconds);
-}
-
 /* What began before the lines' base is cut there; without one they begin at the trace's time 0. */
 static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
 {
@@ -222,19 +213,18 @@ static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event
 		offset_ns = event->start_ns < 0 ? -INT64_MAX : INT64_MAX;
 	if (xplanes->base_ns && offset_ns < 0)
 		duration_ns = duration_ns > -offset_ns ? duration_ns + offset_ns : 0;
-	at = put_time(at, XEVENT_OFFSET_PS, picoseconds(xplanes, offset_ns));
-	return put_time(at, XEVENT_DURATION_PS, picoseconds(xplanes, duration_ns));
+	at = put_number(at, XEVENT_OFFSET_PS, (uint64_t)picoseconds(xplanes, offset_ns));
+	return put_number(at, XEVENT_DURATION_PS, (uint64_t)picoseconds(xplanes, duration_ns));
 }
 
-static epp_status *put_event(struct export_run *run, const epp_event *event, char **end)
+static epp_status *put_event(struct export_run *run, const epp_event *event, char *at, char **end)
 {
 	struct xplanes *xplanes = run->state;
 	const epp_trace_arg *args = export_args(event);
-
-	EPP_TRY(message_begin(&xplanes->message, EVENT_BYTES + message_args_bytes(event, ARG_BYTES)));
 	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE, has_details = false;
-	char *begun = protobuf_begin(xplanes->message.bytes, XLINE_EVENTS);
-	char *at = protobuf_u64(begun, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
+	char *begun = at = protobuf_begin(at, XLINE_EVENTS);
+
+	at = put_number(at, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
 	at = put_times(xplanes, at, event);
 	at = put_known(at, event);
 	for (uint32_t i = 0; i < event->args_count; i++) {
@@ -302,11 +292,26 @@ static epp_status *next_part(struct export_run *run)
 	return add_part(run->state);
 }
 
+/* Takes an event that was put into the last part, which it is too much for, along into a new one. */
+static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, char *at)
+{
+	struct xplanes *xplanes = run->state;
+
+	EPP_TRY(message_begin(&xplanes->message, bytes));
+	memcpy(xplanes->message.bytes, at, bytes);
+	EPP_TRY(next_part(run));
+	EPP_TRY(xplane_line_reserve(&last_part(xplanes)->lines, row, bytes, &at));
+	memcpy(at, xplanes->message.bytes, bytes);
+	return NULL;
+}
+
 /* The name must be explained in the plane of the event's process. */
 static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
 	bool first;
 
+	if (row->process < part->names_count && seen_before(&part->names[row->process], event->name_number))
+		return NULL;
 	if (row->process >= part->names_count) {
 		struct seen *larger = reallocarray(part->names, row->process + 1, sizeof *larger);
 		if (!larger)
@@ -325,7 +330,7 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 {
 	struct xplanes *xplanes = run->state;
 	struct row *row;
-	char *end = NULL;
+	char *at = NULL, *end = NULL;
 
 	xplanes->counters += event->kind == EPP_EVENT_COUNTER;
 	xplanes->flows += event->kind == EPP_EVENT_FLOW;
@@ -335,13 +340,15 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 	row = rows_recent(&xplanes->rows, event->track, event->lane);
 	if (!row)
 		EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
-	EPP_TRY(put_event(run, event, &end));
-	size_t bytes = (size_t)(end - xplanes->message.bytes);
+	size_t index = (size_t)(row - xplanes->rows.rows);
+	EPP_TRY(xplane_line_reserve(&last_part(xplanes)->lines, index,
+	                            EVENT_BYTES + message_args_bytes(event, ARG_BYTES), &at));
+	EPP_TRY(put_event(run, event, at, &end));
+	size_t bytes = (size_t)(end - at);
 	if (is_full(run, bytes) && last_part(xplanes)->lines.total_bytes)
-		EPP_TRY(next_part(run));
-	EPP_TRY(meet_name(last_part(xplanes), row, event));
-	return xplane_line_add(&last_part(xplanes)->lines, (size_t)(row - xplanes->rows.rows), xplanes->message.bytes,
-	                       bytes);
+		EPP_TRY(take_along(run, index, bytes, at));
+	xplane_line_commit(&last_part(xplanes)->lines, index, bytes);
+	return meet_name(last_part(xplanes), row, event);
 }
 
 static epp_status *xplane_begin(struct export_run *run)

@@ -58,13 +58,19 @@ struct xplane_lines {
 	uint64_t total_bytes;
 };
 
-/* Adds an event's bytes to a row's line.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
-epp_status *xplane_line_add(struct xplane_lines *lines, size_t row, const char *bytes, size_t count) EPP_MUST_CHECK;
+/* Room for an event of at most `bytes` bytes behind those of a row's line; xplane_line_commit says how many it has.
+ * Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
+epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at) EPP_MUST_CHECK;
+static inline void xplane_line_commit(struct xplane_lines *lines, size_t row, size_t bytes)
+{
+	lines->lines[row].count += bytes;
+	lines->total_bytes += bytes;
+}
 static inline uint64_t xplane_line_bytes(const struct xplane_line *line)
 {
 	return line->in_file_bytes + line->count;
 }
-/* Nothing more comes: what is in memory goes to the file.  Errors: as xplane_line_add. */
+/* Nothing more comes: what is in memory goes to the file.  Errors: as xplane_line_reserve. */
 epp_status *xplane_lines_close(struct xplane_lines *lines) EPP_MUST_CHECK;
 /* The bytes of a row's events; 0: it has none. */
 static inline uint64_t xplane_row_bytes(const struct xplane_lines *lines, size_t row)
@@ -93,7 +99,7 @@ struct xplane_part {
 
 struct xplanes {
 	struct rows rows;
-	struct message message;
+	struct message message;    /* an event on its way to the next part */
 	struct xplane_part *parts; /* the last takes what comes */
 	size_t parts_count;
 	void *keys; /* tsearch tree of struct xplane_key: of args, all planes explain all */

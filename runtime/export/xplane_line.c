@@ -47,18 +47,16 @@ static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line
 	return NULL;
 }
 
-epp_status *xplane_line_add(struct xplane_lines *lines, size_t row, const char *bytes, size_t count)
+epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at)
 {
 	if (row >= lines->lines_room)
 		EPP_TRY(grow((void **)&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines));
 	struct xplane_line *line = &lines->lines[row];
-	if (line->count && line->count + count > CHUNK_BYTES)
+	if (line->count && line->count + bytes > CHUNK_BYTES)
 		EPP_TRY(put_away(lines, line));
-	if (line->count + count > line->room)
-		EPP_TRY(grow((void **)&line->bytes, &line->room, line->count + count, 1));
-	memcpy(line->bytes + line->count, bytes, count);
-	line->count += count;
-	lines->total_bytes += count;
+	if (line->count + bytes > line->room)
+		EPP_TRY(grow((void **)&line->bytes, &line->room, line->count + bytes, 1));
+	*at = line->bytes + line->count;
 	return NULL;
 }
 
