@@ -56,8 +56,8 @@ static uint32_t lane_of_parent(struct chrome *chrome, const epp_event *event)
 }
 
 /* One end of an arrow: `head` up to its number. */
-static char *put_flow_end(const struct chrome *chrome, char *at, const char *head, uint64_t flow, const struct row *row,
-                          int64_t time_ns)
+static inline char *put_flow_end(const struct chrome *chrome, char *at, const char *head, uint64_t flow,
+                                 const struct row *row, int64_t time_ns)
 {
 	const char *arrow = chrome->dialect->arrow;
 

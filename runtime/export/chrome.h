@@ -52,16 +52,27 @@ void chrome_write_receipts(const struct export_run *run);
 void chrome_deinit(struct export_run *run);
 
 /* The row of a lane, made known to the viewer.  Ownership: valid until the next call. */
-epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
     EPP_MUST_CHECK;
+static inline epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+{
+	*row = rows_recent(&((const struct chrome *)run->state)->rows, track, lane);
+	return *row ? NULL : chrome_find_row(run, track, lane, row);
+}
 
 /* A record's beginning, up to and with its time.  Returns where it goes on, in room for a duration and some words; the
  * caller commits. */
 char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns);
 
-/* Whether an event has anything for chrome_args to write; most host events have not. */
-bool chrome_is_plain(const epp_event *event);
-bool chrome_on_device(const epp_event *event);
+static inline bool chrome_on_device(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE;
+}
+/* Whether an event has nothing for chrome_args to write, as most host events. */
+static inline bool chrome_is_plain(const epp_event *event)
+{
+	return !event->flags && !event->args_count && !export_tells_place(event);
+}
 /* What epprof knows of an event, then the event's own args; the record is left open. */
 void chrome_args(struct export_run *run, const epp_event *event);
 

@@ -16,16 +16,6 @@ static inline char *put(char *at, const char *text, size_t bytes)
 	return at + bytes;
 }
 
-bool chrome_on_device(const epp_event *event)
-{
-	return event->track->kind == EPP_TRACK_DEVICE;
-}
-
-bool chrome_is_plain(const epp_event *event)
-{
-	return !event->flags && !event->args_count && !export_tells_place(event);
-}
-
 /* ---- what epprof knows ---- */
 
 struct known {
@@ -48,10 +38,9 @@ static inline void begin_known(struct known *known, const char *key, size_t byte
 
 static void put_flags(struct known *known, unsigned flags)
 {
-	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++) {
-		if (!(flags & 1u << bit))
-			continue;
-		begin_known(known, export_flags[bit], strlen(export_flags[bit]));
+	for (; flags; flags &= flags - 1) {
+		const char *flag = export_flags[__builtin_ctz(flags)];
+		begin_known(known, flag, strlen(flag));
 		known->at = PUT(known->at, "true");
 	}
 }

@@ -62,13 +62,10 @@ static void announce_row(struct sink *sink, struct row *row)
 	row->announced = true;
 }
 
-epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
 {
 	struct chrome *chrome = run->state;
 
-	*row = rows_recent(&chrome->rows, track, lane);
-	if (*row)
-		return NULL;
 	EPP_TRY(rows_find(&chrome->rows, run->info, track, lane, row));
 	if (!(*row)->announced) {
 		struct rows_process *process = &chrome->rows.processes[(*row)->process];

@@ -59,16 +59,25 @@ static uint64_t number_of(struct kineto *kineto, uint32_t source, uint64_t id)
 	return 0;
 }
 
-static char *put_id(char *at, const char *key, uint64_t number, struct members *members)
+#define EXTERNAL_ID "External id"
+#define CORRELATION "correlation"
+
+/* Both ends of a correlation or neither: a device event does not know what its cause is, so both have both. */
+static char *put_number(char *at, uint64_t number, struct members *members)
 {
-	*at++ = '"';
-	at = mempcpy(at, key, strlen(key));
-	at = mempcpy(at, "\":", 2);
-	at = json_u64(at, number);
-	*at++ = ',';
-	if (members)
-		members_note(members, key, strlen(key));
-	return at;
+	char digits[JSON_NUMBER_BYTES];
+	size_t bytes = (size_t)(json_u64(digits, number) - digits);
+
+	at = mempcpy(at, "\"" EXTERNAL_ID "\":", strlen("\"" EXTERNAL_ID "\":"));
+	memcpy(at, digits, sizeof digits);
+	at = mempcpy(at + bytes, ",\"" CORRELATION "\":", strlen(",\"" CORRELATION "\":"));
+	memcpy(at, digits, sizeof digits);
+	at[bytes] = ',';
+	if (members) {
+		members_note(members, EXTERNAL_ID, strlen(EXTERNAL_ID));
+		members_note(members, CORRELATION, strlen(CORRELATION));
+	}
+	return at + bytes + 1;
 }
 
 static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, struct members *members)
@@ -80,11 +89,7 @@ static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, st
 		number = number_of(kineto, event->track->source, event->parent);
 	else if (!chrome_on_device(event) && event->flags & EPP_FLAG_REFERRED)
 		number = number_of(kineto, event->track->source, event->id);
-	if (!number)
-		return at;
-	/* Both ends of a correlation or neither: a device event does not know what its cause is, so both have both. */
-	at = put_id(at, "External id", number, members);
-	return put_id(at, "correlation", number, members);
+	return number ? put_number(at, number, members) : at;
 }
 
 static const struct chrome_dialect dialect = { category_end, put_ids, ",\"name\":\"ac2g\",\"cat\":\"ac2g\"," };

@@ -118,7 +118,7 @@ char *json_us(char *at, int64_t ns)
 
 	if (ns < 0)
 		*at++ = '-';
-	at = json_u64(at, value / 1000);
+	at = value / 1000 < EIGHT_DIGITS ? put_first(at, (uint32_t)(value / 1000)) : json_u64(at, value / 1000);
 	at[0] = '.';
 	at[1] = (char)('0' + rest / 100);
 	at[2] = (char)('0' + rest / 10 % 10);
