@@ -171,6 +171,22 @@ START_TEST(a_bracket_is_a_message_of_any_length)
 }
 END_TEST
 
+START_TEST(a_short_bracket_has_one_byte_of_length)
+{
+	for (size_t count = 0; count < 128; count++) {
+		char out[PROTOBUF_FIELD_BYTES + 128] = { 0 };
+		char *begun = protobuf_begin_short(out, 900);
+		protobuf_end_short(begun, begun + count);
+		ck_assert_ptr_eq(begun, protobuf_tag(out, 900, PROTOBUF_BYTES) + 1);
+		struct protobuf_reader reader = protobuf_reader_of(out, (size_t)(begun - out) + count);
+		ck_assert(protobuf_next(&reader, &field));
+		ck_assert(protobuf_is(&field, 900, PROTOBUF_BYTES));
+		ck_assert_uint_eq(field.count, count);
+		ck_assert(!protobuf_next(&reader, &field) && !reader.damaged);
+	}
+}
+END_TEST
+
 START_TEST(packed_numbers_are_read_one_by_one)
 {
 	static const uint8_t bytes[] = { 0x32, 6, 3, 0x8E, 2, 0x9E, 0xA7, 5 };
@@ -275,6 +291,7 @@ static Suite *protobuf_suite(void)
 	tcase_add_test(tests, varints_without_a_loop_are_the_same_bytes);
 	tcase_add_test(tests, strings_arrive_as_utf8);
 	tcase_add_test(tests, a_bracket_is_a_message_of_any_length);
+	tcase_add_test(tests, a_short_bracket_has_one_byte_of_length);
 	tcase_add_test(tests, packed_numbers_are_read_one_by_one);
 	tcase_add_test(tests, damage_ends_the_reader);
 	tcase_add_test(tests, any_bytes_are_read_within_their_bounds);

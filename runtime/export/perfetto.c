@@ -50,28 +50,22 @@ static inline char *put_track(char *at, const struct row *row)
 	return at + row->text_bytes - PERFETTO_ROW_TRACK;
 }
 
-/* A packet below 128 bytes but for its length, up to its time.  Returns where the row's text stands behind that. */
-static inline char *put_plain(char *at, uint64_t time, const struct row *row)
+/* A packet below 128 bytes, up to its time.  Returns where the row's text stands behind that. */
+static inline char *put_plain(char *packet, uint64_t time, const struct row *row)
 {
-	at[0] = TRACE_PACKET << 3 | PROTOBUF_BYTES;
-	at[2] = PACKET_TIMESTAMP << 3;
-	at = protobuf_varint_roomy(at + 3, time);
+	char *at = protobuf_varint_roomy(protobuf_tag(packet, PACKET_TIMESTAMP, PROTOBUF_VARINT), time);
+
 	memcpy(at, row->text, PERFETTO_ROW_BYTES);
 	return at;
 }
 
-/* The length of such a packet, from its first byte to its end. */
-static inline void set_plain_length(char *packet, const char *end)
+static inline char *put_end_packet(char *at, uint64_t time, const struct row *row)
 {
-	packet[1] = (char)(end - packet - 2);
-}
+	char *packet = protobuf_begin_short(at, TRACE_PACKET);
 
-static inline char *put_end_packet(char *packet, uint64_t time, const struct row *row)
-{
-	char *end = put_plain(packet, time, row) + row->text_bytes;
-
-	set_plain_length(packet, end);
-	return end;
+	at = put_plain(packet, time, row) + row->text_bytes;
+	protobuf_end_short(packet, at);
+	return at;
 }
 
 /* ---- events ---- */
@@ -103,7 +97,7 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 {
 	struct perfetto *perfetto = run->state;
 	uint64_t start = perfetto_time(perfetto, event->start_ns);
-	char *packet = sink_reserve(run->sink, PLAIN_BYTES);
+	char *packet = protobuf_begin_short(sink_reserve(run->sink, PLAIN_BYTES), TRACE_PACKET);
 	char *text = put_plain(packet, start, row), *track_event = text + PERFETTO_ROW_EVENT;
 	char *at = put_name(text + row->text_bytes, event);
 
@@ -111,8 +105,8 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	/* Written in any case: which events are referred to is hard to foresee. */
 	char *flow_end = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
 	at = event->flags & EPP_FLAG_REFERRED ? flow_end : at;
-	track_event[-1] = (char)(at - track_event);
-	set_plain_length(packet, at);
+	protobuf_end_short(track_event, at);
+	protobuf_end_short(packet, at);
 	sink_commit(run->sink, put_end_packet(at, end_time(perfetto, event, start), row));
 }
 

@@ -72,20 +72,24 @@ size_t perfetto_args_bytes(const epp_event *event)
 	return KNOWN_BYTES + message_args_bytes(event, ARG_BYTES);
 }
 
+static inline char *put_varint(char *at, uint32_t key, uint32_t field, uint64_t value)
+{
+	char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
+
+	at = protobuf_u64(annotation, ANNOTATION_NAME_IID, key);
+	at = protobuf_u64(at, field, value);
+	protobuf_end_short(annotation, at);
+	return at;
+}
+
 static char *put_number(char *at, uint32_t key, int64_t value)
 {
-	at = protobuf_head(at, EVENT_ANNOTATION,
-	                   protobuf_u64_bytes(ANNOTATION_NAME_IID, key) + protobuf_i64_bytes(ANNOTATION_I64, value));
-	at = protobuf_u64(at, ANNOTATION_NAME_IID, key);
-	return protobuf_i64(at, ANNOTATION_I64, value);
+	return put_varint(at, key, ANNOTATION_I64, (uint64_t)value);
 }
 
 static char *put_id(char *at, uint32_t key, uint64_t id)
 {
-	at = protobuf_head(at, EVENT_ANNOTATION,
-	                   protobuf_u64_bytes(ANNOTATION_NAME_IID, key) + protobuf_u64_bytes(ANNOTATION_U64, id));
-	at = protobuf_u64(at, ANNOTATION_NAME_IID, key);
-	return protobuf_u64(at, ANNOTATION_U64, id);
+	return put_varint(at, key, ANNOTATION_U64, id);
 }
 
 static char *put_known(char *at, const epp_event *event)
@@ -98,12 +102,10 @@ static char *put_known(char *at, const epp_event *event)
 	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
 		at = put_id(at, KNOWN_PARENT, event->parent);
 	if (export_tells_place(event)) {
-		size_t bytes = strlen(placement);
-		at = protobuf_head(at, EVENT_ANNOTATION,
-		                   protobuf_u64_bytes(ANNOTATION_NAME_IID, KNOWN_PLACEMENT) +
-		                       protobuf_bytes_bytes(ANNOTATION_TEXT, bytes));
-		at = protobuf_u64(at, ANNOTATION_NAME_IID, KNOWN_PLACEMENT);
-		at = protobuf_bytes(at, ANNOTATION_TEXT, placement, bytes);
+		char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_PLACEMENT);
+		at = protobuf_bytes(at, ANNOTATION_TEXT, placement, strlen(placement));
+		protobuf_end_short(annotation, at);
 		at = put_number(at, KNOWN_START_ERROR, event->start_error_ns);
 		at = put_number(at, KNOWN_END_ERROR, event->end_error_ns);
 	}

@@ -95,11 +95,11 @@ static epp_status *describe_row(struct export_run *run, const struct row *row)
 static void make_text(struct row *row, uint64_t uuid)
 {
 	char *at = mempcpy(row->text, PERFETTO_COMMON, sizeof PERFETTO_COMMON - 1);
-	char *track_event = protobuf_tag(at, PACKET_TRACK_EVENT, PROTOBUF_BYTES) + 1;
+	char *track_event = protobuf_begin_short(at, PACKET_TRACK_EVENT);
 
 	at = protobuf_u64(track_event, EVENT_TYPE, TYPE_END);
 	at = protobuf_u64(at, EVENT_TRACK, uuid);
-	track_event[-1] = (char)(at - track_event);
+	protobuf_end_short(track_event, at);
 	row->text_bytes = (uint8_t)(at - row->text);
 }
 

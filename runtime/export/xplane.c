@@ -103,25 +103,28 @@ static inline char *put_number(char *at, uint32_t field, uint64_t value)
 	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), value);
 }
 
+static inline char *put_number_stat(char *at, uint32_t key, uint32_t field, uint64_t value)
+{
+	char *stat = protobuf_begin_short(at, XEVENT_STATS);
+
+	at = protobuf_u64(protobuf_u64(stat, XSTAT_METADATA_ID, key), field, value);
+	protobuf_end_short(stat, at);
+	return at;
+}
+
 static char *put_u64_stat(char *at, uint32_t key, uint64_t value)
 {
-	at = protobuf_head(at, XEVENT_STATS,
-	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_u64_bytes(XSTAT_U64, value));
-	return put_number(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_U64, value);
+	return put_number_stat(at, key, XSTAT_U64, value);
 }
 
 static char *put_reference(char *at, uint32_t key, uint64_t stat)
 {
-	at = protobuf_head(at, XEVENT_STATS,
-	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_u64_bytes(XSTAT_REF, stat));
-	return protobuf_u64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_REF, stat);
+	return put_number_stat(at, key, XSTAT_REF, stat);
 }
 
 static char *put_i64_stat(char *at, uint32_t key, int64_t value)
 {
-	at = protobuf_head(at, XEVENT_STATS,
-	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_i64_bytes(XSTAT_I64, value));
-	return put_number(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_I64, (uint64_t)value);
+	return put_number_stat(at, key, XSTAT_I64, (uint64_t)value);
 }
 
 static char *put_text_stat(char *at, uint32_t key, const char *text, size_t bytes)

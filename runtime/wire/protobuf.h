@@ -220,6 +220,17 @@ static inline void protobuf_end(char *begun, const char *end)
 	begun[-1] = (char)(count >> 21 & 0x7F);
 }
 
+/* The same for a message that is certainly shorter than 128 bytes, with its length in one byte, as short as it can be. */
+static inline char *protobuf_begin_short(char *at, uint32_t field)
+{
+	return protobuf_tag(at, field, PROTOBUF_BYTES) + 1;
+}
+
+static inline void protobuf_end_short(char *begun, const char *end)
+{
+	begun[-1] = (char)(end - begun);
+}
+
 /* ---- reading ---- */
 
 /* What is left of a message.  `damaged`: it did not end where it should, or held what no message holds. */
