@@ -254,6 +254,7 @@ static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run
 		struct item *item = &run->items[i];
 		fill_item(loading, &records[index], rank, index, end_ticks, item);
 		place_item(loading, item);
+		run->starts[i] = item->start_ns;
 		if (end && item->is.kind == EPP_EVENT_SLICE)
 			join_end(item, end);
 	}

@@ -12,7 +12,7 @@
 /* So many events are to be in a batch: it then stays in the processor's first cache. */
 #define BATCH_ITEMS 512u
 /* And so many for each source, so that looking at all of them does not count. */
-#define BATCH_ITEMS_A_SOURCE 8u
+#define BATCH_ITEMS_A_SOURCE 16u
 
 void merge_init(struct merge *merge)
 {
@@ -68,8 +68,12 @@ epp_status *merge_grow(void *array_pointer, size_t count, size_t *room, size_t s
 
 static struct merge_source source_of(struct run *run)
 {
-	return (struct merge_source){ &run->items[run->at], &run->items[run->end], run->items,
-		                      run->has_extras ? run->extras : NULL, run };
+	return (struct merge_source){ &run->items[run->at],
+		                      &run->items[run->end],
+		                      &run->starts[run->at],
+		                      run->items,
+		                      run->has_extras ? run->extras : NULL,
+		                      run };
 }
 
 epp_status *merge_add(struct merge *merge, struct run *run)
@@ -117,8 +121,8 @@ static epp_status *drop_used(struct epp_timeline *timeline)
 static int64_t first_start(const struct merge *merge, uint32_t from, int64_t first_ns)
 {
 	for (uint32_t i = from; i < merge->sources_count; i++) {
-		if (merge->sources[i].head->start_ns < first_ns)
-			first_ns = merge->sources[i].head->start_ns;
+		if (*merge->sources[i].starts < first_ns)
+			first_ns = *merge->sources[i].starts;
 	}
 	return first_ns;
 }
@@ -170,14 +174,16 @@ static epp_status *gather(struct merge *merge, int64_t from_ns, int64_t to_ns)
 	for (uint32_t i = 0; i < merge->sources_count; i++) {
 		struct merge_source *source = &merge->sources[i];
 		const struct item *item = source->head, *end = source->end;
-		for (; item < end && item->start_ns < to_ns; item++) {
+		const int64_t *start = source->starts;
+		for (; item < end && *start < to_ns; item++, start++) {
 			if (__builtin_expect(count + MERGE_AHEAD >= merge->batch_room, 0)) {
 				EPP_TRY(grow_batch(merge));
 				batch = merge->batch;
 			}
-			batch[count++] = (struct merge_entry){ (uint32_t)(item->start_ns - from_ns), i, item };
+			batch[count++] = (struct merge_entry){ (uint32_t)(*start - from_ns), i, item };
 		}
 		source->head = item;
+		source->starts = start;
 	}
 	merge->batch_count = count;
 	return NULL;

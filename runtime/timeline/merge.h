@@ -1,7 +1,8 @@
 /* The merge of runs by start, a stretch of time at a time.
  *
  * What the active runs hold of the next stretch is gathered and sorted by radix, which costs an event a third of what a
- * tournament over the heads of 64 runs does; the stretch is as long as some hundred events take.
+ * tournament over the heads of 64 runs does; the stretch is as long as some hundred events take.  Together the runs are
+ * larger than the processor's caches, so gathering looks at their starts, which lie apart, and at no item.
  * Blocks wait, sorted by their earliest start, until the front reaches them; only then are they decoded, and no stretch
  * goes beyond the next one.  A block whose first records were open long before it began is divided: those, 64 at most,
  * become a small run of their own, and the rest, its body, waits on.
@@ -17,6 +18,7 @@ struct epp_timeline;
 /* A run that is active, and what is left of it. */
 struct merge_source {
 	const struct item *head, *end;
+	const int64_t *starts;    /* from head on */
 	const struct item *items; /* the run's, and what stands beside them: NULL if nothing does */
 	const struct item_extra *extras;
 	struct run *run;

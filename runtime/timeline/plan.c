@@ -78,7 +78,7 @@ static struct active activity_of(const struct epp_timeline *timeline, uint32_t i
 	const struct reader_block *block = &timeline->reader->blocks[index];
 	const struct survey_block *surveyed = &timeline->surveyed[index];
 	bool complete = block->kinds & 1u << EPF_COMPLETE;
-	size_t item_bytes = sizeof(struct item) + sizeof(uint16_t) + (complete ? sizeof(struct item_extra) : 0);
+	size_t item_bytes = sizeof(struct item) + sizeof(int64_t) + (complete ? sizeof(struct item_extra) : 0);
 	struct active active = { .from_ns = surveyed->first_ns,
 		                 .to_ns = surveyed->last_ns,
 		                 .block = index,

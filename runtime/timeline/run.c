@@ -12,12 +12,13 @@ epp_status *run_reserve(struct run *run, uint32_t count, bool extras)
 	run->at = run->end = 0;
 	run->has_extras = extras;
 	if (count > run->room) {
-		uint32_t room = count < 1024 ? 1024 : count;
+		uint32_t room = count < 1024 ? 1024 : (count + 7) / 8 * 8;
 		free(run->items);
 		run->room = 0;
-		run->items = aligned_alloc(sizeof(*run->items), room * sizeof(*run->items));
+		run->items = aligned_alloc(sizeof(*run->items), room * (sizeof(*run->items) + sizeof(*run->starts)));
 		if (!run->items)
 			return epp_status_no_memory();
+		run->starts = (int64_t *)(void *)(run->items + room);
 		run->room = room;
 	}
 	if (extras && count > run->extras_room) {
@@ -75,6 +76,7 @@ void run_append(struct run *to, uint32_t index, const struct run *from, uint32_t
 	size_t args_bytes = run_args_bytes(from, &from->items[item]);
 
 	to->items[index] = from->items[item];
+	to->starts[index] = from->items[item].start_ns;
 	if (to->has_extras)
 		to->extras[index] = from->has_extras ? from->extras[item] : (struct item_extra){ 0 };
 	if (!args_bytes)
@@ -126,8 +128,10 @@ epp_status *run_put_in_order(struct run *run, const struct run *from, uint32_t c
 		qsort_r(order->order, count, sizeof(*order->order), compare, from->items);
 		break;
 	}
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		run->items[i] = from->items[order->order[i]];
+		run->starts[i] = run->items[i].start_ns;
+	}
 	for (uint32_t i = 0; from->has_extras && i < count; i++)
 		run->extras[i] = from->extras[order->order[i]];
 	run->end = count;

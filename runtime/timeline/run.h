@@ -17,6 +17,7 @@ struct spill_run;
 
 struct run {
 	struct item *items;        /* each in a cache line */
+	int64_t *starts;           /* theirs once the run is a source of the merge; behind them in their memory */
 	struct item_extra *extras; /* beside items; only if has_extras */
 	uint32_t room, extras_room;
 	uint32_t at, end; /* the first that counts, and behind the last */

@@ -74,6 +74,7 @@ static epp_status *chunk_of_entries(struct spill *spill, size_t *at, size_t end,
 	for (uint32_t i = 0; i < count; i++) {
 		const struct spill_entry *entry = entry_at(spill, spill->sorted[*at + i]);
 		run->items[i] = entry->item;
+		run->starts[i] = entry->item.start_ns;
 		run->extras[i] = entry->extra;
 		if (copy_args && entry->args_bytes) {
 			memcpy(run->bytes + run->payload_bytes, spill->entries + entry->item.args_offset,
@@ -104,7 +105,8 @@ static epp_status *chunk_of_file(struct spill *spill, struct spill_run *from, st
 	EPP_TRY(spool_read(spill->file, at, run->bytes, header.args_bytes));
 	from->at = at + header.args_bytes;
 	for (uint32_t i = 0; i < header.items; i++)
-		run->payload = run->bytes;
+		run->starts[i] = run->items[i].start_ns;
+	run->payload = run->bytes;
 	run->payload_bytes = header.args_bytes;
 	run->end = header.items;
 	return NULL;
