@@ -16,6 +16,13 @@ static const char *const documents[] = {
 	 "{\"id\":5,\"scope\":\"q\",\"bp\":\"e\",\"args\":7,\"args\":{\"k\":1,\"k\":\"\"}},{},7,\"}\",{\"name\":\"last\"}],\"more\":[{}]}"),
 	("[{\"ph\":\"X\"},{\"args\":{\"a\": [ ] ,\"b\":[ [1 , -2],{ \"k\" : { } ,\"l\":[\"/\",null]}]}},{\"args\":{\"c\":{\"d\":\"e\"}}},\n"
 	 "{\"ph\":\"B\",\"ts\":1},{\"ph\":\"E\",\"ts\":2},{\"ph\":\"B\",\"pid\":\"text\",\"tid\":3},\n"),
+	/* Keys are foreseen from one event to the next: in the same order, another one, with other blanks, twice, not at all. */
+	("[{\"name\":\"a\",\"ph\":\"X\",\"pid\":1,\"tid\":12,\"ts\":0.1234,\"dur\":1.5},"
+	 "{\"name\":\"b\",\"ph\":\"X\",\"pid\":0,\"tid\":-3,\"ts\":3999999999999999.999,\"dur\":400000000000000.5},"
+	 "{\"name\":\"c\",\"ph\":\"X\",\"pid\":18446744073709551615,\"tid\":1.5,\"ts\":4000000000000000,\"dur\":00000000000000000000},"
+	 "{\"name\":\"c\",\"ph\":\"X\",\"pid\":3999999999999999,\"tid\":4000000000000000,\"ts\":1784000000000000.12,\"dur\":1e2},"
+	 "{\"name\":\"d\",\"ph\":\"X\",\"pid\":10,\"ts\":2.,\"dur\":{}}, {\"name\":5,\"ph\":true,\"ts\":\"7\",\"dur\":7.25,\"dur\":8,"
+	 "\"args\":{}},{\"name\" :\"e\"},{\"name\" :\"e\",\"ph\": \"X\"},{\"ph\":\"X\"},{\"name\" :\"f\",\"ph\": \"X\"},{}]"),
 	"[ ]",
 };
 
@@ -118,7 +125,7 @@ START_TEST(damaged_documents_too)
 	static const char bytes_of_json[] = "\"\"\\{}[],,:: \n\t\x01\x0b\x7f\xff\x80-+.eE0019tfnul/";
 
 	for (int i = 0; i < 20000 / CHECK_ONE_IN; i++) {
-		const char *document = documents[random_below(2)];
+		const char *document = documents[random_below(3)];
 		size_t bytes = strlen(document);
 		char *copy = strdup(document);
 		for (uint32_t left = 1 + random_below(3); left; left--) {
@@ -151,10 +158,11 @@ START_TEST(plain_ones_are_taken)
 			/* Behind the end there is nothing. */
 			char *part = malloc(count ? count : 1);
 			memcpy(part, plain[i], count);
-			ck_assert_uint_eq(json_plain_read(&event, part, count), 0);
+			ck_assert_uint_eq(json_plain_read(&(struct json_plain){ 0 }, &event, part, count), 0);
 			free(part);
 		}
-		ck_assert_msg(json_plain_read(&event, plain[i], bytes) == bytes, "%s", plain[i]);
+		ck_assert_msg(json_plain_read(&(struct json_plain){ 0 }, &event, plain[i], bytes) == bytes, "%s",
+		              plain[i]);
 	}
 	event_deinit(&event);
 }
@@ -194,7 +202,8 @@ START_TEST(others_are_not)
 	struct event event = { 0 };
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		ck_assert_msg(!json_plain_read(&event, others[i], strlen(others[i])), "%s", others[i]);
+		ck_assert_msg(!json_plain_read(&(struct json_plain){ 0 }, &event, others[i], strlen(others[i])), "%s",
+		              others[i]);
 	event_deinit(&event);
 }
 END_TEST

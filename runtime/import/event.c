@@ -89,12 +89,6 @@ struct event_arg *event_add_arg(struct event *event, struct event_text key)
 	return arg;
 }
 
-bool event_text_is(const struct event *event, struct event_text text, const char *what)
-{
-	size_t bytes = strlen(what);
-	return text.bytes == bytes && (!bytes || !memcmp(event_chars(event, text), what, bytes));
-}
-
 const struct event_arg *event_find_arg(const struct event *event, const char *key)
 {
 	for (uint32_t i = 0; i < event->args_count; i++) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "epprof/session.h"
 
@@ -76,7 +77,15 @@ static inline const char *event_chars(const struct event *event, struct event_te
 {
 	return event->text + text.at;
 }
-bool event_text_is(const struct event *event, struct event_text text, const char *what);
+/* Most texts that are not it differ in their first byte. */
+static inline bool event_text_is(const struct event *event, struct event_text text, const char *what)
+{
+	const char *chars = event->text + text.at;
+
+	if (!text.bytes || *chars != *what)
+		return !text.bytes && !*what;
+	return strlen(what) == text.bytes && !memcmp(chars, what, text.bytes);
+}
 /* The arg of that key, or NULL. */
 const struct event_arg *event_find_arg(const struct event *event, const char *key);
 /* An arg as an integer: a number, or a text that is one.  False: it is none. */

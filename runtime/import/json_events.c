@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "import/event_member.h"
-#include "import/json_plain.h"
 #include "wire/json.h"
 
 /* What is none of an event's. */
@@ -359,7 +358,7 @@ static enum json_read parse(struct json_events *json, const char *bytes, size_t 
  * bytes; 0: there is none. */
 static size_t take_plain(struct json_events *json, const char *bytes, size_t count)
 {
-	size_t taken = json_plain_read(&json->event, bytes, count);
+	size_t taken = json_plain_read(&json->plain, &json->event, bytes, count);
 
 	if (!taken)
 		return 0;

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "import/event.h"
+#include "import/json_plain.h"
 
 #define JSON_TEXT_BYTES_MAX (2u << 20)
 
@@ -38,6 +39,7 @@ struct json_events {
 	bool has_base;
 	int64_t base_ns; /* baseTimeNanoseconds */
 	struct event event;
+	struct json_plain plain;
 	uint64_t events_count;
 	uint64_t bytes; /* given to yajl so far */
 	bool heard;     /* yajl has said something of what it was given last */

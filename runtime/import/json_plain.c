@@ -1,4 +1,7 @@
-/* See json_plain.h.  Nothing is accepted that yajl refuses, and what is accepted means the same. */
+/* See json_plain.h.  Nothing is accepted that yajl refuses, and what is accepted means the same.
+ *
+ * Programs write the members of their events in the same order and with the same blanks again and again.  So between two
+ * values there nearly always stands what stood there last time, and one comparison of 16 bytes is all that a key takes. */
 #include "import/json_plain.h"
 
 #include <string.h>
@@ -6,11 +9,14 @@
 #include "import/event_member.h"
 
 #define NESTED_MOST 16u
+#define DECIMAL_BELOW 4000000000000000ll /* a thousand times as much fits, and is a time */
+#define DECIMAL_BYTES 32                 /* more than its digits, its point and one byte behind */
 
 /* What is left. */
 struct rest {
 	const char *at, *end;
 	struct event *event;
+	struct json_plain *plain;
 };
 
 static bool take(struct rest *rest, char what)
@@ -88,10 +94,46 @@ static bool take_number(struct rest *rest, const char **text, size_t *bytes)
 	return true;
 }
 
+static unsigned digit_of(char character)
+{
+	return (unsigned)(unsigned char)character - '0';
+}
+
+/* A number below DECIMAL_BELOW of at most `decimals_most` decimals, times 10 to the power of that.  Any other is left to
+ * take_number, and so is one so near the end that each byte would have to be asked for. */
+static bool take_decimal(struct rest *rest, unsigned decimals_most, int64_t *value)
+{
+	const char *at = rest->at, *point;
+	int64_t number = 0;
+
+	if (rest->end - at < DECIMAL_BYTES)
+		return false;
+	for (; digit_of(*at) < 10 && number < DECIMAL_BELOW / 10 && at - rest->at < 16; at++)
+		number = number * 10 + digit_of(*at);
+	if (at == rest->at || (*rest->at == '0' && at - rest->at > 1))
+		return false;
+	unsigned left = decimals_most;
+	if (left && *at == '.') {
+		for (point = at++; left && digit_of(*at) < 10; left--)
+			number = number * 10 + digit_of(*at++);
+		if (at == point + 1)
+			return false;
+	}
+	for (; left; left--)
+		number *= 10;
+	if (*at == '.' || *at == 'e' || *at == 'E' || digit_of(*at) < 10)
+		return false;
+	rest->at = at;
+	*value = number;
+	return true;
+}
+
 static bool take_word(struct rest *rest, const char **text, size_t *bytes)
 {
 	static const char *const words[] = { "true", "false", "null" };
 
+	if (*rest->at < 'a')
+		return false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		*bytes = strlen(words[i]);
 		if ((size_t)(rest->end - rest->at) >= *bytes && !memcmp(rest->at, words[i], *bytes)) {
@@ -185,7 +227,19 @@ static bool put_nested(struct rest *rest, struct event_arg *arg, unsigned depth)
 	return true;
 }
 
-/* ---- objects ---- */
+/* ---- values ---- */
+
+/* With its colon, and the blanks around that. */
+static bool take_key(struct rest *rest, const char **key, size_t *bytes)
+{
+	if (!take_text(rest, key, bytes))
+		return false;
+	skip_blanks(rest);
+	if (!take(rest, ':'))
+		return false;
+	skip_blanks(rest);
+	return true;
+}
 
 static bool take_arg(struct rest *rest, const char *key, size_t key_bytes)
 {
@@ -204,26 +258,7 @@ static bool take_arg(struct rest *rest, const char *key, size_t key_bytes)
 	return true;
 }
 
-static bool take_object(struct rest *rest, bool is_args);
-
-static bool take_member(struct rest *rest, const char *key, size_t key_bytes)
-{
-	unsigned member = event_member_of(key, key_bytes);
-	const char *text;
-	size_t bytes;
-
-	if (*rest->at == '{')
-		return member == MEMBER_ARGS && take_object(rest, true);
-	if (*rest->at == '"' ? take_text(rest, &text, &bytes) : take_number(rest, &text, &bytes))
-		event_take_member(rest->event, member, text, bytes);
-	else if (take_word(rest, &text, &bytes))
-		rest->event->left_out++;
-	else
-		return false;
-	return true;
-}
-
-static bool take_object(struct rest *rest, bool is_args)
+static bool take_args(struct rest *rest)
 {
 	const char *key;
 	size_t bytes;
@@ -235,27 +270,101 @@ static bool take_object(struct rest *rest, bool is_args)
 		return true;
 	do {
 		skip_blanks(rest);
-		if (!take_text(rest, &key, &bytes))
-			return false;
-		skip_blanks(rest);
-		if (!take(rest, ':'))
-			return false;
-		skip_blanks(rest);
-		if (rest->at == rest->end || !(is_args ? take_arg(rest, key, bytes) : take_member(rest, key, bytes)))
+		if (!take_key(rest, &key, &bytes) || rest->at == rest->end || !take_arg(rest, key, bytes))
 			return false;
 		skip_blanks(rest);
 	} while (take(rest, ','));
 	return take(rest, '}');
 }
 
-size_t json_plain_read(struct event *event, const char *bytes, size_t count)
+static bool take_value(struct rest *rest, unsigned member)
 {
-	struct rest rest = { bytes, bytes + count, event };
+	const char *text;
+	size_t bytes;
+	int64_t number;
+
+	if (rest->at == rest->end)
+		return false;
+	if (*rest->at == '{')
+		return member == MEMBER_ARGS && take_args(rest);
+	if (member & (EVENT_TS | EVENT_DUR) && take_decimal(rest, 3, &number))
+		event_take_ns(rest->event, member, number);
+	else if (member & (EVENT_PID | EVENT_TID) && take_decimal(rest, 0, &number))
+		event_take_thread_number(rest->event, member, number);
+	else if (*rest->at == '"' ? take_text(rest, &text, &bytes) : take_number(rest, &text, &bytes))
+		event_take_member(rest->event, member, text, bytes);
+	else if (take_word(rest, &text, &bytes))
+		rest->event->left_out++;
+	else
+		return false;
+	return true;
+}
+
+/* ---- members ---- */
+
+static bool take_guessed(struct rest *rest, const struct json_guess *guess)
+{
+	uint64_t low, high;
+
+	if (!guess->bytes || rest->end - rest->at < 16)
+		return false;
+	memcpy(&low, rest->at, 8);
+	memcpy(&high, rest->at + 8, 8);
+	if (((low ^ guess->eights[0]) & guess->masks[0]) | ((high ^ guess->eights[1]) & guess->masks[1]))
+		return false;
+	rest->at += guess->bytes;
+	return true;
+}
+
+static void keep_guess(struct json_guess *guess, const char *from, size_t bytes, unsigned member)
+{
+	if (bytes > sizeof(guess->eights))
+		return;
+	*guess = (struct json_guess){ .bytes = (unsigned)bytes, .member = member };
+	memcpy(guess->eights, from, bytes);
+	memset(guess->masks, 0xFF, bytes);
+}
+
+/* From behind the value of `*member`, or from before the object, to the value of the next one; `*member` is MEMBER_NONE at
+ * the object's end. */
+static bool take_next(struct rest *rest, unsigned *member)
+{
+	struct json_guess *guess = &rest->plain->behind[*member ? __builtin_ctz(*member) + 1 : 0];
+	const char *from = rest->at, *key;
+	bool first = !*member;
+	size_t bytes;
+
+	if (take_guessed(rest, guess)) {
+		*member = guess->member;
+		return true;
+	}
+	skip_blanks(rest);
+	if (first && !take(rest, '{'))
+		return false;
+	skip_blanks(rest);
+	*member = MEMBER_NONE;
+	if (take(rest, '}'))
+		return true;
+	if (!first && !take(rest, ','))
+		return false;
+	skip_blanks(rest);
+	if (!take_key(rest, &key, &bytes))
+		return false;
+	*member = event_member_of(key, bytes);
+	keep_guess(guess, from, (size_t)(rest->at - from), *member);
+	return true;
+}
+
+size_t json_plain_read(struct json_plain *plain, struct event *event, const char *bytes, size_t count)
+{
+	struct rest rest = { bytes, bytes + count, event, plain };
+	unsigned member = MEMBER_NONE;
 
 	event_reset(event);
-	skip_blanks(&rest);
-	if (!take_object(&rest, false))
-		return 0;
+	do {
+		if (!take_next(&rest, &member) || (member && !take_value(&rest, member)))
+			return 0;
+	} while (member);
 	skip_blanks(&rest);
 	return take(&rest, ',') ? (size_t)(rest.at - bytes) : 0;
 }

@@ -6,8 +6,22 @@
 
 #include "import/event.h"
 
+#define JSON_PLAIN_MEMBERS 32
+
+/* What stood between two values, with the key of the second. */
+struct json_guess {
+	uint64_t eights[2], masks[2];
+	unsigned bytes; /* 0: nothing yet */
+	unsigned member;
+};
+
+/* What is remembered from event to event; zeros at first. */
+struct json_plain {
+	struct json_guess behind[JSON_PLAIN_MEMBERS]; /* each member, by its bit's number + 1; 0: an event's beginning */
+};
+
 /* Reads the object that begins here or behind blanks, and the comma behind it; returns how many bytes that is.  0: it is not all here, or
  * not plain, or not JSON, or the last one; `event` then holds anything. */
-size_t json_plain_read(struct event *event, const char *bytes, size_t count);
+size_t json_plain_read(struct json_plain *plain, struct event *event, const char *bytes, size_t count);
 
 #endif
