@@ -17,10 +17,8 @@ static size_t left(const struct rest *rest)
 	return (size_t)(rest->end - rest->at);
 }
 
-static bool take(struct rest *rest, const char *what)
+static inline bool take_bytes(struct rest *rest, const char *what, size_t bytes)
 {
-	size_t bytes = strlen(what);
-
 	if (left(rest) < bytes || memcmp(rest->at, what, bytes) != 0)
 		return false;
 	rest->at += bytes;
@@ -28,10 +26,8 @@ static bool take(struct rest *rest, const char *what)
 }
 
 /* Everything up to `mark`, which is taken too. */
-static bool take_until(struct rest *rest, const char *mark, const char **text, size_t *bytes)
+static inline bool take_until_bytes(struct rest *rest, const char *mark, size_t mark_bytes, const char **text, size_t *bytes)
 {
-	size_t mark_bytes = strlen(mark);
-
 	/* Marks begin with what is rare: memchr is several times as fast as memmem here. */
 	for (const char *at = rest->at; (size_t)(rest->end - at) >= mark_bytes; at++) {
 		at = memchr(at, *mark, (size_t)(rest->end - at) - mark_bytes + 1);
@@ -47,12 +43,19 @@ static bool take_until(struct rest *rest, const char *mark, const char **text, s
 	return false;
 }
 
-static bool take_integer(struct rest *rest, const char *behind, int64_t *value)
-{
-	const char *text;
-	size_t bytes;
+/* Of literals, whose lengths the compiler knows. */
+#define TAKE(rest, what) take_bytes(rest, what, sizeof(what) - 1)
+#define TAKE_UNTIL(rest, mark, text, bytes) take_until_bytes(rest, mark, sizeof(mark) - 1, text, bytes)
 
-	return take_until(rest, behind, &text, &bytes) && event_integer(text, bytes, value);
+static bool take_integer(struct rest *rest, int64_t *value)
+{
+	const char *first = rest->at;
+
+	if (left(rest) && *first == '-')
+		rest->at++;
+	while (left(rest) && *rest->at >= '0' && *rest->at <= '9')
+		rest->at++;
+	return event_integer(first, (size_t)(rest->at - first), value);
 }
 
 /* Whether a value may end here: the record does, or another arg begins. */
@@ -64,7 +67,7 @@ static bool value_ends(const char *at, const char *end)
 
 	if (end - at == 2 && at[0] == '}' && at[1] == '}')
 		return true;
-	if (!take(&rest, ",\"") || !take_until(&rest, "\" : ", &key, &bytes) || memchr(key, '"', bytes) || !left(&rest))
+	if (!TAKE(&rest, ",\"") || !TAKE_UNTIL(&rest, "\" : ", &key, &bytes) || memchr(key, '"', bytes) || !left(&rest))
 		return false;
 	return *rest.at == '"' || *rest.at == '[' || *rest.at == '{';
 }
@@ -116,7 +119,7 @@ static bool take_arg(struct rest *rest, struct event *event)
 	const char *key;
 	size_t bytes;
 
-	if (!take(rest, "\"") || !take_until(rest, "\" : ", &key, &bytes) || !left(rest) ||
+	if (!TAKE(rest, "\"") || !TAKE_UNTIL(rest, "\" : ", &key, &bytes) || !left(rest) ||
 	    (rest->strict && memchr(key, '"', bytes)))
 		return false;
 	arg = event_add_arg(event, event_keep_text(event, key, bytes));
@@ -132,11 +135,11 @@ static bool take_arg(struct rest *rest, struct event *event)
 static bool take_args(struct rest rest, struct event *event)
 {
 	if (left(&rest) == 2)
-		return take(&rest, "}}");
+		return TAKE(&rest, "}}");
 	while (take_arg(&rest, event)) {
 		if (left(&rest) == 2)
-			return take(&rest, "}}");
-		if (!take(&rest, ","))
+			return TAKE(&rest, "}}");
+		if (!TAKE(&rest, ","))
 			return false;
 	}
 	return false;
@@ -149,23 +152,24 @@ static bool read_record(struct rest rest, struct event *event)
 	int64_t dur_us, ts_us;
 
 	event_reset(event);
-	if (!take(&rest, "{\"cat\" : \"") || !take_until(&rest, "\",\"pid\" :", &text, &text_bytes))
+	if (!TAKE(&rest, "{\"cat\" : \"") || !TAKE_UNTIL(&rest, "\",\"pid\" :", &text, &text_bytes))
 		return false;
 	event->cat = event_keep_text(event, text, text_bytes);
-	if (!take_integer(&rest, ",\"tid\" :", &event->pid) || !take_integer(&rest, ",\"dur\" :", &event->tid) ||
-	    !take_integer(&rest, ",\"ts\" :", &dur_us) || !take_integer(&rest, ",\"ph\" : \"", &ts_us) || left(&rest) < 1)
+	if (!take_integer(&rest, &event->pid) || !TAKE(&rest, ",\"tid\" :") || !take_integer(&rest, &event->tid) ||
+	    !TAKE(&rest, ",\"dur\" :") || !take_integer(&rest, &dur_us) || !TAKE(&rest, ",\"ts\" :") ||
+	    !take_integer(&rest, &ts_us) || !TAKE(&rest, ",\"ph\" : \"") || left(&rest) < 1)
 		return false;
 	if (__builtin_mul_overflow(dur_us, 1000, &event->dur_ns) || __builtin_mul_overflow(ts_us, 1000, &event->ts_ns))
 		return false;
 	event->phase = *rest.at++;
-	if (!take(&rest, "\",\"name\" :\""))
+	if (!TAKE(&rest, "\",\"name\" :\""))
 		return false;
 	event->members = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
 
 	/* A name may hold what looks like the beginning of the args. */
 	const char *name = rest.at;
 	size_t kept_bytes = event->text_bytes;
-	while (take_until(&rest, "\",\"args\" : {", &text, &text_bytes)) {
+	while (TAKE_UNTIL(&rest, "\",\"args\" : {", &text, &text_bytes)) {
 		event->text_bytes = kept_bytes;
 		event->args_count = 0;
 		event->name = event_keep_text(event, name, (size_t)(text + text_bytes - name));
