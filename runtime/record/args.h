@@ -1,5 +1,6 @@
-/* Args behind a record: measured first, so that the record is reserved in one piece, then stored.  Both walks apply the
- * same limits (file/format.h); what is beyond them is cut, marked in the record and counted. */
+/* Args behind a record: stored in one walk where there is room for them and nothing is to be cut, as nearly always.  Else
+ * measured first, so that the record is reserved in one piece, then stored.  Both walks apply the same limits (file/format.h);
+ * what is beyond them is cut, marked in the record and counted. */
 #ifndef EPPROF_RECORD_ARGS_H
 #define EPPROF_RECORD_ARGS_H
 
@@ -88,6 +89,38 @@ static inline size_t args_fill_numbers(struct epf_arg *slots, const epp_arg *arg
 		slots[at].value = args[at].value.u64;
 	}
 	return at;
+}
+
+/* One walk: stores args at `slots` as long as they end at `limit` or before and nothing of them is cut.  Returns where they end;
+ * `slots` if they do not fit, and what was stored is zero again, as what is behind the last record must be. */
+static inline struct epf_arg *args_fill_fitting(struct epf_arg *slots, const struct epf_arg *limit, const epp_arg *args,
+                                                size_t count)
+{
+	struct epf_arg *slot = slots;
+	size_t room = (size_t)(limit - slots), text_left = EPF_ARG_TEXT_MAX;
+	bool fits = count <= EPF_ARG_SLOTS_MAX && count <= room;
+	const epp_arg *arg = args, *end = args + (fits ? count : 0);
+	if (fits) {
+		size_t numbers = args_fill_numbers(slot, args, count);
+		arg += numbers;
+		slot += numbers;
+	}
+	for (; arg < end; arg++) {
+		size_t bytes = args_text_bytes(arg, SIZE_MAX), step = 1 + (bytes + 15) / 16;
+		fits = bytes <= text_left && step <= (size_t)(limit - slot);
+		if (__builtin_expect(!fits, 0))
+			break;
+		text_left -= bytes;
+		slot->key = args_key(arg);
+		slot->type_and_bytes = (arg->type & 3u) | (uint32_t)bytes << 8;
+		slot->value = arg->type == EPP_ARG_TEXT ? 0 : arg->value.u64;
+		args_copy_text((char *)(slot + 1), arg->value.text, bytes);
+		slot += step;
+	}
+	if (__builtin_expect(fits, 1))
+		return slot;
+	memset(slots, 0, (size_t)((char *)slot - (char *)slots));
+	return slots;
 }
 
 /* Stores measured args at `slot`. */

@@ -96,23 +96,42 @@ static inline void fill(struct epf_record *record, const struct epf_open *open, 
 	record->id = id;
 }
 
-/* Ends the topmost open event of the resident, whatever goes with it; the mark is set. */
-static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
+/* The record with its args in two walks: it may need another region, and be cut. */
+static NOINLINE void put_measured(struct epf_open *open, uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
 	struct recorder *recorder = recorder_cache.resident;
-	struct epf_open *open = recorder_hot.top - 1;
-	if (!tail)
-		tail = open->tail;
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
 	struct epf_record *record = recorder_reserve(recorder, EPF_RECORD_BYTES + size.slots * sizeof(struct epf_arg));
 	if (record) {
 		fill(record, open, open->id, now);
 		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
 	}
+}
+
+/* Ends the topmost open event of the resident, whatever goes with it; the mark is set. */
+static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
+{
+	struct epf_open *open = recorder_hot.top - 1;
+	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
+	struct epf_arg *slots = (struct epf_arg *)(void *)(record + 1);
+	const struct epf_arg *limit = (const struct epf_arg *)(void *)recorder_hot.limit, *end;
+	if (!tail)
+		tail = open->tail;
+	if (USUAL((uintptr_t)slots <= (uintptr_t)limit &&
+	          ((end = args_fill_fitting(slots, limit, args, args_count)) != slots || !args_count))) {
+		fill(record, open, open->id, now);
+		STORE_RELEASE(&record->tail, tail | EPF_TAIL(0, 0, (uint64_t)(end - slots)));
+		recorder_hot.at = (uint8_t *)end;
+		/* The next one is most often as long as this one. */
+		for (uint8_t *at = (uint8_t *)record; at < recorder_hot.at; at += RECORDER_LINE_BYTES)
+			PREFETCH_TO_WRITE(at + RECORDER_PREFETCH_BYTES);
+	} else {
+		put_measured(open, now, tail, args, args_count);
+	}
 	/* After the record, never before: a kill between the two leaves the event in both places, and readers know that. */
 	recorder_pop(&recorder_hot, open);
 	if (recorder_hot.calls)
-		calls_stop_event(recorder, open, now, tail, args, args_count);
+		calls_stop_event(recorder_cache.resident, open, now, tail, args, args_count);
 	else
 		recorder_leave_hot(&recorder_hot);
 }

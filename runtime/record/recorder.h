@@ -222,6 +222,7 @@ static inline struct epf_record *recorder_reserve(struct recorder *recorder, siz
 
 /* The helper's core had the lines ahead last, to zero them: asking for them early hides the way they come. */
 #define RECORDER_PREFETCH_BYTES 512
+#define RECORDER_LINE_BYTES 64
 
 /* The last 8 bytes of a record make it one: name, bits and arg slots in a single store. */
 static inline void recorder_publish(struct recorder *recorder, struct epf_record *record, uint32_t name, uint16_t bits,
