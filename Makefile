@@ -131,7 +131,7 @@ help:
 	@echo "check          builds and runs the tests; T=check_codec runs one"
 	@echo "check-interop  runs the tests in frameworks and viewers themselves, from PyPI; T=check_drift.py runs one"
 	@echo "bench          measures, and compares with the bounds"
-	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there"
+	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there, ORT=1.26.0: in that version"
 	@echo "               HOST=browser: a report of a million events in chromium"
 	@echo "lint, format   checks the sources; formats them"
 	@echo "kineto         libepprof_kineto.so, the bridge into PyTorch; TORCH=.../site-packages/torch, with headers"
@@ -316,7 +316,7 @@ bench-browser: all
 	$(Q)bench/bench_browser.py $(BUILD)/epprof
 
 bench-onnxruntime: $(BRIDGES) $(NULL_EPS)
-	$(Q)python=$$(tests/interop/environment.py onnxruntime numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)
+	$(Q)python=$$(tests/interop/environment.py onnxruntime$(ORT:%===%) numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)
 
 lint:
 	$(Q)tests/lint

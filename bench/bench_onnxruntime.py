@@ -24,10 +24,9 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 NODES = 2000
-TURNS = 80
-WARM_UP = 5
-WHOLE_TURNS = 40
-WHOLE_RUNS = 3
+TURNS = 40
+WARM_UP = 2
+RUNS = 3
 BOUND_PERCENT = 5.0
 PROFILERS = {"epprof": "libepprof_ort.so", "null": "tests/plugins/null_ep.so", "asking": "tests/plugins/asking_ep.so"}
 
@@ -52,20 +51,30 @@ def session(model, directory, devices=()):
 
 
 def timed(work):
-    """Seconds of this thread, of the other ones and on the wall."""
+    """What work returns, and seconds of this thread, of the other ones and on the wall."""
     wall, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
-    work()
+    result = work()
     thread, process = time.thread_time() - thread, time.process_time() - process
-    return thread, process - thread, time.perf_counter() - wall
+    return result, (thread, process - thread, time.perf_counter() - wall)
 
 
-def turns(makers, count, warm_up=0):
-    """{name: [what each turn took]}: each is made, then timed; every other turn goes backwards."""
-    took = {name: [] for name in makers}
-    for turn in range(warm_up + count):
-        for name in list(makers)[::-1 if turn % 2 else 1]:
-            took[name].append(timed(makers[name]()))
-    return {name: all[warm_up:] for name, all in took.items()}
+def turn(model, feeds, directory, devices):
+    """A session's runs, and the same runs with the profile written, as timed has them.  One session at a time: several that keep
+    their profiles meanwhile have a page fault for every other node, where this one has the memory that the last gave back."""
+    each = session(model, directory, devices)
+    _, runs = timed(lambda: [each.run(None, feeds) for _ in range(RUNS)])
+    profile, writing = timed(each.end_profiling)
+    os.remove(profile)
+    return runs, tuple(map(sum, zip(runs, writing)))
+
+
+def turns(take_turn, devices):
+    """{name: [the runs of each turn]}, {name: [the same with the profile]}; every other turn goes backwards."""
+    took = {name: [] for name in devices}
+    for number in range(WARM_UP + TURNS):
+        for name in list(devices)[::-1 if number % 2 else 1]:
+            took[name].append(take_turn(devices[name]))
+    return ({name: [each[part] for each in all[WARM_UP:]] for name, all in took.items()} for part in (0, 1))
 
 
 def more(took, name, what=0):
@@ -80,17 +89,6 @@ def row(case, seconds, nodes, quartiles=None, note=""):
     print(f"{case:52} {seconds / nodes * 1e9:6.0f} ns {percent} {note}".rstrip())
 
 
-def whole(model, feeds, directory, devices):
-    """A session's runs up to the profile, as something to time."""
-    each = session(model, directory, devices)
-
-    def work():
-        for _ in range(WHOLE_RUNS):
-            each.run(None, feeds)
-        os.remove(each.end_profiling())
-    return work
-
-
 def main(build):
     with tempfile.TemporaryDirectory(prefix="epprof-bench-") as directory:
         os.environ["EPPROF_OUTPUT"] = f"{directory}/bench.epp"
@@ -100,25 +98,20 @@ def main(build):
         devices = {"none": [], **{name: [device for device in onnxruntime.get_ep_devices() if device.ep_name == name]
                                   for name in ("null", "asking", "epprof")}}
         model, feeds = chain(), {"v0": numpy.ones(4, "f4")}
-        wholes = turns({name: lambda of=devices[name]: whole(model, feeds, directory, of) for name in ("none", "epprof")},
-                       WHOLE_TURNS, 1)
-        sessions = {name: session(model, directory, of) for name, of in devices.items()}
-        runs = turns({name: lambda each=each: lambda: each.run(None, feeds) for name, each in sessions.items()}, TURNS, WARM_UP)
-        for each in sessions.values():
-            os.remove(each.end_profiling())
+        runs, wholes = turns(lambda of: turn(model, feeds, directory, of), devices)
     added, quartiles = more(wholes, "epprof")
     verdict = "ok" if quartiles[1] <= BOUND_PERCENT else "SHORT"
-    nodes = WHOLE_RUNS * NODES
+    nodes = RUNS * NODES
     print(f"{f'ONNX Runtime {onnxruntime.__version__}, {NODES:,} nodes':52} {'a node':>9} {'adds':>9}  {'half of them':14} bound")
     row("a profiled run, its profile written", statistics.median(thread for thread, _, _ in wholes["none"]), nodes)
     row("the collector", added, nodes, quartiles, f"{BOUND_PERCENT:.1f}%  {verdict}")
     row("... by the clock on the wall", more(wholes, "epprof", 2)[0], nodes, more(wholes, "epprof", 2)[1])
     row("... meanwhile, on epprof's own thread", statistics.mean(others for _, others, _ in wholes["epprof"]), nodes)
-    row("of it the run alone", statistics.median(thread for thread, _, _ in runs["none"]), NODES)
-    row("the collector", more(runs, "epprof")[0], NODES, more(runs, "epprof")[1])
-    row("... by the clock on the wall", more(runs, "epprof", 2)[0], NODES, more(runs, "epprof", 2)[1])
-    row("ONNX Runtime's own: a profiler that does nothing", more(runs, "null")[0], NODES, more(runs, "null")[1])
-    row("... that asks for every arg, and keeps none", more(runs, "asking")[0], NODES, more(runs, "asking")[1])
+    row("of it the run alone", statistics.median(thread for thread, _, _ in runs["none"]), nodes)
+    for case, name, what in (("the collector", "epprof", 0), ("... by the clock on the wall", "epprof", 2),
+                             ("ONNX Runtime's own: a profiler that does nothing", "null", 0),
+                             ("... that asks for every arg, and keeps none", "asking", 0)):
+        row(case, more(runs, name, what)[0], nodes, more(runs, name, what)[1])
     return 0 if quartiles[1] <= BOUND_PERCENT else 1
 
 
