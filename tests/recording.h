@@ -63,6 +63,15 @@ RECORDING_INLINE struct trace_scan *recording_finish_file(epp_session *session, 
 	return scan;
 }
 
+/* Where a file's segments begin: behind its window, or behind its header when the window's hole was taken out. */
+RECORDING_INLINE off_t recording_segments_offset(const char *path)
+{
+	struct trace_scan *scan = trace_scan_file(path);
+	off_t offset = (off_t)scan->header.segments_offset;
+	trace_scan_free(scan);
+	return offset;
+}
+
 /* The reader's view of what the session holds now.  Closed by the caller. */
 RECORDING_INLINE epp_trace *recording_open(epp_session *session)
 {

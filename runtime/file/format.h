@@ -12,7 +12,8 @@
  * by their own layout (asserted below), all offsets are multiples of 4,096.
  *
  * A file is in one of two states.  RECORDING: the window counts; so does what a killed process left.  FINISHED: every
- * region became a block, the window was punched out and must not be read.
+ * region became a block, the window was punched out and must not be read; of a small file the hole is gone, too, and
+ * segments_offset says where the segments are now.
  *
  * A block is valid if and only if its magic is EPF_BLOCK_MAGIC, it lies wholly inside one segment, and `checksum` is the
  * CRC-32C of its header (with checksum 0) and payload.  Blocks of a segment follow each other from

@@ -12,6 +12,7 @@
 
 #include "base/checksum.h"
 #include "base/limit_signal.h"
+#include "file/header_seal.h"
 #include "file/trace_writer_private.h"
 
 #define TEMPORARY_NAMES_MAX 1000u
@@ -201,13 +202,9 @@ epp_status *trace_writer_append_producers(struct epp_trace_writer *writer, const
 static epp_status *write_header(struct epp_trace_writer *writer)
 {
 	uint8_t page[EPF_PAGE_BYTES] = { 0 };
-	struct epf_header *header = &writer->header;
 
-	header->state = 0;
-	header->checksum = 0;
-	header->checksum = checksum_crc32c(0, header, offsetof(struct epf_header, checksum));
-	header->state = EPF_FINISHED;
-	memcpy(page, header, sizeof(*header));
+	header_seal(&writer->header, EPF_FINISHED);
+	memcpy(page, &writer->header, sizeof(writer->header));
 	memcpy(page + EPF_INDEX_PLACE_OFFSET, &writer->index_place, sizeof(writer->index_place));
 	return write_at(writer, 0, page, sizeof(page));
 }

@@ -18,8 +18,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
 #include "base/limit_signal.h"
+#include "file/header_seal.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -51,16 +51,6 @@ static void locate(struct window *window)
 	window->log_pieces = 1;
 }
 
-/* The checksum leaves the state out, which changes alone when a trace is finished. */
-static void seal_header(struct epf_header *header, uint64_t features, enum epf_state state)
-{
-	header->features = features;
-	header->state = 0;
-	header->checksum = 0;
-	header->checksum = checksum_crc32c(0, header, offsetof(struct epf_header, checksum));
-	header->state = state;
-}
-
 static void fill_header(const struct window *window, const struct epf_header *header)
 {
 	struct epf_header full = *header;
@@ -81,9 +71,11 @@ static void fill_header(const struct window *window, const struct epf_header *he
 	full.segment_bytes = EPF_SEGMENT_BYTES;
 	if (window->fd >= 0 && !window_is_shared(window))
 		full.features |= EPF_FEATURE_NO_SURVIVAL;
-	if (window->elsewhere)
+	if (window->elsewhere) {
+		full.features |= EPF_FEATURE_WINDOW_ELSEWHERE;
 		strlcpy(full.window_path, window->elsewhere, sizeof(full.window_path));
-	seal_header(&full, full.features | (window->elsewhere ? EPF_FEATURE_WINDOW_ELSEWHERE : 0), EPF_RECORDING);
+	}
+	header_seal(&full, EPF_RECORDING);
 	memcpy(window->header, &full, sizeof(full));
 }
 
@@ -344,10 +336,12 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 
 int window_finish(struct window *window)
 {
-	if (window->elsewhere)
-		seal_header(window->header, window->header->features & ~EPF_FEATURE_WINDOW_ELSEWHERE, EPF_FINISHED);
-	else
+	if (window->elsewhere) {
+		window->header->features &= ~EPF_FEATURE_WINDOW_ELSEWHERE;
+		header_seal(window->header, EPF_FINISHED);
+	} else {
 		window->header->state = EPF_FINISHED;
+	}
 	int error = write_header(window);
 	if (error)
 		return error;

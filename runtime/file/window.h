@@ -64,6 +64,10 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 /* All regions are blocks: says so in the header and gives the window's room on the disk back.  Returns 0 or errno. */
 int window_finish(struct window *window);
 
+/* Takes the window's hole out of a small finished trace, so that the file is as long as what it holds.  It gets another file's
+ * identity by that: who has it open, keeps the old one.  `durable`: on the disk before that.  It may leave things as they are. */
+void window_shrink(const struct window *window, bool durable);
+
 /* Unmaps, or returns to the pool, of which `used_slots` and `used_chunks` are dirty; closes the file. */
 void window_close(struct window *window, uint32_t used_slots, uint32_t used_chunks);
 

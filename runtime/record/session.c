@@ -220,16 +220,17 @@ static void window_let_go(struct session *session)
 {
 	bool all_written = !session->definitions_due && !session->accounts_due &&
 	                   LOAD_RELAXED(&session->slots_free) == EPF_SLOT_COUNT;
-	if (all_written) {
-		int error = window_finish(&session->window);
-		if (error)
-			session_fail(session, EPP_BLAME_SYSTEM, epp_status_errno(error, "%s", session->path));
-	}
+	int error = all_written ? window_finish(&session->window) : 0;
+	if (error)
+		session_fail(session, EPP_BLAME_SYSTEM, epp_status_errno(error, "%s", session->path));
 	pthread_mutex_lock(&session->error_lock);
-	if (session->unsafe_to_unmap)
+	if (session->unsafe_to_unmap) {
 		window_abandon(&session->window);
-	else
+	} else {
+		if (all_written && !error)
+			window_shrink(&session->window, session->sync != NULL);
 		window_close(&session->window, session->slots_used, session->chunks_used);
+	}
 	pthread_mutex_unlock(&session->error_lock);
 }
 
