@@ -132,7 +132,7 @@ static bool take_word(struct rest *rest, const char **text, size_t *bytes)
 {
 	static const char *const words[] = { "true", "false", "null" };
 
-	if (*rest->at < 'a')
+	if (rest->at == rest->end || *rest->at < 'a') /* a number that the text ends in was gone over */
 		return false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		*bytes = strlen(words[i]);
