@@ -136,13 +136,6 @@ static inline bool is_there(const struct known *known, const char *key)
 	return known->members && members_has(known->members, key);
 }
 
-/* Of most host events there is nothing to know. */
-static inline bool is_plain(const epp_event *event)
-{
-	return !event->args_count && !(event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) && !ort_of_provider(event) &&
-	       !export_tells_place(event);
-}
-
 static inline void put_known(struct known *known, const struct export_run *run, const epp_event *event)
 {
 	bool of_provider = ort_of_provider(event);
@@ -170,10 +163,6 @@ void ort_write_args(const struct export_run *run, struct members *members, struc
 	uint32_t first = own ? OWN_TIMES : 0;
 	int64_t ignored;
 
-	if (is_plain(event)) {
-		sink_bytes(sink, "}}", 2);
-		return;
-	}
 	members->sink = sink;
 	members->count = 0;
 	if (own && event->args_count > first && is_number(&args[first], "ort_started_us", &ignored))
