@@ -6,6 +6,7 @@
 #   TORCH=...  with kineto: the folder of the package torch
 #   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
 #   HOST=...   with run and bench: digits (the default), onnxruntime or browser
+#   ORT=...    with bench HOST=onnxruntime: its version, 1.26.0; the newest if there is none
 #   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR
 #   BINDIR MANDIR.
 

@@ -239,7 +239,7 @@ START_TEST(a_long_export_is_whole)
 }
 END_TEST
 
-/* Where a second thread has no processor of its own, there is none. */
+/* Whether or not a second thread has a processor of its own. */
 START_TEST(one_processor_writes_the_same)
 {
 	struct epp_builder *b = long_trace(6000);

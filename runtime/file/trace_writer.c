@@ -10,6 +10,7 @@
 
 #include "base/options.h"
 #include "file/codec.h"
+#include "file/header.h"
 #include "file/trace_writer_private.h"
 
 static epp_status *take_options(const epp_trace_writer_options *given, epp_trace_writer_options *options)
@@ -31,16 +32,12 @@ static void fill_header(struct epp_trace_writer *writer, const epp_trace_writer_
 		.version = EPF_VERSION,
 		.byte_order = EPF_BYTE_ORDER,
 		.header_bytes = EPF_PAGE_BYTES,
-		.live_offset = EPF_LIVE_OFFSET,
-		.slots_offset = TRACE_WRITER_SEGMENTS_OFFSET,
-		.log_offset = TRACE_WRITER_SEGMENTS_OFFSET,
-		.chunks_offset = TRACE_WRITER_SEGMENTS_OFFSET,
-		.segments_offset = TRACE_WRITER_SEGMENTS_OFFSET,
 		.slot_bytes = EPF_SLOT_BYTES,
 		.chunk_bytes = EPF_CHUNK_BYTES,
 		.segment_bytes = EPF_SEGMENT_BYTES,
 		.created_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
 	};
+	header_without_window(header);
 	if (getrandom(header->file_id, sizeof(header->file_id), GRND_NONBLOCK) != (ssize_t)sizeof(header->file_id)) {
 		uint64_t words[2] = { header->created_unix_ns, (uint64_t)(uintptr_t)writer };
 		memcpy(header->file_id, words, sizeof(words));

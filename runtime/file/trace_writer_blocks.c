@@ -12,7 +12,7 @@
 
 #include "base/checksum.h"
 #include "base/limit_signal.h"
-#include "file/header_seal.h"
+#include "file/header.h"
 #include "file/trace_writer_private.h"
 
 #define TEMPORARY_NAMES_MAX 1000u
@@ -109,7 +109,7 @@ static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, co
 
 uint64_t trace_writer_end(const struct epp_trace_writer *writer)
 {
-	return TRACE_WRITER_SEGMENTS_OFFSET + (writer->segment_number - 1) * EPF_SEGMENT_BYTES + writer->segment_at;
+	return EPF_BARE_SEGMENTS_OFFSET + (writer->segment_number - 1) * EPF_SEGMENT_BYTES + writer->segment_at;
 }
 
 static epp_status *write_segment(struct epp_trace_writer *writer)
@@ -124,7 +124,7 @@ static epp_status *write_segment(struct epp_trace_writer *writer)
 	}
 	segment.checksum = checksum_crc32c(0, &segment, sizeof(segment));
 	memcpy(writer->segment, &segment, sizeof(segment));
-	return write_at(writer, TRACE_WRITER_SEGMENTS_OFFSET + (writer->segment_number - 1) * EPF_SEGMENT_BYTES,
+	return write_at(writer, EPF_BARE_SEGMENTS_OFFSET + (writer->segment_number - 1) * EPF_SEGMENT_BYTES,
 	                writer->segment, writer->segment_at);
 }
 

@@ -18,9 +18,6 @@
 #include "epprof/trace_writer.h"
 #include "file/columns.h"
 
-/* No window is ever needed, so it has no slots, no log and no chunks. */
-#define TRACE_WRITER_SEGMENTS_OFFSET EPF_SLOTS_OFFSET
-
 /* Names and their bytes; of a merged trace, whose names are those of all others. */
 #define TRACE_WRITER_NAMES_MAX 65536u
 #define TRACE_WRITER_TEXT_BYTES_MAX (3u << 20)

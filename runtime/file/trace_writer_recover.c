@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "epprof/trace_writer.h"
+#include "file/header.h"
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
 
@@ -340,10 +341,7 @@ static void fill_header(struct epf_header *header, const struct epf_header *old)
 {
 	*header = *old;
 	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE);
-	header->slots_offset = header->log_offset = header->chunks_offset = TRACE_WRITER_SEGMENTS_OFFSET;
-	header->segments_offset = TRACE_WRITER_SEGMENTS_OFFSET;
-	header->live_offset = EPF_LIVE_OFFSET;
-	header->slot_count = header->chunk_count = header->log_bytes = 0;
+	header_without_window(header);
 	header->segment_bytes = EPF_SEGMENT_BYTES;
 	memset(header->window_path, 0, sizeof(header->window_path));
 }

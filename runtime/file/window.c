@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/limit_signal.h"
-#include "file/header_seal.h"
+#include "file/header.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

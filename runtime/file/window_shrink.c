@@ -15,14 +15,11 @@
 #include <unistd.h>
 
 #include "base/limit_signal.h"
-#include "file/header_seal.h"
+#include "file/header.h"
 #include "file/window.h"
 
 /* Copied in a few milliseconds; and of a larger trace the hole is the smaller part. */
 #define SHRINK_BYTES_MAX ((off_t)16 << 20)
-
-/* Where segments begin when there are no slots, log and chunks before them. */
-#define SHRUNK_SEGMENTS_OFFSET EPF_SLOTS_OFFSET
 
 /* The trace's name today, if it has exactly one: the one that it was created with may be relative to a directory that the
  * process has left, a link, or somebody else's by now. */
@@ -46,9 +43,7 @@ static bool write_header(int to, const struct epf_header *finished)
 	uint8_t page[EPF_PAGE_BYTES] = { 0 };
 	struct epf_header header = *finished;
 
-	header.slots_offset = header.log_offset = header.chunks_offset = SHRUNK_SEGMENTS_OFFSET;
-	header.segments_offset = SHRUNK_SEGMENTS_OFFSET;
-	header.slot_count = header.chunk_count = header.log_bytes = 0;
+	header_without_window(&header);
 	header_seal(&header, EPF_FINISHED);
 	memcpy(page, &header, sizeof(header));
 	return pwrite(to, page, sizeof(page), 0) == (ssize_t)sizeof(page);
@@ -59,7 +54,7 @@ static bool copy_segments(int from, int to, off_t bytes)
 	off_t at = EPF_SEGMENTS_OFFSET;
 
 	/* A recording without one event: the file ends where its segments begin. */
-	if (ftruncate(to, SHRUNK_SEGMENTS_OFFSET) < 0 || lseek(to, SHRUNK_SEGMENTS_OFFSET, SEEK_SET) < 0)
+	if (ftruncate(to, EPF_BARE_SEGMENTS_OFFSET) < 0 || lseek(to, EPF_BARE_SEGMENTS_OFFSET, SEEK_SET) < 0)
 		return false;
 	while (bytes > 0) {
 		ssize_t copied = sendfile(to, from, &at, (size_t)bytes);
