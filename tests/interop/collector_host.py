@@ -64,7 +64,7 @@ class Host:
         self.prefix, self.libraries = prefix, libraries
 
     def session(self, model, **options):
-        return ort.session(model, *self.libraries, profiled=True, profile_file_prefix=self.prefix,
+        return ort.session(model, *self.libraries, profiled=True, prefix=self.prefix,
                            graph_optimization_level=onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, **options)
 
     def one(self):

@@ -89,7 +89,7 @@ def run_onnxruntime():
     nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"], name=kind) for i, kind in enumerate(matrix.PLUGINS)]
     model = ort.model_of(nodes, {"v0": (1,)}, {f"v{len(nodes)}": (1,)})
     with ort.Library("libepprof_ort", "epprof") as collector, ort.Library("tests/plugins/work_ep", "WorkEP") as work:
-        session = ort.session(model, work, collector, profiled=True, profile_file_prefix=str(OUT / "onnxruntime"))
+        session = ort.session(model, work, collector, profiled=True, prefix=OUT / "onnxruntime")
         session.run(None, {"v0": numpy.ones((1,), "f4")})
         path = session.end_profiling()
         del session

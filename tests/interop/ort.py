@@ -1,9 +1,9 @@
 """ONNX Runtime with EP libraries: sessions, small models, and the profiles that it writes."""
 import collections
+import itertools
 import json
 import os
 import sys
-from pathlib import Path
 
 import onnx
 import onnxruntime
@@ -39,13 +39,18 @@ class Library:
         return [device for device in onnxruntime.get_ep_devices() if device.ep_name == self.ep_name]
 
 
-def session(model, *libraries, profiled=False, **options):
-    """A session on the EPs of these libraries, in this order; `options` are attributes of SessionOptions."""
+_numbers = itertools.count(1)
+
+
+def session(model, *libraries, profiled=False, prefix=None, **options):
+    """A session on the EPs of these libraries, in this order; `options` are attributes of SessionOptions.
+
+    ONNX Runtime names a profile by the millisecond in which the session is made: two of one prefix may write to one file."""
     made = onnxruntime.SessionOptions()
     made.enable_profiling = profiled
-    made.profile_file_prefix = str(interop.scratch() / "profile")
+    made.profile_file_prefix = f"{prefix or interop.scratch() / 'profile'}_{next(_numbers)}"
     for name, value in options.items():
-        setattr(made, name, value if not isinstance(value, Path) else str(value))
+        setattr(made, name, value)
     for each in libraries:
         made.add_provider_for_devices(each.devices(), {})
     return onnxruntime.InferenceSession(model, made)
