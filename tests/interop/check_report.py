@@ -91,6 +91,20 @@ class Report(unittest.TestCase):
                                   row["depth"] != "0" else around[number] if row["kind"] == "counter" else -1
                                   for number, row in enumerate(shown[:400])])
 
+    def test_it_has_loaded_when_it_is_painted(self):
+        """Who waits for the page to load, to print it or for a picture, sees it whole."""
+        page = self.open()
+        loaded, ready = page.wait("(() => { const at = performance.getEntriesByType('navigation')[0].loadEventStart;"
+                                  " return at && [at, Number(document.documentElement.dataset.ready)]; })()")
+        self.assertGreaterEqual(loaded + 1, ready)
+        self.assertEqual(page.value("document.querySelectorAll('iframe').length"), 0)
+
+    def test_a_new_size_is_painted_at_once(self):
+        page = self.open()
+        before, after = page.value("(() => { const picture = epprof.bars.toDataURL(); epprof.resize();"
+                                   " return [picture, epprof.bars.toDataURL()]; })()")
+        self.assertEqual(before, after)
+
     def test_a_click_selects_and_tells(self):
         page = self.open()
         event = page.value(f"{FIND}('MatMul', 20)")

@@ -105,8 +105,9 @@ class App {
 		this.calm = matchMedia("(prefers-reduced-motion: reduce)");
 		new ResizeObserver(() => this.resize()).observe(this.lanes);
 		this.useTheme();
-		this.resize();
+		this.measure();
 		this.view.jump();
+		this.paintNow();
 	}
 
 	/* ---- painting ---- */
@@ -132,7 +133,19 @@ class App {
 			this.painted = undefined;
 	}
 
+	/* A canvas that was measured anew is empty: no frame shall show it so. */
 	resize() {
+		this.measure();
+		this.paintNow();
+	}
+
+	paintNow() {
+		if (this.waiting)
+			cancelAnimationFrame(this.waiting);
+		this.paint(performance.now());
+	}
+
+	measure() {
 		const scale = devicePixelRatio || 1;
 		for (const [canvas, box] of [[this.bars, this.lanes], [this.marks, this.lanes], [this.map, this.map.parentElement]]) {
 			const width = box.clientWidth, height = canvas === this.map ? this.map.clientHeight : box.clientHeight;
@@ -144,7 +157,6 @@ class App {
 		this.view.height = this.lanes.clientHeight;
 		this.view.scrollTo(this.view.scroll);
 		this.mapShape = undefined;
-		this.repaint();
 	}
 
 	/* How busy hosts (above) and devices (below) are over the whole time, and where the view is. */
@@ -338,7 +350,6 @@ class App {
 		document.getElementById("theme").textContent = this.dark ? "\u263c" : "\u263e";
 		this.painter.useColours(this.dark);
 		this.mapShape = undefined;
-		this.repaint();
 	}
 
 	/* ---- around the timeline ---- */
@@ -381,6 +392,18 @@ class App {
 	}
 }
 
+/* A page has loaded when none in it is being written: who waits for that, to print it or to take its picture, sees it whole. */
+function delayLoad() {
+	const frame = document.createElement("iframe");
+	frame.hidden = true;
+	document.body.append(frame);
+	frame.contentDocument.open();
+	return () => {
+		frame.contentDocument.close();
+		frame.remove();
+	};
+}
+
 async function main() {
 	const element = document.getElementById("data");
 	const data = await readData(element.textContent);
@@ -389,9 +412,10 @@ async function main() {
 	document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 
+const loaded = delayLoad();
 main().catch((error) => {
 	const failure = document.getElementById("failure");
 	failure.hidden = false;
 	failure.textContent = `This report cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
 	document.documentElement.dataset.failed = String(error.stack);
-});
+}).finally(loaded);
