@@ -43,10 +43,10 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 		[RUN_KERNELS_PUSHED |
 		    RUN_KERNELS_IMPORTED] = "from the providers, and others' from ONNX Runtime's own profile, in its microseconds",
 	};
-	char number[CLI_NUMBER_BYTES];
+	char number[CLI_NUMBER_BYTES], wanted[CLI_NUMBER_BYTES];
 
 	printf("%s on ONNX Runtime %s (%s)\n\n", options->model, ort->version, ort->path);
-	printf("  runs    %s of %zu", cli_count(results->runs.count, number), options->runs_count);
+	printf("  runs    %s of %s", cli_count(results->runs.count, number), cli_count(options->runs_count, wanted));
 	printf(" on %zu thread%s", options->threads_count, options->threads_count == 1 ? "" : "s");
 	if (results->runs.count && results->wall_ns > 0) {
 		double per_second = (double)results->runs.count / ((double)results->wall_ns / 1e9);

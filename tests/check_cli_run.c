@@ -421,7 +421,7 @@ START_TEST(an_interrupted_run_keeps_its_trace)
 	ck_assert_int_eq(command_wait(pid), -SIGINT);
 	out = command_file("out", &bytes);
 	err = command_file("err", &bytes);
-	ck_assert_msg(strstr(out, " of 100000 on 2 threads") != NULL, "%s%s", out, err);
+	ck_assert_msg(strstr(out, " of 100,000 on 2 threads") != NULL, "%s%s", out, err);
 	ck_assert_ptr_nonnull(strstr(out, "; ended by Interrupt"));
 	ck_assert_ptr_nonnull(strstr(out, "By op, on the host"));
 	ck_assert_str_eq(err, "");
