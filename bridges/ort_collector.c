@@ -186,7 +186,7 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	if (!collector->carried)
 		return status;
-	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, event);
+	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, ort_id, event);
 	if (status && carried_status)
 		collector->host->api->ReleaseStatus(carried_status);
 	return status ? status : carried_status;

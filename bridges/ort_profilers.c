@@ -19,11 +19,15 @@
 
 #define NOTES_MAX (4u << 20) /* 64 MiB */
 
+/* Between ONNX Runtime's reading of its clock and the collector's; what is longer is another clock than it seems. */
+#define LATE_MAX_NS 1000000000
+
 struct ort_profilers {
 	const struct ort_host *host;
 	const OrtLogger *logger;
 	epp_session *session;
 	struct ort_told told;
+	int64_t profile_us;   /* when ONNX Runtime's profile began, since the epoch; 0: no event has told */
 	pthread_mutex_t lock; /* of the notes */
 	struct note {
 		uint64_t id, ort_id;
@@ -146,9 +150,23 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 	return status;
 }
 
-OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, const OrtProfilingEvent *event)
+/* An event's id is its start since the epoch, its time that since the profile's beginning. */
+static void learn_beginning(struct ort_profilers *profilers, uint64_t ort_id, const OrtProfilingEvent *event)
+{
+	int64_t start_us = 0;
+	OrtStatus *status = profilers->host->ep->ProfilingEvent_GetTimestampUs(event, &start_us);
+	if (status)
+		profilers->host->api->ReleaseStatus(status);
+	else
+		__atomic_store_n(&profilers->profile_us, (int64_t)(ort_id - (uint64_t)start_us), __ATOMIC_RELAXED);
+}
+
+OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id,
+                                    const OrtProfilingEvent *event)
 {
 	OrtStatus *status = NULL;
+	if (profilers && !__atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED))
+		learn_beginning(profilers, ort_id, event);
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
 		OrtEpProfilerImpl *profiler = profilers->all[i].made.profiler;
 		OrtStatus *given = profiler->StopEvent ? profiler->StopEvent(profiler, id, event) : NULL;
@@ -174,14 +192,25 @@ static uint64_t ort_id_of(const void *user, uint64_t id)
 	return found ? found->ort_id : 0;
 }
 
+/* The offset that ONNX Runtime told was as old as this when it came; its own microsecond is rounded down. */
+static int64_t told_late_ns(const struct ort_profilers *profilers)
+{
+	int64_t profile_us = __atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED), late_ns;
+	if (!profile_us || __builtin_mul_overflow(profile_us, 1000, &late_ns) ||
+	    __builtin_sub_overflow(profilers->told.unix_ns - profilers->told.offset_ns, late_ns, &late_ns))
+		return 0;
+	return late_ns > 0 && late_ns <= LATE_MAX_NS ? late_ns : 0;
+}
+
 /* The events of those of plugins, from the trace.  A plugin that is profiled for the whole process has given them to one of all
  * that carry it into this trace. */
-static OrtStatus *fill_foreign(const struct ort_profilers *profilers, int64_t duration_ns, OrtProfilingEventsContainer *real)
+static OrtStatus *fill_foreign(const struct ort_profilers *profilers, int64_t late_ns, int64_t duration_ns,
+                               OrtProfilingEventsContainer *real)
 {
 	const struct ort_told *told = &profilers->told;
 	struct ort_foreign foreign = { .host = profilers->host,
 		                       .session = profilers->session,
-		                       .profile_unix_ns = told->unix_ns - told->offset_ns,
+		                       .profile_unix_ns = told->unix_ns - told->offset_ns - late_ns,
 		                       .duration_ns = duration_ns,
 		                       .ort_id_of = ort_id_of,
 		                       .user = profilers };
@@ -214,11 +243,14 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 {
 	if (!profilers)
 		return;
-	int64_t duration_ns = profilers->told.offset_ns + ort_ns_since(profilers->told.ticks);
+	int64_t late_ns = told_late_ns(profilers);
+	int64_t duration_ns = profilers->told.offset_ns + late_ns + ort_ns_since(profilers->told.ticks);
 	sort_notes(profilers);
-	for (size_t i = 0; i < profilers->count; i++)
+	for (size_t i = 0; i < profilers->count; i++) {
+		epp_member_start_delayed(profilers->all[i].member, late_ns);
 		end_one(profilers, &profilers->all[i], real);
-	log_status(profilers, fill_foreign(profilers, duration_ns, real));
+	}
+	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
 }
 
 void ort_profilers_release(struct ort_profilers *profilers)

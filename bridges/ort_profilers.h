@@ -20,7 +20,8 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, 
                                struct ort_profilers **profilers);
 /* `id` is the trace's, which becomes ONNX Runtime's where it is told. */
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id);
-OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, const OrtProfilingEvent *event);
+OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id,
+                                    const OrtProfilingEvent *event);
 /* Asks each for its events, for the trace and for ONNX Runtime's container.  What goes wrong is logged: one that fails loses
  * its own events alone.  Events may begin and end meanwhile and afterwards; they are nobody's. */
 void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContainer *container);

@@ -34,6 +34,45 @@ START_TEST(carried_events_go_into_both)
 }
 END_TEST
 
+#define LATE_US 100000
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* The offset was read long before it is told. */
+static void record_with_an_old_offset(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = profiler_of(&host);
+	const int64_t profile_us = now_us() - LATE_US;
+	ck_assert_ptr_null(profiler->StartProfiling(profiler, 0));
+	int64_t begin_us = now_us();
+	begin(profiler, (uint64_t)begin_us);
+	end_at(profiler, (uint64_t)begin_us, begin_us - profile_us, "outer");
+	ended(profiler);
+	host_close(&host);
+}
+
+/* plain_ep repeats ONNX Runtime's times, which count from what the offset does not say. */
+START_TEST(an_offset_may_be_old)
+{
+	struct trace_scan *scan = recorded(record_with_an_old_offset, CHECK_BUILD "/tests/plugins/plain_ep.so");
+	const struct scan_record *host = named(scan, "outer"), *kernel = named(scan, "kernel of outer");
+	int64_t bracket_ns = (int64_t)clock_ticks_to_ns(scan_track(scan, kernel->track)->definition.bracket_ticks);
+	int64_t host_ns = (int64_t)clock_ticks_to_ns(host->start_ticks - scan->runs[0].start.ticks);
+	ck_assert_int_ge(bracket_ns, LATE_US * 1000);
+	/* The bound is from here to half the bracket past it. */
+	int64_t low_ns = (int64_t)kernel->start_ticks * 1000;
+	ck_assert_int_ge(host_ns + 3000, low_ns);
+	ck_assert_int_le(host_ns, low_ns + bracket_ns + 3000);
+	trace_scan_free(scan);
+}
+END_TEST
+
 /* What a plugin is given to do inside an event. */
 static int (*work_of(const char *path))(int)
 {
@@ -289,6 +328,7 @@ static Suite *ort_carried_suite(void)
 	TCase *tcase = tcase_create("ort_carried");
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, carried_events_go_into_both);
+	tcase_add_test(tcase, an_offset_may_be_old);
 	tcase_add_test(tcase, a_plugin_of_another_framework_s_too);
 	tcase_add_test(tcase, a_plugin_may_be_named_as_for_pytorch);
 	tcase_add_test(tcase, a_plugin_that_sessions_share_records_once);

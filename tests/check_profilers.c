@@ -113,6 +113,42 @@ START_TEST(what_it_adds_is_moved_to_the_run)
 }
 END_TEST
 
+/* What was told is older than was known: the bound covers a profiler that counts from it, and one that repeats the teller's
+ * times. */
+/* Where the run's clock is, in its microseconds. */
+static int64_t run_us(epp_session *session)
+{
+	return (int64_t)clock_ticks_to_ns(clock_ticks() - recording_inside(session)->window.live->run_start.ticks) / 1000;
+}
+
+/* What was told is older than was known: the bound covers a profiler that counts from it, and one that repeats the teller's
+ * times.  It may be older than the run. */
+START_TEST(what_it_was_told_was_late)
+{
+	static const int64_t late_ns[] = { -1000000, 40000000, 60000000000 }, offset_ns = 3600000000000;
+	const int64_t late_us = late_ns[_i] < 0 ? 0 : late_ns[_i] / 1000;
+	epp_session *session = recording_start(NULL);
+	struct profiler_double profiler = double_make('m');
+	epp_member *member = join(session, &profiler, NULL);
+	int64_t before = run_us(session);
+	start(member, offset_ns);
+	int64_t after = run_us(session);
+	epp_member_start_delayed(member, late_ns[_i]);
+	/* As the teller says of just now. */
+	add(member, offset_ns / 1000 + late_us + 20, 5, NULL);
+	epp_member_leave(member);
+	struct trace_scan *scan = recording_finish(session);
+	const struct scan_record *record = scan_first(scan, EPF_COMPLETE, 0);
+	ck_assert_ptr_nonnull(record);
+	ck_assert_int_ge((int64_t)record->start_ticks + 2, before + 20);
+	ck_assert_int_le((int64_t)record->start_ticks, after + 20 + 2);
+	int64_t bracket_us = (int64_t)clock_ticks_to_ns(scan_track(scan, record->track)->definition.bracket_ticks) / 1000;
+	ck_assert_int_ge(bracket_us + 2, late_us);
+	ck_assert_int_le(bracket_us, late_us + after - before + 4);
+	trace_scan_free(scan);
+}
+END_TEST
+
 START_TEST(times_that_are_none)
 {
 	epp_session *session = recording_start(NULL);
@@ -275,6 +311,7 @@ static Suite *profilers_suite(void)
 	tcase_add_test(tcase, it_knows_its_account);
 	tcase_add_test(tcase, it_is_not_called);
 	tcase_add_test(tcase, what_it_adds_is_moved_to_the_run);
+	tcase_add_loop_test(tcase, what_it_was_told_was_late, 0, 3);
 	tcase_add_test(tcase, times_that_are_none);
 	tcase_add_test(tcase, accounts_go_by_label);
 	tcase_add_test(tcase, who_cannot_join);

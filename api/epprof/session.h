@@ -148,6 +148,12 @@ EPP_EXPORT void epp_session_count_refused(epp_session *session, uint64_t count);
  * Units: nanoseconds.  Thread: one at a time for one member.  Ownership: the status is the profiler's tables' to release. */
 EPP_EXPORT OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns);
 
+/* For a host that is told the offset by somebody else, and finds out later how much time had passed between its reading and
+ * epp_member_start.  A profiler that counts from what it was told is right without it, one that repeats times of the teller's
+ * is early by as much: the bound of what it adds from now on covers both.  Nothing, if it is not positive.
+ * Units: nanoseconds.  Thread: one at a time for one member. */
+EPP_EXPORT void epp_member_start_delayed(epp_member *member, int64_t delay_ns);
+
 /* What to call its EndProfiling with: events of epp_ort_api_base()'s tables are added through it.
  * Thread: one at a time for one member.  Ownership: valid until epp_member_leave. */
 EPP_EXPORT OrtProfilingEventsContainer *epp_member_container(epp_member *member);

@@ -27,8 +27,9 @@ void handover_begin_run(struct session_profiler *of)
 
 void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
 {
-	int64_t own_ns = (int64_t)clock_ticks_to_ns(before_ticks - of->session->window.live->run_start.ticks);
-	int64_t shift_ns;
+	int64_t own_ticks = (int64_t)(before_ticks - of->session->window.live->run_start.ticks), shift_ns;
+	int64_t own_ns = own_ticks < 0 ? -(int64_t)clock_ticks_to_ns(-(uint64_t)own_ticks)
+	                               : (int64_t)clock_ticks_to_ns((uint64_t)own_ticks);
 	if (__builtin_sub_overflow(own_ns, offset_ns, &shift_ns))
 		shift_ns = 0;
 	pthread_mutex_lock(&of->session->lock);
@@ -39,6 +40,14 @@ void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64
 	of->shift_us = (shift_ns - of->shift_rest_ns) / 1000;
 	of->handover->added_run = 0;
 	pthread_mutex_unlock(&of->session->lock);
+}
+
+void handover_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
+{
+	double ticks = (double)earlier_ns * (double)clock_ticks_per_second() / 1e9;
+	/* Not before the clock's own beginning. */
+	uint64_t earlier_ticks = ticks < (double)of->before_ticks ? (uint64_t)ticks : of->before_ticks;
+	handover_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
 }
 
 void handover_allow_waiting(struct session *session)

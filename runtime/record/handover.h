@@ -49,6 +49,8 @@ void handover_begin_run(struct session_profiler *of);
 /* Its StartProfiling took from one time to the other and was told an offset that counts from somewhere else than the run's
  * start: what it adds is moved, and the rest below a microsecond goes into the bracket. */
 void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
+/* It began that much earlier than was known. */
+void handover_bracket_began(struct session_profiler *of, uint64_t earlier_ns);
 
 /* What the registry calls for PushEvents. */
 void handover_push(void *session_profiler, const EpprofBatch *batch);

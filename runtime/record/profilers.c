@@ -207,6 +207,16 @@ OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns)
 	return status;
 }
 
+void epp_member_start_delayed(epp_member *member, int64_t delay_ns)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if (delay_ns > 0)
+		handover_bracket_began(of, (uint64_t)delay_ns);
+	profiler_registry_leave(member->profiler);
+}
+
 OrtProfilingEventsContainer *epp_member_container(epp_member *member)
 {
 	return &member->container;
