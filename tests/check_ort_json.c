@@ -1,5 +1,5 @@
 /* ONNX Runtime's profile format: its shape to the space, its order, and valid JSON where ONNX Runtime's own is not.
- * Also covers pending.c and sink_spool.c. */
+ * Also covers pending.c, event_spool.c and sink_spool.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,12 +100,15 @@ START_TEST(host_events_come_by_their_end_then_the_provider_s)
 }
 END_TEST
 
+/* As many as do not fit into the spool's buffer. */
+#define MANY 8000u
+
 /* More than fits into a buffer, and nothing of the host in front. */
 START_TEST(a_provider_s_events_alone_make_a_file)
 {
 	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
 	epp_name name = builder_name(builder, "kernel");
-	unsigned count = 4000;
+	unsigned count = MANY;
 
 	for (unsigned i = 0; i < count; i++)
 		builder_complete(builder, stream, BUILDER_START + i * 1000, 100, EPP_KERNEL, name, 0, NULL, 0);
@@ -124,7 +127,7 @@ START_TEST(without_room_for_them_it_fails)
 	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
 	epp_name name = builder_name(builder, "kernel");
 
-	for (unsigned i = 0; i < 4000; i++)
+	for (unsigned i = 0; i < MANY; i++)
 		builder_complete(builder, stream, BUILDER_START + i * 1000, 100, EPP_KERNEL, name, 0, NULL, 0);
 	struct sink_memory memory = { 0 };
 	trace = builder_open(builder, EPF_FINISHED);
@@ -153,6 +156,55 @@ START_TEST(a_provider_s_own_args_are_kept)
 	ck_assert_str_eq(json_text(written, "ort_correlation_id"), "42");
 	ck_assert_str_eq(json_text(written, "placement"), "left");
 	ck_assert_str_eq(json_text(written, "placement#2"), "measured");
+}
+END_TEST
+
+/* Texts of all lengths, in events of two clocks that take turns, behind one of the host. */
+START_TEST(what_waits_in_a_file_is_what_came)
+{
+	static char letters[20000];
+	uint32_t thread = builder_thread(builder, "main", 2);
+	uint32_t streams[] = { builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST),
+		               builder_device(builder, "t", "A", 0, 2, EPF_TRACK_CLOCK_OFFSET_US) };
+	epp_name key = builder_name(builder, "k"), number = builder_name(builder, "n"),
+		 name = builder_name(builder, "kernel");
+	const unsigned count = 400;
+
+	memset(letters, 'x', sizeof letters);
+	for (unsigned i = 0; i < count; i++) {
+		epp_arg args[] = {
+			{ .key = key, .type = EPP_ARG_TEXT, .value.text = letters, .text_bytes = i * i % sizeof letters },
+			{ .key = number, .type = EPP_ARG_I64, .value.i64 = i },
+			{ .key = key, .type = EPP_ARG_TEXT, .value.text = "second", .text_bytes = 6 },
+		};
+		bool on_host = i % 3 != 0;
+		builder_complete(builder, streams[!on_host], on_host ? BUILDER_START + i * 1000 : i, on_host ? 100 : 1,
+		                 EPP_KERNEL, name, 0, args, i % 7 ? i % 4 : 0);
+	}
+	builder_event(builder, thread, BUILDER_START, 1000, EPP_NODE, builder_name(builder, "host"), NULL, 0);
+	write_and_parse();
+	ck_assert_uint_gt(text.count, 4 * SINK_BUFFER_BYTES);
+	ck_assert_uint_eq(records->count, count + 2);
+	ck_assert_str_eq(name_at(0), "host");
+	unsigned of_formula = 0;
+	for (unsigned at = 1; at <= count; at++) {
+		const struct json *args = json_get(&records->items[at], "args");
+		unsigned i = (unsigned)json_thousandths(&records->items[at], "ts") / 1000, args_count = i % 7 ? i % 4 : 0;
+		bool on_host = i % 3 != 0;
+		ck_assert_str_eq(json_text(args, "stream"), on_host ? "1" : "2");
+		ck_assert_str_eq(json_text(args, "placement"), on_host ? "measured" : "formula");
+		ck_assert_uint_eq(strlen(json_text(args, "start_error_ns")),
+		                  on_host ? 1 : 4); /* a microsecond and little more */
+		ck_assert_uint_eq(args_count > 0, json_get(args, "k") != NULL);
+		if (args_count > 0)
+			ck_assert_uint_eq(strlen(json_text(args, "k")), i * i % sizeof letters);
+		if (args_count > 1)
+			ck_assert_uint_eq(strtoul(json_text(args, "n"), NULL, 10), i);
+		if (args_count > 2)
+			ck_assert_str_eq(json_text(args, "k#2"), "second");
+		of_formula += !on_host;
+	}
+	ck_assert_uint_eq(of_formula, (count + 2) / 3);
 }
 END_TEST
 
@@ -370,6 +422,7 @@ static Suite *ort_json_suite(void)
 	tcase_add_test(tests, a_provider_s_events_alone_make_a_file);
 	tcase_add_test(tests, without_room_for_them_it_fails);
 	tcase_add_test(tests, a_provider_s_own_args_are_kept);
+	tcase_add_test(tests, what_waits_in_a_file_is_what_came);
 	tcase_add_test(tests, what_is_no_json_is_a_string);
 	tcase_add_test(tests, a_record_longer_than_the_buffer_waits_whole);
 	tcase_add_test(tests, times_before_zero_are_rounded_down);

@@ -1,5 +1,5 @@
 /* An arg that is a JSON array or object stands as it is, every other is a string, numbers too.  What epprof knows is short,
- * and of an event that brought no args along it is written in one go. */
+ * and of an event that brought no args along it is written in one go, for the most part as it was for the event before. */
 #include "export/ort_args.h"
 
 #include "wire/json.h"
@@ -131,12 +131,50 @@ static inline void put_i64(struct known *known, const char *key, int64_t value)
 	*known->at++ = '"';
 }
 
+/* ONNX Runtime's id of a host event is the microsecond of its start. */
+static inline void put_correlation(struct known *known, int64_t start_us, struct json_recent *recent)
+{
+	begin_known(known, "ort_correlation_id", strlen("ort_correlation_id"));
+	*known->at++ = '"';
+	known->at = start_us < 0 ? json_i64(known->at, start_us) : json_u64_recent(known->at, (uint64_t)start_us, recent);
+	*known->at++ = '"';
+}
+
+static inline void put_place(struct known *known, const epp_event *event)
+{
+	put_word(known, "placement", epp_placement_name(event->placement));
+	put_i64(known, "start_error_ns", event->start_error_ns);
+	put_i64(known, "end_error_ns", event->end_error_ns);
+}
+
+/* Neighbours are placed alike. */
+static inline void put_place_as_before(struct known *known, const epp_event *event, struct ort_args *args)
+{
+	if (args->place.bytes && args->place.placement == event->placement &&
+	    args->place.start_error_ns == event->start_error_ns && args->place.end_error_ns == event->end_error_ns) {
+		if (known->any)
+			*known->at++ = ',';
+		known->any = true;
+		memcpy(known->at, args->place.text, sizeof args->place.text);
+		known->at += args->place.bytes;
+		return;
+	}
+	const char *from = known->at + known->any;
+	put_place(known, event);
+	args->place.placement = event->placement;
+	args->place.start_error_ns = event->start_error_ns;
+	args->place.end_error_ns = event->end_error_ns;
+	args->place.bytes = (uint8_t)(known->at - from);
+	memcpy(args->place.text, from, args->place.bytes);
+}
+
 static inline bool is_there(const struct known *known, const char *key)
 {
 	return known->members && members_has(known->members, key);
 }
 
-static inline void put_known(struct known *known, const struct export_run *run, const epp_event *event)
+static inline void put_known(struct known *known, const struct export_run *run, const epp_event *event,
+                             struct ort_args *args)
 {
 	bool of_provider = ort_of_provider(event);
 
@@ -144,22 +182,24 @@ static inline void put_known(struct known *known, const struct export_run *run, 
 		put_word(known, "unended", "true");
 	if (event->flags & EPP_FLAG_OPEN)
 		put_word(known, "open", "true");
-	/* ONNX Runtime's id of a host event is the microsecond of its start. */
 	if (of_provider && event->parent && event->parent_start_ns != INT64_MIN && !is_there(known, "ort_correlation_id"))
-		put_i64(known, "ort_correlation_id", ort_microseconds(run->info->epoch_unix_ns + event->parent_start_ns));
+		put_correlation(known, ort_microseconds(run->info->epoch_unix_ns + event->parent_start_ns),
+		                &args->correlation);
 	if (of_provider && !is_there(known, "stream"))
 		put_i64(known, "stream", event->track->stream);
 	if (!of_provider && !export_tells_place(event))
 		return;
-	put_word(known, "placement", epp_placement_name(event->placement));
-	put_i64(known, "start_error_ns", event->start_error_ns);
-	put_i64(known, "end_error_ns", event->end_error_ns);
+	if (known->members)
+		put_place(known, event);
+	else
+		put_place_as_before(known, event, args);
 }
 
-void ort_write_args(const struct export_run *run, struct members *members, struct sink *sink, const epp_event *event,
+void ort_write_args(const struct export_run *run, struct ort_args *memory, struct sink *sink, const epp_event *event,
                     bool own)
 {
 	const epp_trace_arg *args = export_args(event);
+	struct members *members = &memory->members;
 	uint32_t first = own ? OWN_TIMES : 0;
 	int64_t ignored;
 
@@ -174,6 +214,6 @@ void ort_write_args(const struct export_run *run, struct members *members, struc
 	struct known known = { .sink = sink,
 		               .at = sink_reserve(sink, ALL_KNOWN_BYTES),
 		               .members = members->count ? members : NULL };
-	put_known(&known, run, event);
+	put_known(&known, run, event, memory);
 	sink_commit(sink, PUT(known.at, "}}"));
 }

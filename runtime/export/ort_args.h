@@ -4,12 +4,25 @@
 
 #include "export/members.h"
 #include "export/writer.h"
+#include "wire/json.h"
 
 /* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile.  A fourth may follow,
  * which is not ONNX Runtime's either. */
 struct ort_times {
 	int64_t start_us, duration_us;
 	int64_t profile_us; /* when that profile began, since the epoch */
+};
+
+/* What is kept from record to record. */
+struct ort_args {
+	struct members members;
+	struct json_recent correlation;
+	struct {
+		int64_t start_error_ns, end_error_ns;
+		uint8_t placement;
+		uint8_t bytes; /* 0: none yet */
+		char text[160];
+	} place; /* the last one */
 };
 
 /* False: the event has no such times. */
@@ -21,7 +34,7 @@ void ort_arg_i64(struct members *members, const char *key, int64_t value);
 void ort_arg_text(struct members *members, const char *key, const char *text);
 
 /* The event's own args, without its times if it has `own` ones, then what epprof knows of it; and the end of the record. */
-void ort_write_args(const struct export_run *run, struct members *members, struct sink *sink, const epp_event *event,
+void ort_write_args(const struct export_run *run, struct ort_args *args, struct sink *sink, const epp_event *event,
                     bool own);
 
 static inline bool ort_of_provider(const epp_event *event)

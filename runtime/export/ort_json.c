@@ -2,21 +2,21 @@
  *
  * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
  * no event can end before it: what waits is what is open.  Events of execution providers follow; meanwhile they lie in a
- * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to the
- * digit, and all others their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters and arrows have no place in
- * this format and are counted. */
+ * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to
+ * the digit, and all others their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters
+ * and arrows have no place in this format and are counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "epprof/epprof.h"
+#include "export/event_spool.h"
 #include "export/ledger.h"
 #include "export/ort_args.h"
 #include "export/pending.h"
 #include "export/pieces.h"
 #include "export/rows.h"
-#include "export/sink_spool.h"
 #include "export/writer.h"
 #include "wire/json.h"
 
@@ -31,15 +31,14 @@ struct ort {
 		char text[31]; /* the separator before a record, and it up to its category */
 	} beginnings[CATEGORIES_COUNT];
 	struct pending pending;
-	struct sink_memory memory;   /* one long record, before it waits */
-	struct sink record;          /* its buffer is room among what waits */
-	struct sink_spool providers; /* records of execution providers, each with its separator in front */
-	struct members members;
+	struct sink_memory memory;    /* one long record, before it waits */
+	struct sink record;           /* its buffer is room among what waits */
+	struct event_spool providers; /* events of execution providers */
+	struct ort_args args;
 	int64_t last_end_ns;
 	int64_t origin_us; /* what `ts` counts from, since the epoch, if the first event has times of its own */
 	uint64_t instants, counters, flows, rounded;
-	bool any, any_of_providers, settled, has_origin;
-	bool providers_again; /* one of them came before the origin was settled: all are written in a second pass */
+	bool any, settled, has_origin;
 };
 
 /* Room for a record up to its name: a row's text, two numbers, words; and for all of a usual one. */
@@ -66,15 +65,15 @@ static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 
 /* Up to the time.  The numbers of a row are the same each time, so their text is kept with it. */
 static inline char *put_head(const struct ort *ort, char *at, const epp_event *event, struct row *row,
-                             int64_t duration_us, int64_t start_us)
+                             int64_t duration_us, int64_t start_us, size_t skipped)
 {
 	unsigned category = event->category < CATEGORIES_COUNT ? event->category : CATEGORIES_COUNT - 1;
 
 	if (!row->text_bytes)
 		row->text_bytes = (uint8_t)snprintf(row->text, sizeof row->text,
 		                                    "\",\"pid\" :%u,\"tid\" :%u,\"dur\" :", row->pid, row->tid);
-	memcpy(at, ort->beginnings[category].text, sizeof ort->beginnings[category].text);
-	at += ort->beginnings[category].bytes;
+	memcpy(at, ort->beginnings[category].text + skipped, sizeof ort->beginnings[category].text - 1);
+	at += ort->beginnings[category].bytes - skipped;
 	memcpy(at, row->text, sizeof row->text);
 	at = json_i64(at + row->text_bytes, duration_us);
 	at = PUT(at, ",\"ts\" :");
@@ -89,7 +88,8 @@ static void write_name(struct sink *sink, const epp_event *event)
 	sink_text(sink, "\",\"args\" : {");
 }
 
-static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event)
+/* With its separator in front, but for the `skipped` first bytes of that. */
+static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event, size_t skipped)
 {
 	struct ort *ort = run->state;
 	struct ort_times times = { 0 };
@@ -108,10 +108,11 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	char *at = put_head(ort, sink_reserve(sink, HEAD_BYTES), event, row,
 	                    own ? times.duration_us : ort_microseconds(event->duration_ns),
 	                    own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
-	                        : timestamp_us(run, event->start_ns));
+	                        : timestamp_us(run, event->start_ns),
+	                    skipped);
 	sink_commit(sink, at);
 	pieces_write(&ort->names, sink, event, (uint64_t)event->name_number << 32, write_name);
-	ort_write_args(run, &ort->members, sink, event, own);
+	ort_write_args(run, &ort->args, sink, event, own);
 	return NULL;
 }
 
@@ -146,7 +147,7 @@ static epp_status *host_event(struct export_run *run, const epp_event *event)
 	EPP_TRY(pending_reserve(&ort->pending, RECORD_BYTES, &record->buffer));
 	record->at = record->buffer;
 	record->limit = record->buffer + RECORD_BYTES;
-	EPP_TRY(write_record(run, record, event));
+	EPP_TRY(write_record(run, record, event, 0));
 	if (record->pushes_count == pushes_count) {
 		pending_commit(&ort->pending, end_ns, (size_t)(record->at - record->buffer));
 		return NULL;
@@ -164,23 +165,17 @@ static epp_status *ort_event(struct export_run *run, const epp_event *event)
 	int64_t end_ns = event->start_ns + event->duration_ns;
 
 	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_ASYNC) {
-		if (!run->pass) {
-			ort->instants += event->kind == EPP_EVENT_INSTANT;
-			ort->counters += event->kind == EPP_EVENT_COUNTER;
-			ort->flows += event->kind == EPP_EVENT_FLOW;
-		}
+		ort->instants += event->kind == EPP_EVENT_INSTANT;
+		ort->counters += event->kind == EPP_EVENT_COUNTER;
+		ort->flows += event->kind == EPP_EVENT_FLOW;
 		return NULL;
 	}
 	if (end_ns > ort->last_end_ns)
 		ort->last_end_ns = end_ns;
 	if (!ort_of_provider(event))
-		return run->pass ? NULL : host_event(run, event);
-	if (!run->pass && !ort->settled)
-		ort->providers_again = run->again = true;
-	if (!run->pass && ort->providers_again)
-		return NULL;
-	ort->any_of_providers = true;
-	return write_record(run, &ort->providers.sink, event);
+		return host_event(run, event);
+	event_spool_put(&ort->providers, event);
+	return NULL;
 }
 
 /* ---- the document ---- */
@@ -194,7 +189,22 @@ static epp_status *ort_begin(struct export_run *run)
 		ort->beginnings[i].bytes = (uint8_t)snprintf(ort->beginnings[i].text, sizeof ort->beginnings[i].text,
 		                                             ",\n{\"cat\" : \"%s", export_category(i));
 	ort->record = (struct sink){ .write = sink_memory_write, .user = &ort->memory };
-	return sink_spool_init(&ort->providers);
+	return event_spool_init(&ort->providers);
+}
+
+/* The first record of all has no comma. */
+static epp_status *write_providers(struct export_run *run)
+{
+	struct ort *ort = run->state;
+	const epp_event *event;
+
+	for (;;) {
+		EPP_TRY(event_spool_take(&ort->providers, &event));
+		if (!event)
+			return NULL;
+		EPP_TRY(write_record(run, run->sink, event, !ort->any));
+		ort->any = true;
+	}
 }
 
 static epp_status *write_ledger(struct export_run *run)
@@ -208,19 +218,19 @@ static epp_status *write_ledger(struct export_run *run)
 	sink_format(run->sink, "{\"cat\" : \"Session\",\"pid\" :%u,\"tid\" :%u,\"dur\" :0,\"ts\" :%" PRId64,
 	            run->info->pid, run->info->pid, timestamp_us(run, ort->last_end_ns));
 	sink_text(run->sink, ",\"ph\" : \"X\",\"name\" :\"epprof.ledger\",\"args\" : {");
-	ort->members.sink = run->sink;
-	ort->members.count = 0;
-	ort_arg_text(&ort->members, "writer", "epprof " EPPROF_VERSION);
-	ort_arg_text(&ort->members, "program", run->info->program ? run->info->program : "");
-	ort_arg_text(&ort->members, "clock", run->info->clock);
-	ort_arg_i64(&ort->members, "epoch_unix_ns", run->info->epoch_unix_ns);
-	ort_arg_i64(&ort->members, "lost", (int64_t)total.lost);
-	ort_arg_text(&ort->members, "balanced", total.balanced ? "true" : "false");
-	ort_arg_i64(&ort->members, "correlated", (int64_t)counts->correlated);
-	ort_arg_i64(&ort->members, "inferred", (int64_t)counts->inferred);
-	ort_arg_i64(&ort->members, "uncorrelated", (int64_t)counts->uncorrelated);
-	ort_arg_i64(&ort->members, "largest_error_ns", counts->largest_error_ns);
-	ort_begin_arg(&ort->members, "ledger", strlen("ledger"));
+	ort->args.members.sink = run->sink;
+	ort->args.members.count = 0;
+	ort_arg_text(&ort->args.members, "writer", "epprof " EPPROF_VERSION);
+	ort_arg_text(&ort->args.members, "program", run->info->program ? run->info->program : "");
+	ort_arg_text(&ort->args.members, "clock", run->info->clock);
+	ort_arg_i64(&ort->args.members, "epoch_unix_ns", run->info->epoch_unix_ns);
+	ort_arg_i64(&ort->args.members, "lost", (int64_t)total.lost);
+	ort_arg_text(&ort->args.members, "balanced", total.balanced ? "true" : "false");
+	ort_arg_i64(&ort->args.members, "correlated", (int64_t)counts->correlated);
+	ort_arg_i64(&ort->args.members, "inferred", (int64_t)counts->inferred);
+	ort_arg_i64(&ort->args.members, "uncorrelated", (int64_t)counts->uncorrelated);
+	ort_arg_i64(&ort->args.members, "largest_error_ns", counts->largest_error_ns);
+	ort_begin_arg(&ort->args.members, "ledger", strlen("ledger"));
 	EPP_TRY(ledger_write(run, run->sink));
 	sink_text(run->sink, "}}");
 	return NULL;
@@ -231,10 +241,7 @@ static epp_status *ort_end(struct export_run *run)
 	struct ort *ort = run->state;
 
 	EPP_TRY(write_ended(run, INT64_MAX));
-	if (ort->any_of_providers) {
-		EPP_TRY(sink_spool_move(&ort->providers, run->sink, !ort->any));
-		ort->any = true;
-	}
+	EPP_TRY(write_providers(run));
 	EPP_TRY(write_ledger(run));
 	sink_text(run->sink, "\n]\n");
 	export_receipt(run, ort->instants, "%s instants left out: the format has none");
@@ -250,7 +257,7 @@ static void ort_deinit(struct export_run *run)
 
 	rows_deinit(&ort->rows);
 	pending_deinit(&ort->pending);
-	sink_spool_deinit(&ort->providers);
+	event_spool_deinit(&ort->providers);
 	free(ort->memory.bytes);
 }
 

@@ -1,4 +1,4 @@
-/* What was written last need not go through the file: it is moved from the sink's own buffer. */
+/* What was written last need not go through the file: it is read from the sink's own buffer. */
 #include "export/sink_spool.h"
 
 #include <unistd.h>
@@ -35,25 +35,17 @@ void sink_spool_deinit(struct sink_spool *spool)
 	*spool = (struct sink_spool){ 0 };
 }
 
-epp_status *sink_spool_move(struct sink_spool *spool, struct sink *into, size_t skip)
+epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, size_t bytes)
 {
-	size_t buffered = (size_t)(spool->sink.at - spool->sink.buffer);
 	epp_status *status = spool->status;
+	size_t in_file = 0;
 
 	spool->status = NULL;
-	for (uint64_t at = skip; at < spool->file_bytes && !status;) {
-		uint64_t left = spool->file_bytes - at;
-		size_t piece = left < SINK_RESERVE_MAX ? (size_t)left : SINK_RESERVE_MAX;
-		char *room = sink_reserve(into, piece);
-		status = spool_read(spool->fd, at, room, piece);
-		if (!status)
-			sink_commit(into, room + piece);
-		at += piece;
+	if (!status && at < spool->file_bytes) {
+		in_file = bytes < spool->file_bytes - at ? bytes : (size_t)(spool->file_bytes - at);
+		status = spool_read(spool->fd, at, data, in_file);
 	}
-	size_t rest = skip > spool->file_bytes ? skip - (size_t)spool->file_bytes : 0; /* to skip in the buffer */
-	if (!status && buffered > rest)
-		sink_bytes(into, spool->sink.buffer + rest, buffered - rest);
-	sink_commit(&spool->sink, spool->sink.buffer);
-	spool->file_bytes = 0;
+	if (!status && in_file < bytes)
+		memcpy(data + in_file, spool->sink.buffer + (at + in_file - spool->file_bytes), bytes - in_file);
 	return status;
 }

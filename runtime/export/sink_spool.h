@@ -1,4 +1,4 @@
-/* A sink whose bytes lie in a temporary file until another sink takes them: for what a format has further down. */
+/* A sink whose bytes lie in a temporary file until they are read: for what a format has further down. */
 #ifndef EPPROF_EXPORT_SINK_SPOOL_H
 #define EPPROF_EXPORT_SINK_SPOOL_H
 
@@ -17,8 +17,8 @@ epp_status *sink_spool_init(struct sink_spool *spool) EPP_MUST_CHECK;
 /* A spool of zeros, or one that init failed on, is fine. */
 void sink_spool_deinit(struct sink_spool *spool);
 
-/* Writes all there is, but for the first `skip` bytes, into another sink, and leaves the spool empty.
- * Errors: EPP_IO and others of the temporary file. */
-epp_status *sink_spool_move(struct sink_spool *spool, struct sink *into, size_t skip) EPP_MUST_CHECK;
+/* Reads what was written, `at` from its beginning on.
+ * Errors: EPP_IO and others of the temporary file; why it did not take something is told once. */
+epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, size_t bytes) EPP_MUST_CHECK;
 
 #endif
