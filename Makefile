@@ -342,18 +342,18 @@ FROM_BIN_TO_LIB = $(shell realpath -ms --relative-to='$(BINDIR)' '$(LIBDIR)')
 
 define PC_epprof
 Description: Records events of hosts and of execution providers on one timeline
-Libs: -L$${libdir} -lepprof
+Libs: "-L$${libdir}" -lepprof
 Libs.private: $(BASE_LIBS)
 endef
 define PC_epprof-trace
 Description: Reads, merges and exports traces of epprof
 Requires: epprof
-Libs: -L$${libdir} -lepprof-trace
+Libs: "-L$${libdir}" -lepprof-trace
 Libs.private: $(TRACE_LIBS)
 endef
 define PC_epprof-ep
 Description: The kit for execution providers that embed OrtEpProfilerImpl
-Libs: -L$${libdir} -lepprof_ep -lpthread
+Libs: "-L$${libdir}" -lepprof_ep -lpthread
 endef
 define PC
 prefix=$(PREFIX)
@@ -362,7 +362,7 @@ includedir=$(INCLUDEDIR)
 
 Name: $(1)
 Version: $(VERSION)
-Cflags: -I$${includedir}
+Cflags: "-I$${includedir}"
 $(PC_$(1))
 endef
 $(foreach package,$(PACKAGES),$(eval export PC_TEXT_$(subst -,_,$(package)) = $$(call PC,$(package))))
