@@ -32,9 +32,9 @@ __attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-#define DIGITS "exec 2>&1; exec " CHECK_BUILD "/digits "
+#define DIGITS "exec 2>&1; exec '" CHECK_BUILD "/digits' "
 /* The same in another folder. */
-#define COPY "exec 2>&1; LD_LIBRARY_PATH=" CHECK_BUILD " exec %s/digits "
+#define COPY "exec 2>&1; LD_LIBRARY_PATH='" CHECK_BUILD "' exec %s/digits "
 
 #define expect(status, text, ...) \
 	do { \
@@ -199,7 +199,7 @@ START_TEST(bad_libraries_and_paths_are_named)
 	const char *text = check_path("text.so");
 	ck_assert_int_eq(run("echo no library > %s", text), 0);
 	expect(1, text, DIGITS "-o %s %s", trace, text);
-	expect(1, "libepprof.so", DIGITS "-o %s " CHECK_BUILD "/libepprof.so", trace);
+	expect(1, "libepprof.so", DIGITS "-o %s '" CHECK_BUILD "/libepprof.so'", trace);
 	expect(1, "ACCELERATOR_", "export ACCELERATOR_FAST_PPM=much; " DIGITS "-o %s", trace);
 	expect(1, "/nowhere/digits.epp", DIGITS "-o /nowhere/digits.epp");
 	expect(1, "irectory", DIGITS "--force -o %s", check_path("."));
@@ -254,11 +254,11 @@ START_TEST(truncated_and_foreign_data_are_refused)
 	const char *data = check_path("ep_sample/data");
 	const char *program = check_path("build");
 	/* The program looks for them where it lies itself. */
-	ck_assert_int_eq(run("mkdir %s %s && cp %s/digits %s/libsample_ort_ep.so %s", program, check_path("ep_sample"),
+	ck_assert_int_eq(run("mkdir %s %s && cp '%s/digits' '%s/libsample_ort_ep.so' %s", program, check_path("ep_sample"),
 	                     CHECK_BUILD, CHECK_BUILD, program),
 	                 0);
 	expect(1, "digits_weights.bin", COPY "-o %s", program, trace);
-	ck_assert_int_eq(run("cp -r %s/ep_sample/data %s", CHECK_SOURCE, data), 0);
+	ck_assert_int_eq(run("cp -r '%s/ep_sample/data' %s", CHECK_SOURCE, data), 0);
 	expect(0, "62 of 64 right", COPY "-n 1 -o %s", program, trace);
 	for (size_t i = 0; i < 2; i++) {
 		const char *file = files[i].file;
@@ -267,7 +267,7 @@ START_TEST(truncated_and_foreign_data_are_refused)
 			ck_assert_int_eq(run("truncate -s %ld %s/%s", sizes[j], data, file), 0);
 			expect(1, file, COPY "-o %s --force", program, trace);
 			ck_assert_ptr_nonnull(strstr(output, sizes[j] < files[i].whole_bytes ? "truncated" : "longer"));
-			ck_assert_int_eq(run("cp %s/ep_sample/data/%s %s", CHECK_SOURCE, file, data), 0);
+			ck_assert_int_eq(run("cp '%s/ep_sample/data/%s' %s", CHECK_SOURCE, file, data), 0);
 		}
 		ck_assert_int_eq(run("printf A | dd of=%s/%s bs=1 conv=notrunc 2>&1", data, file), 0);
 		expect(1, file, COPY "-o %s --force", program, trace);
