@@ -86,6 +86,8 @@ int conversion_check(struct conversion *conversion)
 {
 	if (conversion->to_ns <= conversion->from_ns)
 		return cli_misuse(conversion->command, "--to must lie behind --from");
+	if (!*conversion->output)
+		return cli_misuse(conversion->command, "-o '': a file has a name");
 	if (cli_is_same_file(conversion->input, conversion->output))
 		return cli_misuse(conversion->command, "'%s' is the trace itself", conversion->output);
 	if (conversion->from_ns != 0 || conversion->to_ns != INT64_MAX) {

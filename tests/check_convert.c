@@ -47,6 +47,7 @@ START_TEST(every_format_is_chosen_by_its_ending)
 		snprintf(told, sizeof told, ": %s, ", format->name);
 		EXPECT(0, told, "-o", check_path("out%s", format->extension));
 	}
+	EXPECT(2, "a file has a name", "-o", "");
 }
 END_TEST
 
