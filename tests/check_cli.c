@@ -73,7 +73,7 @@ START_TEST(what_cannot_be_read_is_told)
 	char *image = command_file(sample, &bytes);
 
 	cannot_read(check_path("missing.epp"), "No such file or directory");
-	cannot_read("", "an empty path: No such file or directory");
+	EXPECT(5, "an empty path: No such file or directory", "info", "");
 	cannot_read("/", "Is a directory");
 	write_bytes(check_path("empty"), "", 0);
 	cannot_read(check_path("empty"), "empty");

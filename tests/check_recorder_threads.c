@@ -97,6 +97,15 @@ static void *visit(void *argument)
 	return NULL;
 }
 
+/* A thread needs a slot and at most one chunk.  The helper, which gives them back, comes late where others take the processors:
+ * then all of them together could be faster than it is. */
+static void wait_for_room(void)
+{
+	const struct session *inside = recording_inside(session);
+	while (LOAD_RELAXED(&inside->chunks_free) < AT_ONCE || LOAD_RELAXED(&inside->slots_free) < AT_ONCE)
+		recording_sleep_ms(1);
+}
+
 static void run_visitors(struct trace_scan *(*finish)(void))
 {
 	pthread_t threads[AT_ONCE];
@@ -104,6 +113,7 @@ static void run_visitors(struct trace_scan *(*finish)(void))
 	for (unsigned i = 0; i < VISITORS; i++) {
 		if (i >= AT_ONCE)
 			pthread_join(threads[i % AT_ONCE], NULL);
+		wait_for_room();
 		threads[i % AT_ONCE] = recording_thread(visit, (void *)(uintptr_t)i);
 		events += 1 + i % 97;
 		open += i % 7 == 0;
