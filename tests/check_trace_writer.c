@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "check.h"
 #include "epprof/timeline.h"
@@ -326,6 +327,23 @@ START_TEST(a_full_disk_leaves_no_file)
 }
 END_TEST
 
+START_TEST(a_kill_leaves_nothing)
+{
+	const char *folder = check_path("folder"), *path = check_path("folder/killed.epp");
+	int status;
+
+	ck_assert_int_eq(mkdir(folder, 0777), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		create(path);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 static Suite *trace_writer_suite(void)
 {
 	Suite *suite = suite_create("trace_writer");
@@ -338,6 +356,7 @@ static Suite *trace_writer_suite(void)
 	tcase_add_test(tests, mistakes_are_told);
 	tcase_add_test(tests, two_writers_of_one_path_do_not_replace_each_other);
 	tcase_add_test(tests, a_full_disk_leaves_no_file);
+	tcase_add_test(tests, a_kill_leaves_nothing);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

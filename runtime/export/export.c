@@ -217,7 +217,7 @@ epp_status *export_file(epp_trace *trace, const char *format, const epp_export_o
 	*filtered = run.filtered;
 	if (!status)
 		return sink_parts_commit(&parts);
-	status = epp_status_prefix(status, "%s", parts.files[0].path);
+	status = epp_status_prefix(status, "%s", parts.files[0].file.path);
 	sink_parts_discard(&parts);
 	return status;
 }

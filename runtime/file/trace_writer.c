@@ -73,7 +73,7 @@ epp_status *epp_trace_writer_create(const epp_trace_writer_options *given, epp_t
 	struct epp_trace_writer *made = calloc(1, sizeof(*made));
 	if (!made)
 		return epp_status_no_memory();
-	made->fd = -1;
+	made->file.fd = -1;
 	made->overwrite = options.overwrite;
 	made->first_ticks = made->first_id = UINT64_MAX;
 	made->sources_count = 1;
@@ -96,7 +96,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 {
 	if (!writer)
 		return;
-	trace_writer_discard(writer);
+	whole_file_discard(&writer->file);
 	for (uint32_t i = 0; i < writer->tracks_count; i++) {
 		free(writer->tracks[i].name);
 		free(writer->tracks[i].group);

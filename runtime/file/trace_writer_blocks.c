@@ -1,9 +1,6 @@
-/* The file of a trace writer: segments are filled in memory and written one after the other; the header comes last.
- *
- * It is written beside its place as ".NAME.PID-N.tmp", and gets its name when it is whole. */
+/* The file of a trace writer: segments are filled in memory and written one after the other; the header comes last. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -14,8 +11,6 @@
 #include "base/limit_signal.h"
 #include "file/header.h"
 #include "file/trace_writer_private.h"
-
-#define TEMPORARY_NAMES_MAX 1000u
 
 _Static_assert(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX <= EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES,
                "a block fits into a segment");
@@ -31,57 +26,17 @@ static bool is_being_recorded(const char *path)
 	return locked;
 }
 
-/* What a symbolic link leads to is written, not the link. */
-static epp_status *follow_link(struct epp_trace_writer *writer)
-{
-	char *real = realpath(writer->path, NULL);
-
-	if (!real)
-		return errno == ENOENT ? NULL : epp_status_errno(errno, "%s", writer->path);
-	free(writer->path);
-	writer->path = real;
-	return NULL;
-}
-
 epp_status *trace_writer_open(struct epp_trace_writer *writer)
 {
-	if (writer->overwrite)
-		EPP_TRY(follow_link(writer));
-
-	const char *slash = strrchr(writer->path, '/');
-	int directory = slash ? (int)(slash - writer->path) + 1 : 0;
 	struct stat st;
-
 	bool exists = stat(writer->path, &st) == 0;
+
 	if (exists && !S_ISREG(st.st_mode))
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "%s: not a regular file: a trace is not written in one go", writer->path);
-	if (exists && !writer->overwrite)
-		return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", writer->path);
-	if (exists && is_being_recorded(writer->path))
+	if (exists && writer->overwrite && is_being_recorded(writer->path))
 		return epp_status_create(EPP_BUSY, "%s: a session is writing it", writer->path);
-	/* Another writer of this process, or one with this pid that was killed, may have taken a name. */
-	for (unsigned number = 0; number < TEMPORARY_NAMES_MAX; number++) {
-		free(writer->temporary);
-		if (asprintf(&writer->temporary, "%.*s.%s.%ld-%u.tmp", directory, writer->path,
-		             writer->path + directory, (long)getpid(), number) < 0) {
-			writer->temporary = NULL;
-			return epp_status_no_memory();
-		}
-		writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (writer->fd >= 0 || errno != EEXIST)
-			break;
-	}
-	/* Who could read what is replaced can read what replaces it. */
-	if (writer->fd >= 0 && exists && fchmod(writer->fd, st.st_mode & 07777) == 0)
-		return NULL;
-	if (writer->fd >= 0 && !exists)
-		return NULL;
-	epp_status *status = epp_status_errno(errno, "%s", writer->path);
-	trace_writer_discard(writer);
-	free(writer->temporary);
-	writer->temporary = NULL;
-	return status;
+	return whole_file_open(&writer->file, writer->path, writer->overwrite);
 }
 
 static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, const void *data, size_t bytes)
@@ -91,7 +46,7 @@ static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, co
 
 	limit_signal_hold(&before);
 	for (const uint8_t *from = data; bytes && !error;) {
-		ssize_t done = pwrite(writer->fd, from, bytes, (off_t)offset);
+		ssize_t done = pwrite(writer->file.fd, from, bytes, (off_t)offset);
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
@@ -209,44 +164,9 @@ static epp_status *write_header(struct epp_trace_writer *writer)
 	return write_at(writer, 0, page, sizeof(page));
 }
 
-static epp_status *take_name(struct epp_trace_writer *writer)
-{
-	int failed = writer->overwrite ? rename(writer->temporary, writer->path)
-	                               : renameat2(AT_FDCWD, writer->temporary, AT_FDCWD, writer->path, RENAME_NOREPLACE);
-
-	/* A file system that cannot rename without replacing: a link cannot replace either. */
-	if (failed && !writer->overwrite && (errno == EINVAL || errno == ENOSYS)) {
-		failed = link(writer->temporary, writer->path);
-		if (!failed)
-			unlink(writer->temporary);
-	}
-	if (failed && errno == EEXIST)
-		return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", writer->path);
-	if (failed)
-		return epp_status_errno(errno, "%s", writer->path);
-	free(writer->temporary);
-	writer->temporary = NULL;
-	return NULL;
-}
-
 epp_status *trace_writer_commit(struct epp_trace_writer *writer)
 {
 	EPP_TRY(write_segment(writer));
 	EPP_TRY(write_header(writer));
-	int fd = writer->fd;
-	writer->fd = -1;
-	if (close(fd) < 0 && errno != EINTR)
-		return epp_status_errno(errno, "%s", writer->path);
-	return take_name(writer);
-}
-
-void trace_writer_discard(struct epp_trace_writer *writer)
-{
-	if (writer->fd >= 0)
-		close(writer->fd);
-	writer->fd = -1;
-	if (writer->temporary)
-		unlink(writer->temporary);
-	free(writer->temporary);
-	writer->temporary = NULL;
+	return whole_file_commit(&writer->file);
 }

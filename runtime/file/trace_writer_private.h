@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "epprof/trace_writer.h"
 #include "file/columns.h"
+#include "file/whole_file.h"
 
 /* Names and their bytes; of a merged trace, whose names are those of all others. */
 #define TRACE_WRITER_NAMES_MAX 65536u
@@ -84,8 +85,8 @@ uint32_t trace_writer_stretches(uint64_t *ids, size_t count, struct epf_index_re
 
 struct epp_trace_writer {
 	/* The file. */
-	char *path, *temporary;
-	int fd;
+	char *path;
+	struct whole_file file;
 	bool overwrite, failed, finished;
 	uint8_t *segment; /* the one that is being filled */
 	size_t segment_at;
@@ -151,7 +152,6 @@ epp_status *trace_writer_append_producers(struct epp_trace_writer *writer, const
                                           size_t count) EPP_MUST_CHECK;
 /* The last segment, the header, the name. */
 epp_status *trace_writer_commit(struct epp_trace_writer *writer) EPP_MUST_CHECK;
-void trace_writer_discard(struct epp_trace_writer *writer);
 /* Where the file ends. */
 uint64_t trace_writer_end(const struct epp_trace_writer *writer);
 

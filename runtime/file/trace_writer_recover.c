@@ -374,7 +374,7 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 	recovery.writer = calloc(1, sizeof(*recovery.writer));
 	recovery.buffer = malloc(DEFINITIONS_BYTES);
 	if (recovery.writer) {
-		recovery.writer->fd = -1;
+		recovery.writer->file.fd = -1;
 		recovery.writer->overwrite = overwrite;
 		recovery.writer->path = strdup(path);
 		recovery.writer->segment = malloc(EPF_SEGMENT_BYTES);
