@@ -254,8 +254,8 @@ START_TEST(truncated_and_foreign_data_are_refused)
 	const char *data = check_path("ep_sample/data");
 	const char *program = check_path("build");
 	/* The program looks for them where it lies itself. */
-	ck_assert_int_eq(run("mkdir %s %s && cp '%s/digits' '%s/libsample_ort_ep.so' %s", program, check_path("ep_sample"),
-	                     CHECK_BUILD, CHECK_BUILD, program),
+	ck_assert_int_eq(run("mkdir %s %s && cp '%s/digits' '%s/libsample_ort_ep.so' %s", program,
+	                     check_path("ep_sample"), CHECK_BUILD, CHECK_BUILD, program),
 	                 0);
 	expect(1, "digits_weights.bin", COPY "-o %s", program, trace);
 	ck_assert_int_eq(run("cp -r '%s/ep_sample/data' %s", CHECK_SOURCE, data), 0);

@@ -74,8 +74,8 @@ epp_status *epp_trace_open(const char *path, epp_trace **trace)
 	/* A pipe without a writer must not keep us waiting. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return epp_status_create(errno == ENOENT ? EPP_NOT_FOUND : EPP_IO, "%s: %s", *path ? path : "an empty path",
-		                         strerror(errno));
+		return epp_status_create(errno == ENOENT ? EPP_NOT_FOUND : EPP_IO, "%s: %s",
+		                         *path ? path : "an empty path", strerror(errno));
 	int error = fstat(fd, &about) ? errno : S_ISDIR(about.st_mode) ? EISDIR : 0;
 	int *user = error || !S_ISREG(about.st_mode) ? NULL : malloc(sizeof(*user));
 	if (!user) {
