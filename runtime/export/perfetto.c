@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "export/perfetto.h"
 
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
 /* Room for two plain packets. */
 #define PLAIN_BYTES 256u
 
@@ -50,32 +52,69 @@ static inline char *put_track(char *at, const struct row *row)
 	return at + row->text_bytes - PERFETTO_ROW_TRACK;
 }
 
-/* A packet below 128 bytes, up to its time.  Returns where the row's text stands behind that. */
-static inline char *put_plain(char *packet, uint64_t time, const struct row *row)
+/* A time whose upper bits are not those of the one before, or none. */
+__attribute__((noinline)) static char *put_far_time(struct perfetto *perfetto, char *at, uint64_t time)
 {
-	char *at = protobuf_varint_roomy(protobuf_tag(packet, PACKET_TIMESTAMP, PROTOBUF_VARINT), time);
+	uint64_t upper = time >> PERFETTO_LOWER_BITS, text = 0;
+
+	perfetto->time.upper = UINT64_MAX;
+	if (upper && !(upper >> PERFETTO_LOWER_BITS)) {
+		perfetto->time.upper = upper;
+		perfetto->time.bytes = (uint32_t)(protobuf_varint((char *)&text, upper << PERFETTO_LOWER_BITS) -
+		                                  (char *)&text);
+		perfetto->time.text = text;
+	}
+	return protobuf_varint(at, time);
+}
+
+/* The varint of a time; may write on up to PROTOBUF_VARINT_BYTES. */
+static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
+{
+	uint32_t lower = (uint32_t)time;
+
+	if (unlikely(time >> PERFETTO_LOWER_BITS != perfetto->time.upper))
+		return put_far_time(perfetto, at, time);
+	/* Seven bits in each byte: halves apart, then quarters. */
+	lower = (lower & 0x00003fff) | (lower & 0x0fffc000) << 2;
+	lower = (lower & 0x007f007f) | (lower & 0x3f803f80) << 1;
+	uint64_t text = perfetto->time.text | lower;
+	memcpy(at, &text, sizeof(text));
+	return at + perfetto->time.bytes;
+}
+
+/* A packet below 128 bytes, up to its time.  Returns where the row's text stands behind that. */
+static inline char *put_plain(struct perfetto *perfetto, char *packet, uint64_t time, const struct row *row)
+{
+	char *at = put_time(perfetto, protobuf_tag(packet, PACKET_TIMESTAMP, PROTOBUF_VARINT), time);
 
 	memcpy(at, row->text, PERFETTO_ROW_BYTES);
 	return at;
 }
 
-static inline char *put_end_packet(char *at, uint64_t time, const struct row *row)
+static inline char *put_end_packet(struct perfetto *perfetto, char *at, uint64_t time, const struct row *row)
 {
 	char *packet = protobuf_begin_short(at, TRACE_PACKET);
 
-	at = put_plain(packet, time, row) + row->text_bytes;
+	at = put_plain(perfetto, packet, time, row) + row->text_bytes;
 	protobuf_end_short(packet, at);
 	return at;
 }
 
 /* ---- events ---- */
 
+/* Most names are numbered below 2^14: one byte or two, which is hard to foresee. */
 static inline char *put_name(char *at, const epp_event *event)
 {
+	uint32_t iid = perfetto_name_iid(event), two = iid > 127;
+
 	at[0] = EVENT_CATEGORY_IID << 3;
 	at[1] = (char)((event->category < 4 ? event->category : 4) + 1);
 	at[2] = EVENT_NAME_IID << 3;
-	return protobuf_varint_roomy(at + 3, perfetto_name_iid(event));
+	if (unlikely(iid >> 14))
+		return protobuf_varint(at + 3, iid);
+	at[3] = (char)(iid | two << 7);
+	at[4] = (char)(iid >> 7);
+	return at + 4 + two;
 }
 
 /* The end of a slice never comes before its beginning, even where the clock begins between them. */
@@ -98,7 +137,7 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	struct perfetto *perfetto = run->state;
 	uint64_t start = perfetto_time(perfetto, event->start_ns);
 	char *packet = protobuf_begin_short(sink_reserve(run->sink, PLAIN_BYTES), TRACE_PACKET);
-	char *text = put_plain(packet, start, row), *track_event = text + PERFETTO_ROW_EVENT;
+	char *text = put_plain(perfetto, packet, start, row), *track_event = text + PERFETTO_ROW_EVENT;
 	char *at = put_name(text + row->text_bytes, event);
 
 	track_event[1] = TYPE_BEGIN;
@@ -107,7 +146,7 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	at = event->flags & EPP_FLAG_REFERRED ? flow_end : at;
 	protobuf_end_short(track_event, at);
 	protobuf_end_short(packet, at);
-	sink_commit(run->sink, put_end_packet(at, end_time(perfetto, event, start), row));
+	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
 }
 
 /* Whether an arrow leads from the event's parent to it; one that cannot be drawn is counted. */
@@ -167,7 +206,7 @@ static epp_status *write_slice(struct export_run *run, const epp_event *event, c
 	protobuf_end(track_event, at);
 	perfetto_packet_end(run, at);
 	at = sink_reserve(run->sink, PLAIN_BYTES);
-	sink_commit(run->sink, put_end_packet(at, end_time(perfetto, event, start), row));
+	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
 	return NULL;
 }
 

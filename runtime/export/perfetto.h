@@ -71,6 +71,9 @@ enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
 #define PERFETTO_CACHE_COUNT 1024u
 
+/* Times that differ in no other bits are a quarter of a second: four bytes of a varint. */
+#define PERFETTO_LOWER_BITS 28u
+
 struct perfetto {
 	struct rows rows;
 	struct seen names;
@@ -78,6 +81,11 @@ struct perfetto {
 	struct message message;
 	int64_t zero_ns; /* CLOCK_MONOTONIC at time 0 of the timeline */
 	int64_t last_ns;
+	struct {
+		uint64_t upper; /* of the last time, above PERFETTO_LOWER_BITS; UINT64_MAX: none is kept */
+		uint64_t text;  /* its varint where those bits are 0 */
+		uint32_t bytes;
+	} time;
 	struct {
 		const char *text; /* the trace's own copy */
 		uint32_t iid;
