@@ -18,6 +18,9 @@
 
 /* Room for two plain packets. */
 #define PLAIN_BYTES 256u
+/* The largest packet that is put together where the sink has it, and the head of one below 128 bytes. */
+#define PACKET_BYTES 4096u
+#define HEAD_BYTES 2u
 
 /* ---- packets ---- */
 
@@ -29,20 +32,35 @@ uint64_t perfetto_time_outside(struct perfetto *perfetto, int64_t time_ns)
 
 epp_status *perfetto_packet_begin(struct export_run *run, size_t bytes, char **at)
 {
-	struct message *message = &((struct perfetto *)run->state)->message;
+	struct perfetto *perfetto = run->state;
 
-	EPP_TRY(message_begin(message, bytes + sizeof PERFETTO_COMMON));
-	*at = mempcpy(message->bytes, PERFETTO_COMMON, sizeof PERFETTO_COMMON - 1);
+	bytes += PROTOBUF_FIELD_BYTES + sizeof PERFETTO_COMMON;
+	if (bytes <= PACKET_BYTES) {
+		perfetto->packet = sink_reserve(run->sink, bytes) + HEAD_BYTES;
+	} else {
+		EPP_TRY(message_begin(&perfetto->message, bytes));
+		perfetto->packet = perfetto->message.bytes;
+	}
+	*at = mempcpy(perfetto->packet, PERFETTO_COMMON, sizeof PERFETTO_COMMON - 1);
 	return NULL;
 }
 
 void perfetto_packet_end(struct export_run *run, char *end)
 {
-	const char *bytes = ((struct perfetto *)run->state)->message.bytes;
-	size_t count = (size_t)(end - bytes);
+	const struct perfetto *perfetto = run->state;
+	char *packet = perfetto->packet;
+	size_t count = (size_t)(end - packet);
 
-	sink_commit(run->sink, protobuf_head(sink_reserve(run->sink, PROTOBUF_FIELD_BYTES), TRACE_PACKET, count));
-	sink_bytes(run->sink, bytes, count);
+	if (packet == perfetto->message.bytes) {
+		sink_commit(run->sink, protobuf_head(sink_reserve(run->sink, PROTOBUF_FIELD_BYTES), TRACE_PACKET, count));
+		sink_bytes(run->sink, packet, count);
+		return;
+	}
+	size_t longer = protobuf_varint_bytes(count) + 1 - HEAD_BYTES;
+	if (longer)
+		memmove(packet + longer, packet, count);
+	protobuf_head(packet - HEAD_BYTES, TRACE_PACKET, count);
+	sink_commit(run->sink, end + longer);
 }
 
 /* The field of a row's track, in a fixed length. */
@@ -172,7 +190,7 @@ static char *put_launch(char *at, const epp_event *event)
 {
 	char *legacy = protobuf_begin(at, EVENT_LEGACY);
 
-	at = protobuf_u64(legacy, LEGACY_BIND_ID, perfetto_flow(event->parent_track->source, event->parent));
+	at = protobuf_u64_roomy(legacy, LEGACY_BIND_ID, perfetto_flow(event->parent_track->source, event->parent));
 	at = protobuf_u64(at, LEGACY_FLOW, FLOW_IN);
 	protobuf_end(legacy, at);
 	return at;
@@ -182,9 +200,10 @@ static char *put_launch(char *at, const epp_event *event)
 static epp_status *begin_event(struct export_run *run, const epp_event *event, uint64_t start, unsigned type, char **at,
                                char **track_event)
 {
-	EPP_TRY(perfetto_intern_keys(run, event));
+	if (event->args_count)
+		EPP_TRY(perfetto_intern_keys(run, event));
 	EPP_TRY(perfetto_packet_begin(run, PLAIN_BYTES + perfetto_args_bytes(event), at));
-	*at = protobuf_u64(*at, PACKET_TIMESTAMP, start);
+	*at = put_time(run->state, protobuf_tag(*at, PACKET_TIMESTAMP, PROTOBUF_VARINT), start);
 	*at = *track_event = protobuf_begin(*at, PACKET_TRACK_EVENT);
 	*at = protobuf_u64(*at, EVENT_TYPE, type);
 	return NULL;
@@ -198,7 +217,7 @@ static epp_status *write_slice(struct export_run *run, const epp_event *event, c
 
 	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
 	at = put_name(put_track(at, row), event);
-	at = perfetto_put_args(perfetto, at, event);
+	at = perfetto_put_args(perfetto, at, event, row);
 	if (event->flags & EPP_FLAG_REFERRED)
 		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
 	if (has_launch(run, event))
@@ -216,7 +235,7 @@ static epp_status *write_instant(struct export_run *run, const epp_event *event,
 
 	EPP_TRY(begin_event(run, event, perfetto_time(run->state, event->start_ns), TYPE_INSTANT, &at, &track_event));
 	at = put_name(put_track(at, row), event);
-	at = perfetto_put_args(run->state, at, event);
+	at = perfetto_put_args(run->state, at, event, row);
 	protobuf_end(track_event, at);
 	perfetto_packet_end(run, at);
 	return NULL;
@@ -278,7 +297,7 @@ static epp_status *write_async(struct export_run *run, const epp_event *event, c
 	EPP_TRY(perfetto_describe(run, uuid, row->process * UINT64_C(2) + 1, event->name, event->name_bytes, false));
 	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
 	at = put_name(protobuf_u64(at, EVENT_TRACK, uuid), event);
-	at = perfetto_put_args(perfetto, at, event);
+	at = perfetto_put_args(perfetto, at, event, row);
 	protobuf_end(track_event, at);
 	perfetto_packet_end(run, at);
 	EPP_TRY(perfetto_packet_begin(run, PLAIN_BYTES, &at));

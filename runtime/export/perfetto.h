@@ -68,6 +68,9 @@ enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 #define PERFETTO_ROW_BYTES 16u
 #define PERFETTO_ROW_EVENT 6u
 #define PERFETTO_ROW_TRACK 8u
+/* Where a row has the annotations that all events of a device have. */
+#define PERFETTO_ROW_DEVICE 24u
+#define PERFETTO_ROW_DEVICE_BYTES 32u
 
 #define PERFETTO_CACHE_COUNT 1024u
 
@@ -78,8 +81,9 @@ struct perfetto {
 	struct rows rows;
 	struct seen names;
 	struct flows drawn;
-	struct message message;
-	int64_t zero_ns; /* CLOCK_MONOTONIC at time 0 of the timeline */
+	struct message message; /* of packets that are too large for the sink's buffer */
+	char *packet;           /* the one that was begun, behind its head */
+	int64_t zero_ns;        /* CLOCK_MONOTONIC at time 0 of the timeline */
 	int64_t last_ns;
 	struct {
 		uint64_t upper; /* of the last time, above PERFETTO_LOWER_BITS; UINT64_MAX: none is kept */
@@ -91,6 +95,10 @@ struct perfetto {
 		uint32_t iid;
 	} keys[PERFETTO_CACHE_COUNT]; /* of args, by address */
 	uint32_t next_key_iid;
+	struct perfetto_placement {
+		char text[31]; /* an annotation */
+		uint8_t bytes;
+	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last: unknown ones */
 	uint64_t counters[PERFETTO_CACHE_COUNT]; /* tracks of counters that were described */
 	uint64_t flows_without_end, flows_back_in_time, counters_without_number, counters_rounded, outside_clock;
 };
@@ -144,11 +152,14 @@ epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event)
 /* Keys that every trace has are known from the beginning: the content of its interned_data. */
 char *perfetto_put_known_keys(char *at);
 #define PERFETTO_KNOWN_KEYS_BYTES 1024u
+/* Annotations that say the same of many events. */
+void perfetto_make_placements(struct perfetto *perfetto);
+void perfetto_make_device(struct row *row);
 /* Makes the keys of the event's args known to the reader. */
 epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
 /* What epprof knows of an event, then its args, as debug annotations; at most perfetto_args_bytes. */
 size_t perfetto_args_bytes(const epp_event *event);
-char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event);
+char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
 
 /* ---- perfetto_facts.c ---- */
 

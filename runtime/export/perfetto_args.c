@@ -72,47 +72,69 @@ size_t perfetto_args_bytes(const epp_event *event)
 	return KNOWN_BYTES + message_args_bytes(event, ARG_BYTES);
 }
 
-static inline char *put_varint(char *at, uint32_t key, uint32_t field, uint64_t value)
+static char *put_id(char *at, uint32_t key, uint64_t id)
 {
 	char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
 
 	at = protobuf_u64(annotation, ANNOTATION_NAME_IID, key);
-	at = protobuf_u64(at, field, value);
+	at = protobuf_u64_roomy(at, ANNOTATION_U64, id);
 	protobuf_end_short(annotation, at);
 	return at;
 }
 
 static char *put_number(char *at, uint32_t key, int64_t value)
 {
-	return put_varint(at, key, ANNOTATION_I64, (uint64_t)value);
+	char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
+
+	at = protobuf_u64(annotation, ANNOTATION_NAME_IID, key);
+	at = protobuf_i64(at, ANNOTATION_I64, value);
+	protobuf_end_short(annotation, at);
+	return at;
 }
 
-static char *put_id(char *at, uint32_t key, uint64_t id)
+void perfetto_make_placements(struct perfetto *perfetto)
 {
-	return put_varint(at, key, ANNOTATION_U64, id);
+	for (unsigned placement = 0; placement <= EPP_PLACEMENT_COUNT; placement++) {
+		struct perfetto_placement *made = &perfetto->placements[placement];
+		const char *name = epp_placement_name(placement);
+		char *annotation = protobuf_begin_short(made->text, EVENT_ANNOTATION), *at;
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_PLACEMENT);
+		at = protobuf_bytes(at, ANNOTATION_TEXT, name, strlen(name));
+		protobuf_end_short(annotation, at);
+		made->bytes = (uint8_t)(at - made->text);
+	}
 }
 
-static char *put_known(char *at, const epp_event *event)
+void perfetto_make_device(struct row *row)
+{
+	char *text = row->text + PERFETTO_ROW_DEVICE, *at = text;
+
+	if (row->track->kind == EPP_TRACK_DEVICE) {
+		if (row->track->device >= 0)
+			at = put_number(at, KNOWN_DEVICE, row->track->device);
+		at = put_number(at, KNOWN_STREAM, row->track->stream);
+	}
+	row->more_bytes = (uint8_t)(at - text);
+}
+
+static char *put_known(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
-	const char *placement = epp_placement_name(event->placement);
 
 	if (event->flags & EXPORT_FLAGS_NAMED)
 		at = put_id(at, KNOWN_ID, event->id);
 	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
 		at = put_id(at, KNOWN_PARENT, event->parent);
 	if (export_tells_place(event)) {
-		char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
-		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_PLACEMENT);
-		at = protobuf_bytes(at, ANNOTATION_TEXT, placement, strlen(placement));
-		protobuf_end_short(annotation, at);
+		unsigned known = event->placement < EPP_PLACEMENT_COUNT ? event->placement : EPP_PLACEMENT_COUNT;
+		const struct perfetto_placement *placement = &perfetto->placements[known];
+		memcpy(at, placement->text, sizeof(placement->text));
+		at += placement->bytes;
 		at = put_number(at, KNOWN_START_ERROR, event->start_error_ns);
 		at = put_number(at, KNOWN_END_ERROR, event->end_error_ns);
 	}
-	if (device && event->track->device >= 0)
-		at = put_number(at, KNOWN_DEVICE, event->track->device);
-	if (device)
-		at = put_number(at, KNOWN_STREAM, event->track->stream);
+	memcpy(at, row->text + PERFETTO_ROW_DEVICE, PERFETTO_ROW_DEVICE_BYTES);
+	at += row->more_bytes;
 	for (unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED; flags; flags &= flags - 1) {
 		char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
 		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_FLAGS + (uint32_t)__builtin_ctz(flags));
@@ -144,11 +166,11 @@ static char *put_arg(char *at, const struct perfetto *perfetto, const epp_trace_
 	return at;
 }
 
-char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event)
+char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row)
 {
 	const epp_trace_arg *args = export_args(event);
 
-	at = put_known(at, event);
+	at = put_known(perfetto, at, event, row);
 	for (uint32_t i = 0; i < event->args_count; i++)
 		at = put_arg(at, perfetto, &args[i]);
 	return at;

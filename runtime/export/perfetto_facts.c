@@ -57,6 +57,7 @@ epp_status *perfetto_begin_sequence(struct export_run *run)
 	char *at, *inner, *category;
 
 	((struct perfetto *)run->state)->time.upper = UINT64_MAX;
+	perfetto_make_placements(run->state);
 	EPP_TRY(perfetto_packet_begin(run, PERFETTO_KNOWN_KEYS_BYTES, &at));
 	at = protobuf_u64(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_BEGINS | SEQUENCE_GOES_ON);
 	at = inner = protobuf_begin(at, PACKET_DEFAULTS);

@@ -118,6 +118,7 @@ epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, u
 		process->announced = true;
 		EPP_TRY(describe_row(run, *row));
 		make_text(*row, perfetto_row_uuid(&perfetto->rows, *row));
+		perfetto_make_device(*row);
 		(*row)->announced = true;
 	}
 	return NULL;

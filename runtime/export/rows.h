@@ -32,8 +32,9 @@ struct row {
 	uint32_t pid;
 	uint32_t tid;
 	bool announced;
-	uint8_t text_bytes; /* for the writer: what it writes for each event of the row */
-	char text[62];
+	uint8_t text_bytes; /* for the writer: what it writes for each event of the row, */
+	uint8_t more_bytes; /* and behind that, what it writes for some */
+	char text[61];
 };
 
 #define ROWS_RECENT 256u

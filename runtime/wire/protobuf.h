@@ -115,19 +115,27 @@ static inline char *protobuf_varint(char *at, uint64_t value)
 	return at;
 }
 
+/* The lowest 56 bits, seven in each byte: halves apart, then quarters, then eighths. */
+static inline uint64_t protobuf_spread(uint64_t value)
+{
+	value = (value & UINT64_C(0x000000000fffffff)) | (value & UINT64_C(0x00fffffff0000000)) << 4;
+	value = (value & UINT64_C(0x00003fff00003fff)) | (value & UINT64_C(0x0fffc0000fffc000)) << 2;
+	return (value & UINT64_C(0x007f007f007f007f)) | (value & UINT64_C(0x3f803f803f803f80)) << 1;
+}
+
 /* The same without a loop, whose end is hard to foresee; may write on up to PROTOBUF_VARINT_BYTES. */
 static inline char *protobuf_varint_roomy(char *at, uint64_t value)
 {
 	size_t bytes = protobuf_varint_bytes(value);
+	uint64_t text = protobuf_spread(value);
 
-	if (bytes > sizeof(value))
-		return protobuf_varint(at, value);
-	/* Seven bits in each byte: halves apart, then quarters, then eighths. */
-	value = (value & UINT64_C(0x000000000fffffff)) | (value & UINT64_C(0x00fffffff0000000)) << 4;
-	value = (value & UINT64_C(0x00003fff00003fff)) | (value & UINT64_C(0x0fffc0000fffc000)) << 2;
-	value = (value & UINT64_C(0x007f007f007f007f)) | (value & UINT64_C(0x3f803f803f803f80)) << 1;
-	value |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << (8 * bytes - 1)) - 1);
-	memcpy(at, &value, sizeof(value));
+	if (bytes > sizeof(text)) {
+		text |= UINT64_C(0x8080808080808080);
+		memcpy(at, &text, sizeof(text));
+		return protobuf_varint(at + sizeof(text), value >> 56);
+	}
+	text |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << (8 * bytes - 1)) - 1);
+	memcpy(at, &text, sizeof(text));
 	return at + bytes;
 }
 
@@ -150,6 +158,12 @@ static inline char *protobuf_tag(char *at, uint32_t field, enum protobuf_type ty
 static inline char *protobuf_u64(char *at, uint32_t field, uint64_t value)
 {
 	return protobuf_varint(protobuf_tag(at, field, PROTOBUF_VARINT), value);
+}
+
+/* As protobuf_varint_roomy. */
+static inline char *protobuf_u64_roomy(char *at, uint32_t field, uint64_t value)
+{
+	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), value);
 }
 
 static inline char *protobuf_i64(char *at, uint32_t field, int64_t value)
