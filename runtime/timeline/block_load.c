@@ -227,6 +227,57 @@ static inline bool begins_before(const void *of, uint32_t a, uint32_t b)
 	return records[a].id < records[b].id;
 }
 
+/* What the items of such a block share: in registers, since nothing else leads to it. */
+struct plain {
+	uint64_t rank;
+	uint32_t source, key;
+	uint16_t bits; /* of the last record, and their class */
+	struct item_class is;
+	struct host_clock host;
+	struct host_segment near; /* of the host clock: that of the last time */
+};
+
+static inline int64_t plain_ns(struct plain *plain, uint64_t ticks)
+{
+	uint64_t offset = ticks - plain->near.ticks;
+
+	if (likely(offset < plain->near.span))
+		return host_segment_ns(&plain->host, &plain->near, offset);
+	size_t hint = 0;
+	struct host_clock host = plain->host;
+	int64_t ns = host_clock_ns_far(&host, &hint, ticks);
+	plain->near = plain->host.segments[hint];
+	return ns;
+}
+
+/* Returns when it begins. */
+static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plain *plain,
+                                      const struct codec_record *record, uint32_t index, struct item *item)
+{
+	uint64_t start_ticks = record->start_ticks;
+	const struct end *end;
+	uint64_t end_ticks = block_event_end(timeline, plain->source, record, &end);
+
+	if (record->bits != plain->bits) {
+		plain->bits = record->bits;
+		plain->is = class_of(record->bits);
+	}
+	int64_t start_ns = plain_ns(plain, start_ticks), end_ns = plain_ns(plain, end_ticks);
+	item->start_ns = start_ns;
+	item->end_ns = end_ns;
+	item->start_ticks = start_ticks;
+	item->end_ticks = end_ticks;
+	item->id = record->id;
+	item->sequence = ITEM_SEQUENCE(plain->rank, index, record->args_count);
+	item->name = record->name;
+	item->args_offset = record->args_offset;
+	item->line = plain->key;
+	item->is = plain->is;
+	if (end && item->is.kind == EPP_EVENT_SLICE)
+		join_end(item, end);
+	return start_ns;
+}
+
 /* Nearly all blocks: one line, host ticks, so the records themselves are put in order and items made once.  `*done` stays
  * false if they are not a thread's after all. */
 static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run *run, bool *done)
@@ -247,17 +298,11 @@ static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run
 		}
 	}
 	EPP_TRY(run_reserve(run, order.count, false));
-	for (uint32_t i = 0; i < order.count; i++) {
-		uint32_t index = order.order[i];
-		const struct end *end;
-		uint64_t end_ticks = block_event_end(timeline, source, &records[index], &end);
-		struct item *item = &run->items[i];
-		fill_item(loading, &records[index], rank, index, end_ticks, item);
-		place_item(loading, item);
-		run->starts[i] = item->start_ns;
-		if (end && item->is.kind == EPP_EVENT_SLICE)
-			join_end(item, end);
-	}
+	struct plain plain = { .rank = rank, .source = source, .key = loading->key, .host = timeline->host };
+	struct item *items = run->items;
+	int64_t *starts = run->starts;
+	for (uint32_t i = 0; i < order.count; i++)
+		starts[i] = load_plain_item(timeline, &plain, &records[order.order[i]], order.order[i], &items[i]);
 	run->end = order.count;
 	*done = true;
 	return NULL;

@@ -40,6 +40,12 @@ void host_clock_deinit(struct host_clock *clock);
 
 int64_t host_clock_ns_far(const struct host_clock *clock, size_t *hint, uint64_t ticks);
 
+/* A time by its segment, which it lies in, so far from its beginning. */
+static inline int64_t host_segment_ns(const struct host_clock *clock, const struct host_segment *segment, uint64_t offset)
+{
+	return segment->ns + (int64_t)((unsigned __int128)(offset << clock->shift) * segment->multiplier >> 64);
+}
+
 /* `*hint` is 0 at first and makes queries close to each other cheap.  Within +-ITEM_NS_MAX. */
 static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint, uint64_t ticks)
 {
@@ -48,7 +54,7 @@ static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint
 
 	if (__builtin_expect(offset >= segment->span, 0))
 		return host_clock_ns_far(clock, hint, ticks);
-	return segment->ns + (int64_t)((unsigned __int128)(offset << clock->shift) * segment->multiplier >> 64);
+	return host_segment_ns(clock, segment, offset);
 }
 
 /* The doubt at a time, up to ITEM_NS_MAX; `*hint` is that of the time's query. */
