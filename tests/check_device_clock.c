@@ -67,6 +67,38 @@ START_TEST(placed_with_its_bound)
 }
 END_TEST
 
+/* From before the first pair to behind the last, in steps that are small against the pairs' distance. */
+START_TEST(near_ones_are_placed_alike)
+{
+	struct epf_track track = track_of(1, 5, 64);
+	struct device_clock *clock;
+	size_t hint = 0;
+	unsigned near_count = 0;
+
+	check_ok(device_clocks_find(&clocks, &track, &clock));
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t at = i * 100000000, wander = i % 7 * 40;
+		check_ok(device_clock_add_pair(clock, 77000000 + at, START + at * 2 + wander, 60 + i % 3 * 20));
+	}
+	check_ok(device_clocks_fit(&clocks, &host));
+	for (uint64_t i = 0; i < 4100; i++) {
+		struct device_time near, time;
+		uint64_t ticks = 27000000 + i * 2500000;
+		bool is_near = device_clock_near(clock, &host, hint, ticks, &near);
+		time = device_clock_place(clock, &host, &hint, ticks, INT64_MIN);
+		near_count += is_near;
+		if (!is_near)
+			continue;
+		ck_assert_int_eq(near.ns, time.ns);
+		ck_assert_int_eq(near.error_ns, time.error_ns);
+		ck_assert_int_eq(near.fitted, time.fitted);
+	}
+	/* All but 40 outside and the first one or two of each pair. */
+	ck_assert_uint_gt(near_count, 3800);
+	ck_assert_uint_lt(near_count, 4000);
+}
+END_TEST
+
 START_TEST(ambiguous_ticks)
 {
 	struct epf_track narrow = track_of(1, 1, 32), back = track_of(2, 2, 64), one_pair = track_of(3, 3, 64);
@@ -84,6 +116,9 @@ START_TEST(ambiguous_ticks)
 		check_ok(device_clock_add_pair(clock, (uint32_t)(i * 100000000), START + i * 200000000, 10));
 	check_ok(device_clocks_fit(&clocks, &host));
 	ck_assert(clock->ambiguous);
+	struct device_time near;
+	for (uint64_t ticks = 0; ticks < 100000000; ticks += 1000000)
+		ck_assert(!device_clock_near(clock, &host, hint, ticks, &near));
 	/* 1 s and 1 s + 2^32 ns are the same ticks. */
 	struct device_time time = device_clock_place(clock, &host, &hint, 1000000000, 5300000000);
 	ck_assert_int_le(llabs(time.ns - 5294967296), time.error_ns);
@@ -122,6 +157,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, tracks_share_clocks);
 	tcase_add_test(tc, placed_with_its_bound);
+	tcase_add_test(tc, near_ones_are_placed_alike);
 	tcase_add_test(tc, ambiguous_ticks);
 	tcase_add_test(tc, before_the_hosts_zero);
 	suite_add_tcase(s, tc);

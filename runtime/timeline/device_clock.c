@@ -64,6 +64,7 @@ epp_status *device_clocks_fit(struct device_clocks *clocks, const struct host_cl
 {
 	for (size_t i = 0; i < clocks->count; i++) {
 		struct device_clock *clock = clocks->clocks[i];
+		clock->bound_ns = host_clock_span_ns(host, clock->bound);
 		if (!clock->pairs_count)
 			continue;
 		clock->pairs_count = clock_fit_prepare(clock->pairs, clock->pairs_count, host->ticks_per_second);

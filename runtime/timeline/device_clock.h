@@ -16,7 +16,9 @@ struct device_clock {
 	size_t pairs_count, pairs_room;
 	struct clock_segment *segments;
 	struct clock_fit fit;
-	size_t hint;     /* of the last query */
+	size_t hint;    /* of the last query */
+	uint64_t bound; /* of the last one inside its segment, and in ns */
+	int64_t bound_ns;
 	uint64_t origin; /* any ticks that were seen */
 	bool has_origin;
 	/* The same ticks may mean several times: the counter has fewer than 64 bits, stood still, or went backwards.  Where it is
@@ -46,6 +48,33 @@ struct device_time {
 	int64_t error_ns; /* the true time lies within ns +- this */
 	bool fitted;      /* else by the one-sample formula */
 };
+
+/* A query that lies in the segments of the clock and of the host that the one before did, as nearly all do; false: ask
+ * device_clock_place. */
+static inline bool device_clock_near(struct device_clock *clock, const struct host_clock *host, size_t host_hint,
+                                     uint64_t ticks, struct device_time *time)
+{
+	const struct clock_fit *fit = &clock->fit;
+	const struct host_segment *near = &host->segments[host_hint];
+
+	if (clock->ambiguous || clock->hint >= fit->count)
+		return false;
+	const struct clock_segment *segment = &fit->segments[clock->hint];
+	uint64_t offset = ticks - fit->device_first - (uint64_t)segment->position;
+	if (!offset || offset >= segment->length)
+		return false;
+	uint64_t host_offset = segment->host + clock_fit_advance(fit, offset, segment->slope) - near->ticks;
+	if (host_offset >= near->span || near->ticks + host_offset > UINT64_MAX / 2 || near->doubt_ns)
+		return false;
+	if (segment->bound != clock->bound) {
+		clock->bound = segment->bound;
+		clock->bound_ns = host_clock_span_ns(host, segment->bound);
+	}
+	*time = (struct device_time){ .ns = host_segment_ns(host, near, host_offset),
+		                      .error_ns = clock->bound_ns,
+		                      .fitted = (enum clock_fit_kind)segment->kind != CLOCK_FIT_FORMULA };
+	return true;
+}
 
 /* The clock has at least one pair.  `near_ns`: when the event's cause began, which is where ambiguous ticks are looked for;
  * INT64_MIN: near the query before. */

@@ -54,9 +54,15 @@ static void by_pairs(struct epp_timeline *timeline, struct line *line, const str
                      int64_t near_ns, struct placed *placed)
 {
 	size_t *hint = &line->host_hint;
-	struct device_time start = device_clock_place(line->clock, &timeline->host, hint, record->start_ticks, near_ns);
-	struct device_time end = device_clock_place(line->clock, &timeline->host, hint,
-	                                            record->start_ticks + record->duration_ticks, start.ns);
+	uint64_t start_ticks = record->start_ticks, end_ticks = start_ticks + record->duration_ticks;
+	struct device_clock *clock = line->clock;
+	const struct host_clock *host = &timeline->host;
+	struct device_time start, end;
+
+	if (!device_clock_near(clock, host, *hint, start_ticks, &start))
+		start = device_clock_place(clock, host, hint, start_ticks, near_ns);
+	if (!device_clock_near(clock, host, *hint, end_ticks, &end))
+		end = device_clock_place(clock, host, hint, end_ticks, start.ns);
 	*placed = (struct placed){ .start_ns = start.ns,
 		                   .end_ns = end.ns > start.ns ? end.ns : start.ns,
 		                   .start_error_ns = start.error_ns,
