@@ -204,7 +204,14 @@ __attribute__((noinline)) static uint32_t sort_equal(struct merge *merge, uint32
 		first--;
 	while (end < merge->batch_count && merge->batch[end].offset_ns == offset_ns)
 		end++;
-	qsort(&merge->batch[first], end - first, sizeof(*merge->batch), compare);
+	struct merge_entry *entries = &merge->batch[first];
+	if (end - first > 2) {
+		qsort(entries, end - first, sizeof(*entries), compare);
+	} else if (item_before(entries[1].item, entries[0].item)) {
+		struct merge_entry later = entries[0];
+		entries[0] = entries[1];
+		entries[1] = later;
+	}
 	return end;
 }
 
