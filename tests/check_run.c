@@ -82,6 +82,27 @@ START_TEST(of_no_order)
 }
 END_TEST
 
+/* Such items are not copied; those that come next lie in other memory. */
+START_TEST(in_order_already)
+{
+	for (unsigned round = 0; round < 200; round++) {
+		uint32_t count = random_below(ITEMS) + 1;
+		check_ok(run_reserve(&from, count, round % 2));
+		for (uint32_t i = 0; i < count; i++) {
+			from.items[i] = (struct item){ .start_ns = i, .start_ticks = i, .id = i + 1 };
+			if (from.has_extras)
+				from.extras[i].parent = i + 2;
+		}
+		struct item *items = from.items;
+		check_order(count);
+		ck_assert_ptr_eq(to.items, items);
+		ck_assert_uint_eq(to.at, 0);
+		for (uint32_t i = 0; i < count; i++)
+			ck_assert_int_eq(to.starts[i], i);
+	}
+}
+END_TEST
+
 START_TEST(as_large_as_can_be)
 {
 	check_ok(run_reserve(&from, RUN_ITEMS_MAX, false));
@@ -103,6 +124,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(tc, NULL, tear_down);
 	tcase_add_test(tc, of_a_thread);
 	tcase_add_test(tc, of_no_order);
+	tcase_add_test(tc, in_order_already);
 	tcase_add_test(tc, as_large_as_can_be);
 	suite_add_tcase(s, tc);
 	return s;

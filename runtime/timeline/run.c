@@ -116,8 +116,38 @@ epp_status *run_order_begin(struct start_order *order, uint32_t count)
 	return NULL;
 }
 
-epp_status *run_put_in_order(struct run *run, const struct run *from, uint32_t count, struct start_order *order)
+/* All but the bytes. */
+static void exchange_items(struct run *run, struct run *other)
 {
+	struct run before = *run;
+
+	run->items = other->items;
+	run->starts = other->starts;
+	run->extras = other->extras;
+	run->room = other->room;
+	run->extras_room = other->extras_room;
+	run->has_extras = other->has_extras;
+	other->items = before.items;
+	other->starts = before.starts;
+	other->extras = before.extras;
+	other->room = before.room;
+	other->extras_room = before.extras_room;
+}
+
+epp_status *run_put_in_order(struct run *run, struct run *from, uint32_t count, struct start_order *order)
+{
+	uint32_t ordered = 0;
+
+	while (ordered + 1 < count && item_before(&from->items[ordered], &from->items[ordered + 1]))
+		ordered++;
+	if (ordered + 1 >= count) {
+		exchange_items(run, from);
+		for (uint32_t i = 0; i < count; i++)
+			run->starts[i] = run->items[i].start_ns;
+		run->at = 0;
+		run->end = count;
+		return NULL;
+	}
 	EPP_TRY(run_reserve(run, count, from->has_extras));
 	EPP_TRY(run_order_begin(order, count));
 	for (uint32_t i = 0; i < count; i++) {

@@ -47,8 +47,8 @@ void run_append(struct run *to, uint32_t index, const struct run *from, uint32_t
 /* Empties an order and makes room for `count`. */
 epp_status *run_order_begin(struct start_order *order, uint32_t count) EPP_MUST_CHECK;
 
-/* Makes `run` of the items (and extras) 0 to count of `from`, in order of start. */
-epp_status *run_put_in_order(struct run *run, const struct run *from, uint32_t count, struct start_order *order)
-    EPP_MUST_CHECK;
+/* Makes `run` of the items (and extras) 0 to count of `from`, in order of start.  Of `from` nothing is left: where its items are
+ * in order already, the two exchange their memory. */
+epp_status *run_put_in_order(struct run *run, struct run *from, uint32_t count, struct start_order *order) EPP_MUST_CHECK;
 
 #endif
