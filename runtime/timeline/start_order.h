@@ -29,11 +29,12 @@ static inline __attribute__((always_inline)) bool start_order_add(struct start_o
 {
 	uint32_t count = order->count, position = count, depth = order->depth;
 
-	while (depth && before(of, index, order->order[order->stack[depth - 1]]))
-		position = order->stack[--depth];
-	if (position && !before(of, order->order[position - 1], index))
-		return false;
-	if (position < count) {
+	/* Most events enclose none: such a one begins behind all others. */
+	if (__builtin_expect(count && !before(of, order->order[count - 1], index), 0)) {
+		while (depth && before(of, index, order->order[order->stack[depth - 1]]))
+			position = order->stack[--depth];
+		if (position == count || (position && !before(of, order->order[position - 1], index)))
+			return false;
 		order->moved += count - position;
 		if (order->moved > (uint64_t)START_ORDER_MOVES_MOST * order->room)
 			return false;
