@@ -137,18 +137,20 @@ uint32_t referred_seal(struct referred *referred, bool table)
 	return referred_number((uint32_t)referred->pages_count, 0);
 }
 
+uint32_t referred_number_of(const struct referred *referred, uint32_t page, uint64_t id)
+{
+	const struct referred_page *known = &referred->pages[page];
+	unsigned word = id / 64 % 8;
+
+	return referred_number(page, known->before[word] + count_bits(known->bits[word] & ((1ull << id % 64) - 1)));
+}
+
 uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id)
 {
 	uint64_t key = id / REFERRED_PAGE_IDS;
 
-	if (last->key != key || last->source != source)
-		*last = (struct referred_lookup){ key, find_page(referred, source, key), source };
-	if (!last->page)
+	*last = (struct referred_lookup){ key, find_page(referred, source, key), source };
+	if (!last->page || !(referred->pages[last->page - 1].bits[id / 64 % 8] >> id % 64 & 1))
 		return REFERRED_NONE;
-	const struct referred_page *page = &referred->pages[last->page - 1];
-	unsigned word = id / 64 % 8;
-	if (!(page->bits[word] >> id % 64 & 1))
-		return REFERRED_NONE;
-	uint64_t before = page->bits[word] & ((1ull << id % 64) - 1);
-	return referred_number(last->page - 1, page->before[word] + count_bits(before));
+	return referred_number_of(referred, last->page - 1, id);
 }

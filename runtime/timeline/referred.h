@@ -136,6 +136,8 @@ struct referred_lookup {
 	uint32_t page; /* index + 1; 0: no such page */
 	uint32_t source;
 };
+/* The number of an id that is referred to: it is in that page. */
+uint32_t referred_number_of(const struct referred *referred, uint32_t page, uint64_t id);
 uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id);
 
 /* The source of a page's ids; *first is the first of the REFERRED_PAGE_IDS. */
@@ -154,8 +156,7 @@ static inline uint32_t referred_find(const struct referred *referred, struct ref
 		if (!last->page)
 			return REFERRED_NONE;
 		uint64_t word = referred->pages[last->page - 1].bits[id / 64 % 8];
-		if (!(word >> id % 64 & 1))
-			return REFERRED_NONE;
+		return word >> id % 64 & 1 ? referred_number_of(referred, last->page - 1, id) : REFERRED_NONE;
 	}
 	return referred_find_far(referred, last, source, id);
 }
