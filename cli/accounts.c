@@ -42,13 +42,30 @@ void accounts_reasons(const uint64_t lost[EPP_LOSS_ENTRY_COUNT], char *text, siz
 	}
 }
 
-void accounts_print_warnings(const struct accounts *accounts, const char *indent)
+static void warn(const struct accounts *accounts, FILE *to, const char *before)
 {
 	if (!accounts->balanced)
-		printf("%sWARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n", indent);
+		fprintf(to, "%sWARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n", before);
 	if (accounts->damage_count)
-		printf("%sWARNING: the file is damaged or was cut, and what that cost is not known; see 'epprof validate'\n",
-		       indent);
+		fprintf(to,
+		        "%sWARNING: the file is damaged or was cut, and what that cost is not known; see 'epprof validate'\n",
+		        before);
+}
+
+void accounts_print_warnings(const struct accounts *accounts, const char *indent)
+{
+	warn(accounts, stdout, indent);
+}
+
+int accounts_warn(epp_trace *trace)
+{
+	struct accounts accounts;
+	epp_status *status = accounts_add_up(&accounts, trace);
+
+	if (status)
+		return cli_unreadable(status);
+	warn(&accounts, stderr, "epprof: ");
+	return CLI_OK;
 }
 
 int accounts_strict(const struct accounts *accounts)

@@ -17,6 +17,8 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace) EPP_MUS
 void accounts_reasons(const uint64_t lost[EPP_LOSS_ENTRY_COUNT], char *text, size_t bytes);
 /* "WARNING: ..." lines, each behind `indent`: what the accounts cannot say. */
 void accounts_print_warnings(const struct accounts *accounts, const char *indent);
+/* The same on standard error, of a trace that something else was made of; CLI_OK, or CLI_UNREADABLE with an explanation. */
+int accounts_warn(epp_trace *trace);
 /* What --strict asks: CLI_OK, or CLI_INVALID with an explanation. */
 int accounts_strict(const struct accounts *accounts);
 

@@ -34,7 +34,7 @@ int conversion_judge(const struct conversion *conversion, epp_trace *trace, bool
 	struct accounts accounts;
 
 	if (!conversion->strict)
-		return CLI_OK;
+		return accounts_warn(trace);
 	epp_status *status = accounts_add_up(&accounts, trace);
 	if (status)
 		return cli_unreadable(status);

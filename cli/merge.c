@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "accounts.h"
 #include "cli.h"
 
 static const char
@@ -57,7 +58,10 @@ static int merge(epp_trace **traces, size_t count, const char *output, const epp
 	fprintf(stderr, "epprof: wrote %s: %s records, %u process%s on %u machine%s\n", output,
 	        cli_count(counts.records, records), counts.sources, counts.sources == 1 ? "" : "es", counts.machines,
 	        counts.machines == 1 ? "" : "s");
-	return CLI_OK;
+	int code = CLI_OK;
+	for (size_t i = 0; i < count && code == CLI_OK; i++)
+		code = accounts_warn(traces[i]);
+	return code;
 }
 
 static int open_and_merge(char *const *paths, size_t count, const char *output, const epp_merge_options *options)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "accounts.h"
 #include "cli.h"
 #include "epprof/trace_writer.h"
 #include "rewrite.h"
@@ -48,6 +49,8 @@ static int pack(const char *input, const char *output, bool overwrite)
 		return CLI_UNREADABLE;
 	epp_status *status = epp_trace_pack(trace, output, overwrite);
 	int code = status ? cli_not_written(status) : tell(before_bytes, output);
+	if (code == CLI_OK)
+		code = accounts_warn(trace);
 	epp_trace_close(trace);
 	return code;
 }

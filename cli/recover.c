@@ -45,6 +45,8 @@ static int recover(const char *input, const char *output, bool overwrite)
 	} else {
 		epp_status *status = epp_trace_recover(trace, output, overwrite);
 		code = status ? cli_not_written(status) : tell(trace, output);
+		if (code == CLI_OK)
+			code = accounts_warn(trace);
 	}
 	epp_trace_close(trace);
 	return code;

@@ -47,8 +47,9 @@ END_TEST
 /* A finished trace that was cut says so wherever losses are told, though no account knows what is missing. */
 START_TEST(a_cut_trace_is_not_taken_for_a_whole_one)
 {
+	static const char *const makers[] = { "convert", "report", "flame", "recover", "pack", "merge" };
 	struct epp_builder *b = export_sample();
-	const char *sample = check_path("sample.epp"), *cut = check_path("cut.epp");
+	const char *sample = check_path("sample.epp"), *cut = check_path("cut.epp"), *made = check_path("made");
 	size_t bytes;
 
 	builder_write(b, EPF_FINISHED, sample);
@@ -71,6 +72,9 @@ START_TEST(a_cut_trace_is_not_taken_for_a_whole_one)
 			EXPECT(3, "the file is damaged or was cut", j ? "info" : "summary", "--strict", cut);
 		}
 		EXPECT(3, "the file is damaged or was cut", "convert", "--strict", "-o", "/dev/null", cut);
+		/* What is made of it does not show it. */
+		for (size_t j = 0; j < sizeof makers / sizeof *makers; j++)
+			EXPECT(0, "WARNING: the file is damaged or was cut", makers[j], "--force", "-o", made, cut);
 	}
 	free(whole);
 }
