@@ -64,6 +64,17 @@ uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t posi
 	return at ? (uint32_t)(at - payload) : 0;
 }
 
+/* A varint of nine bytes, as those of ids are: they begin at some time in nanoseconds.  With 9 readable bytes at `at`. */
+static inline bool is_nine(const uint8_t *at, uint64_t *value)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	uint64_t halves = gather(word);
+	*value = (halves & 0x0fffffff) | halves >> 32 << 28 | (uint64_t)at[8] << 56;
+	return (word & 0x8080808080808080) == 0x8080808080808080 && at[8] < 128;
+}
+
 uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t *after)
 {
 	const uint8_t *at = payload + *after;
@@ -73,6 +84,10 @@ uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32
 
 	if (likely(payload_bytes > *after && payload_bytes - *after >= 2 + VARINT_BYTES_MAX)) {
 		if (at[0] == EPF_NAME_PARENT && at[1] == EPP_ARG_U64) {
+			if (likely(is_nine(at + 2, &value))) {
+				*after += 2 + 9;
+				return value;
+			}
 			at = get_long(at + 2, &value);
 			*after = at ? (uint32_t)(at - payload) : *after;
 			return at ? value : 0;
@@ -124,20 +139,15 @@ __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload,
 __attribute__((noinline)) static const uint8_t *get_parent(const uint8_t *at, uint64_t *parent)
 {
 	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* one arg, its bytes, its key, its type */
-	uint64_t word, value;
+	uint64_t value;
 	uint32_t begin;
 
 	memcpy(&begin, at, sizeof(begin));
-	memcpy(&word, at + 4, sizeof(word));
 	unsigned bytes = begin >> 8 & 255;
 	if ((begin & 0xffff00ff) != sought)
 		return NULL;
-	/* Ids begin at some time in nanoseconds: nine bytes. */
-	if (bytes == 2 + 9 && (word & 0x8080808080808080) == 0x8080808080808080 && at[4 + 8] < 128) {
-		value = gather(word);
-		*parent = (value & 0x0fffffff) | value >> 32 << 28 | (uint64_t)at[4 + 8] << 56;
+	if (bytes == 2 + 9 && is_nine(at + 4, parent))
 		return at + 2 + bytes;
-	}
 	const uint8_t *after = get_long(at + 4, &value);
 	*parent = value;
 	return after == at + 2 + bytes ? after : NULL;
