@@ -381,6 +381,29 @@ START_TEST(filtered)
 }
 END_TEST
 
+/* Its accounts are read before what they are of, or after it. */
+START_TEST(a_trace_that_is_recorded_balances)
+{
+	char *path = check_path("live.epp");
+	epp_session *session = recording_start(path);
+	struct session *inside = recording_inside(session);
+	name = epp_name_intern("event");
+	events(session, 5);
+	pthread_mutex_lock(&inside->drain_lock);
+	struct epf_slot *slot = &inside->window.slots[0];
+	for (int later = -2; later <= 2; later += 4) {
+		slot->next_id += (uint64_t)later;
+		ck_assert_uint_eq(lost_in(path, EPP_LOSS_NO_BUFFER), 0);
+		expect(0, command_run(NULL, "info", "--strict", path, NULL), "recording");
+		expect(0, command_run(NULL, "validate", path, NULL), "valid: 5 records");
+		slot->next_id -= (uint64_t)later;
+	}
+	pthread_mutex_unlock(&inside->drain_lock);
+	trace_scan_free(recording_finish_file(session, path));
+	ck_assert_uint_eq(lost_in(path, EPP_LOSS_NO_BUFFER), 0);
+}
+END_TEST
+
 static Suite *losses_suite(void)
 {
 	Suite *suite = suite_create("losses");
@@ -388,6 +411,7 @@ static Suite *losses_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, every_reason, 0, 2 * sizeof(rows) / sizeof(*rows));
 	tcase_add_test(tcase, filtered);
+	tcase_add_test(tcase, a_trace_that_is_recorded_balances);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -343,7 +343,7 @@ static void settle_profiler(epp_trace_account *line, uint64_t known)
 
 void reader_account_end(struct reader_impl *impl)
 {
-	bool cut_off = impl->reader.info.state == EPP_TRACE_CUT_OFF;
+	bool cut_off = impl->reader.info.state == EPP_TRACE_CUT_OFF, live = impl->reader.info.state == EPP_TRACE_RECORDING;
 
 	for (size_t i = 0; i < impl->accounts_count; i++) {
 		epp_trace_account *line = &impl->accounts[i].account;
@@ -351,7 +351,10 @@ void reader_account_end(struct reader_impl *impl)
 		if (!line->track && !line->is_plugin)
 			line->emitted = line->lost_total;
 		uint64_t known = line->written + line->lost_total + line->open;
-		if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)
+		/* What is being recorded is not read at one instant: what it emitted is what was found. */
+		if (live)
+			line->emitted = known;
+		else if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)
 			settle_profiler(line, known);
 		else if (cut_off && slot_of(impl, line->track))
 			settle_thread(line, known);

@@ -269,7 +269,7 @@ static epp_status *write_clocks(struct recovery *recovery)
 	                                   sizeof(*reader->sources));
 }
 
-/* A trace that is being recorded is not read at one instant: what it emitted is what was found. */
+/* What is left out was emitted as well. */
 static void settle_snapshot(struct recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->impl->accounts_count; i++) {

@@ -400,8 +400,6 @@ static void check_clock(struct validation *v)
 static void check_balance(struct validation *v)
 {
 	struct reader_impl *impl = v->impl;
-	/* A live file is not read at one instant. */
-	epp_severity severity = impl->reader.info.state == EPP_TRACE_RECORDING ? EPP_NOTE : EPP_ERROR;
 
 	reader_account_end(impl);
 	for (size_t i = 0; i < impl->accounts_count; i++) {
@@ -410,7 +408,7 @@ static void check_balance(struct validation *v)
 		                                                   (uint64_t)impl->accounts[i].producer_index)
 		                                  : reader_said_at(impl, READER_SAID_ACCOUNT, line->track);
 		if (!line->balanced)
-			tell(v, CHECK_BALANCE, severity, offset,
+			tell(v, CHECK_BALANCE, EPP_ERROR, offset,
 			     "%s: emitted %" PRIu64 ", but written %" PRIu64 " + lost %" PRIu64 " + open %" PRIu64,
 			     line->producer, line->emitted, line->written, line->lost_total, line->open);
 	}
