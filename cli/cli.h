@@ -137,7 +137,8 @@ void cli_print_heading(const char *text);
 
 struct cli_table;
 
-/* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right. */
+/* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right; one that begins with
+ * '?' is left out where the terminal is too narrow, the first of these first. */
 struct cli_table *cli_table_create(const char *titles);
 /* The same with titles of any text. */
 struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);

@@ -29,7 +29,8 @@ static const char
 	     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
 	     "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
 	     "  --histogram PATTERN  instead of tables, how the durations of such ops and kernels are spread: 'gemm*'\n"
-	     "  --format FORMAT  text, csv (times in ns) or json (times in ns)\n"
+	     "  --format FORMAT  text (on a narrow terminal some columns are left out), csv (times in ns) or json\n"
+	     "                   (times in ns)\n"
 	     "  --warmup N       the first N events of each op and kernel are warm-up, told in a column of their own\n"
 	     "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
 	     "  --help           this text\n";

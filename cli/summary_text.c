@@ -140,11 +140,11 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 	static const struct {
 		const char *title, *warmup, *columns;
 	} tables[EPP_BY_COUNT] = {
-		{ "By op, on the host", "warm-up|", "count|total|self|mean|p50|p99|max|<category|<op" },
-		{ "By kernel, on devices", "warm-up|", "count|total|self|mean|p50|p99|max|launch|<kernel" },
-		{ "By stream", "", "count|total|self|mean|p50|p99|max|busy|of wall|<device|<stream" },
-		{ "By thread", "", "count|total|self|mean|p50|p99|max|busy|of wall|<process|<thread" },
-		{ "By phase of the devices' work", "", "count|total|self|mean|p50|p99|max|<phase" },
+		{ "By op, on the host", "warm-up|", "count|total|?self|?mean|p50|p99|max|<category|<op" },
+		{ "By kernel, on devices", "warm-up|", "count|total|?self|?mean|p50|p99|max|launch|<kernel" },
+		{ "By stream", "", "count|total|?self|?mean|p50|p99|?max|busy|of wall|<device|<stream" },
+		{ "By thread", "", "count|total|?self|?mean|p50|p99|?max|busy|of wall|<process|<thread" },
+		{ "By phase of the devices' work", "", "count|total|?self|?mean|p50|p99|max|<phase" },
 	};
 	double wall_ns = (double)summary->totals->last_ns - (double)summary->totals->first_ns;
 	size_t count = summary->tables[kind].count, shown = count < summary->top ? count : summary->top;
@@ -176,7 +176,7 @@ static void print_idle(const struct summary *summary)
 	if (!count)
 		return;
 	cli_print_heading("Idle streams, by cause");
-	struct cli_table *table = cli_table_create("idle|unlaunched|copy|late|unknown|gaps|p50|p99|<device|<stream");
+	struct cli_table *table = cli_table_create("idle|unlaunched|copy|late|unknown|?gaps|?p50|?p99|<device|<stream");
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];
 		int64_t idle_ns = 0;

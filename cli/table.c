@@ -1,4 +1,5 @@
-/* Tables for people: cells are kept until all are known, then columns are as wide as their widest cell. */
+/* Tables for people: cells are kept until all are known, then columns are as wide as their widest cell.  Where the terminal is
+ * too narrow for that, columns that may be missed are left out one by one, and the last one is cut. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,13 @@
 
 struct column {
 	bool left;
+	bool optional, left_out;
 	int width;
 };
+
+/* What the last column keeps, if it needs as much, before another is left out; and before it is not cut any more. */
+#define NAME_COLUMNS 16
+#define NAME_COLUMNS_MIN 8
 
 struct cli_table {
 	struct column *columns;
@@ -50,15 +56,18 @@ struct cli_table *cli_table_create(const char *titles)
 	enum { MAX = 16 };
 	char *copy = strdup(titles), *rest = copy, *title;
 	const char *names[MAX];
-	bool left[MAX];
+	bool left[MAX], optional[MAX];
 	size_t count = 0;
 
 	while (copy && (title = strsep(&rest, "|")) && count < MAX) {
 		left[count] = title[0] == '<';
-		names[count] = title + left[count];
+		optional[count] = title[0] == '?';
+		names[count] = title + (left[count] || optional[count]);
 		count++;
 	}
 	struct cli_table *table = copy ? cli_table_create_columns(count, names, left) : NULL;
+	for (size_t i = 0; table && i < count; i++)
+		table->columns[i].optional = optional[i];
 	free(copy);
 	return table;
 }
@@ -117,7 +126,7 @@ static size_t shorter(const char *text, size_t bytes)
 	return bytes;
 }
 
-/* A text in at most `columns` of at least 8, an ellipsis at its end.  A clean text has room for that: what goes was as long,
+/* A text in at most `columns` of at least NAME_COLUMNS_MIN, an ellipsis at its end.  A clean text has room for that: what goes was as long,
  * or was made of fewer bytes than there was room for. */
 static void cut(char *cell, int columns)
 {
@@ -135,18 +144,23 @@ static void cut(char *cell, int columns)
 	stpcpy(cell + bytes, "\xE2\x80\xA6");
 }
 
+/* Leaves out what it must, and cuts the last column. */
 static void fit(struct cli_table *table, int width)
 {
-	size_t count = table->columns_count;
-	int rest = width;
+	size_t last = table->columns_count - 1;
+	int rest = width - 2, needed = table->columns[last].width;
 
-	if (!width || !table->columns[count - 1].left)
+	if (!width || !table->columns[last].left)
 		return;
-	for (size_t i = 0; i + 1 < count; i++)
+	for (size_t i = 0; i < last; i++)
 		rest -= table->columns[i].width + 2;
-	for (size_t i = count - 1; i < table->cells_count; i += count) {
-		if (table->cells[i] && rest - 2 >= 8)
-			cut(table->cells[i], rest - 2);
+	for (size_t i = 0; i < last && rest < (needed < NAME_COLUMNS ? needed : NAME_COLUMNS); i++) {
+		table->columns[i].left_out = table->columns[i].optional;
+		rest += table->columns[i].optional ? table->columns[i].width + 2 : 0;
+	}
+	for (size_t i = last; i < table->cells_count; i += table->columns_count) {
+		if (table->cells[i] && rest >= NAME_COLUMNS_MIN)
+			cut(table->cells[i], rest);
 	}
 }
 
@@ -159,7 +173,8 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 		count--;
 	fputs(faint ? "\033[2m" : "", stdout);
 	for (size_t i = 0; i < count; i++)
-		print_cell(table, i, cells[i] ? cells[i] : "", i + 1 == count);
+		if (!table->columns[i].left_out)
+			print_cell(table, i, cells[i] ? cells[i] : "", i + 1 == count);
 	fputs(faint ? "\033[0m\n" : "\n", stdout);
 }
 

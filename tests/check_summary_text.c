@@ -183,8 +183,20 @@ START_TEST(a_terminal_has_a_width_and_bold_letters)
 	ck_assert_ptr_nonnull(strstr(text, "nnn\xE2\x80\xA6\r\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\xE4\xB8\xAD\xE2\x80\xA6\r\n"));
 	ck_assert_ptr_null(strstr(text, "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"));
+	ck_assert_ptr_nonnull(strstr(text, "self"));
 	setenv("NO_COLOR", "1", 1);
+	/* Too narrow for all columns: some are left out, none is wrapped. */
+	summarize_on_terminal(80, text);
+	ck_assert_ptr_null(strstr(text, "self"));
+	ck_assert_ptr_nonnull(strstr(text, "max  category  op\r\n"));
+	for (const char *line = text, *end; (end = strstr(line, "\r\n")) != NULL; line = end + 2) {
+		int columns = 0;
+		for (const char *at = line; at < end; at++)
+			columns += ((unsigned char)*at & 0xC0) == 0x80 ? 0 : (unsigned char)*at == 0xE4 ? 2 : 1;
+		ck_assert_msg(columns <= 80 || line < strstr(text, "By op"), "%d columns: %.100s", columns, line);
+	}
 	summarize_on_terminal(1000, text);
+	ck_assert_ptr_nonnull(strstr(text, "self"));
 	ck_assert_ptr_null(strchr(text, '\033'));
 	ck_assert_ptr_null(strstr(text, "\xE2\x80\xA6"));
 	/* A pipe has neither. */
