@@ -1,6 +1,8 @@
 /* Filters of an export: what passes, what the ledger says of the rest, and that no arrow leads from what is gone. */
+#include <bsd/string.h>
 #include <string.h>
 
+#include "export/flows.h"
 #include "tests/check.h"
 #include "tests/export_text.h"
 #include "tests/strict_json.h"
@@ -116,6 +118,36 @@ START_TEST(many_causes_may_be_gone)
 }
 END_TEST
 
+static void take_receipt(void *user, const char *line)
+{
+	strlcat(user, line, 256);
+	strlcat(user, "\n", 256);
+}
+
+START_TEST(arrows_that_are_too_many_are_told_as_such)
+{
+	struct flows flows = { 0 };
+	const epp_trace_track track = { 0 };
+	const epp_event arrow = { .kind = EPP_EVENT_FLOW, .parent = 1, .id = 2, .track = &track };
+	char receipts[256] = "";
+	bool left_out = false;
+	const struct export_run run = { .left_out = &left_out, .receipt = take_receipt, .receipt_user = receipts };
+
+	for (unsigned i = 0; i < FLOWS_MAX; i++)
+		check_ok(flows_add(&flows, &arrow));
+	flows_write_receipts(&flows, &run, 0);
+	ck_assert_str_eq(receipts, "");
+	ck_assert(!left_out);
+	for (unsigned i = 0; i < 3; i++)
+		check_ok(flows_add(&flows, &arrow));
+	flows_write_receipts(&flows, &run, 2);
+	ck_assert_str_eq(receipts, "2 arrows left out: one of their ends is not part of this\n"
+	                           "3 arrows left out: no more than 1048576 that the program drew are kept\n");
+	ck_assert(left_out);
+	flows_deinit(&flows);
+}
+END_TEST
+
 static Suite *filter_suite(void)
 {
 	Suite *suite = suite_create("filter");
@@ -127,6 +159,7 @@ static Suite *filter_suite(void)
 	tcase_add_test(tests, no_arrow_leads_from_what_is_gone);
 	tcase_add_test(tests, lossless_refuses_what_the_format_cannot_hold);
 	tcase_add_test(tests, many_causes_may_be_gone);
+	tcase_add_test(tests, arrows_that_are_too_many_are_told_as_such);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

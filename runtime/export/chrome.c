@@ -268,8 +268,7 @@ void chrome_write_receipts(const struct export_run *run)
 {
 	const struct chrome *chrome = run->state;
 
-	export_receipt(run, chrome->flows_without_end + chrome->drawn.left_out,
-	               "%s arrows left out: one of their ends is not part of this");
+	flows_write_receipts(&chrome->drawn, run, chrome->flows_without_end);
 	export_receipt(run, chrome->flows_back_in_time, "%s arrows left out: they would lead back in time");
 	export_receipt(run, chrome->counters_without_number, "%s counter values left out: they are not numbers");
 	export_receipt(run, chrome->before_zero, "%s events start before the trace's time 0; some viewers drop them");

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "epprof/timeline.h"
+#include "export/writer.h"
 
 /* The most that are kept, 72 bytes each; the others are counted. */
 #define FLOWS_MAX (1u << 20)
@@ -41,5 +42,7 @@ epp_status *flows_prepare(struct flows *flows) EPP_MUST_CHECK;
 void flows_meet(struct flows *flows, const epp_event *event, uint32_t row);
 /* Then: an end of an arrow, or NULL if it was not met. */
 const struct flow_end *flows_end(const struct flows *flows, uint32_t source, uint64_t id);
+/* In the end: what was left out, and how many arrows the writer found no end of. */
+void flows_write_receipts(const struct flows *flows, const struct export_run *run, uint64_t without_end);
 
 #endif

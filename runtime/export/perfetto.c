@@ -417,8 +417,7 @@ static epp_status *perfetto_end(struct export_run *run)
 
 	EPP_TRY(write_drawn(run));
 	EPP_TRY(perfetto_write_facts(run));
-	export_receipt(run, perfetto->flows_without_end + perfetto->drawn.left_out,
-	               "%s arrows left out: one of their ends is not part of this");
+	flows_write_receipts(&perfetto->drawn, run, perfetto->flows_without_end);
 	export_receipt(run, perfetto->flows_back_in_time, "%s arrows left out: they would lead back in time");
 	export_receipt(run, perfetto->counters_without_number, "%s counter values left out: they are not numbers");
 	export_receipt(run, perfetto->counters_rounded, "%s counter values rounded: beyond 2^63");
