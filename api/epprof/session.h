@@ -89,8 +89,8 @@ typedef struct epp_session_options {
 	uint32_t overwrite; /* 1: a file at `path` is replaced; 0: it is an error */
 	uint32_t sync_ms; /* 0: what the machine's end (power, a crash of the kernel) takes is the kernel's to say.  Else all
 	                       that was recorded is sent to the disk at least so often, chunks in hand too, by a thread of its
-	                       own, and lost is what came since, with what the disk needs for it; and a chunk (64 KiB) of a
-	                       thread's, or names, that became a block while it was sent.  What a window in memory holds
+	                       own, and lost is what came since, with what the disk needs for it; and chunks (64 KiB of a
+	                       thread's records) or names that became blocks while they were sent.  What a window in memory holds
 	                       (EPPROF_WINDOW_DIR, btrfs) is lost besides: what is in no block yet.  The last time runs behind
 	                       release.  Only for files */
 	uint32_t reserved;
