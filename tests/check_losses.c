@@ -274,8 +274,6 @@ static void check_export(const char *trace, const char *format, const char *reas
 		perfetto_pattern(pattern, reason, lost);
 	else if (!strcmp(format, "csv"))
 		snprintf(pattern, sizeof(pattern), "\"\"%s\"\":%" PRIu64, reason, lost);
-	else if (!strcmp(format, "ort"))
-		snprintf(pattern, sizeof(pattern), "%s", reason);
 	else if (!strcmp(format, "svg") || !strcmp(format, "flame"))
 		snprintf(pattern, sizeof(pattern), "&quot;%s&quot;:%" PRIu64, reason, lost);
 	else if (!strcmp(format, "html"))
