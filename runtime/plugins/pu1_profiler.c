@@ -128,14 +128,22 @@ static void worker_release(struct pu1_library *library)
 	pthread_mutex_unlock(&library->lock);
 }
 
-static OrtStatus *flush(struct pu1_library *library)
+/* With run_lock held, together with run_end: a worker that is let go does what was asked for, so none goes in between. */
+static uint64_t ask_for_flush(struct pu1_library *library)
+{
+	pthread_mutex_lock(&library->lock);
+	uint64_t mine = ++library->flushes_asked;
+	pthread_cond_broadcast(&library->changed);
+	pthread_mutex_unlock(&library->lock);
+	return mine;
+}
+
+static OrtStatus *await_flush(struct pu1_library *library, uint64_t mine)
 {
 	struct timespec deadline = deadline_after(pu1_flush_timeout_ns);
 	pu1Result result = PU1_SUCCESS;
 	int error = 0;
 	pthread_mutex_lock(&library->lock);
-	uint64_t mine = ++library->flushes_asked;
-	pthread_cond_broadcast(&library->changed);
 	while (!error && library->flushes_done < mine)
 		error = pthread_cond_timedwait(&library->changed, &library->lock, &deadline);
 	bool done = library->flushes_done >= mine;
@@ -318,8 +326,9 @@ static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsConta
 	pthread_mutex_lock(&library->run_lock);
 	pu1_tokens_end(library->tokens, &profiler->owner);
 	run_end(library);
+	uint64_t mine = ask_for_flush(library);
 	pthread_mutex_unlock(&library->run_lock);
-	OrtStatus *flushed = flush(library);
+	OrtStatus *flushed = await_flush(library, mine);
 	OrtStatus *ended = profiler_end(profiler);
 	pthread_mutex_lock(&library->run_lock);
 	if (library->runs_count == 0) {
