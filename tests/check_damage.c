@@ -154,7 +154,7 @@ struct seen {
 static void note_told(void *user, const epp_trace_finding *finding)
 {
 	MUST(finding->text[0]);
-	++*(uint64_t *)user;
+	*(uint64_t *)user += finding->severity != EPP_NOTE;
 }
 
 /* As MUST, with where the damage was. */
@@ -206,7 +206,8 @@ static struct seen look(const struct shape *shape, size_t bytes)
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++)
 		MUST(!epp_trace_account_at(trace, i, &account));
 	MUST(!epp_trace_validate(trace, note_told, &seen.told, &errors));
-	MUST(errors <= seen.told || seen.told >= 20);
+	MUST(errors >= seen.told);
+	seen.told = errors;
 	walk(&seen, trace, shape->known_count + shape->segments_offset / EPF_RECORD_BYTES);
 	epp_trace_close(trace);
 	return seen;

@@ -18,7 +18,8 @@
  * A block is valid if and only if its magic is EPF_BLOCK_MAGIC, it lies wholly inside one segment, and `checksum` is the
  * CRC-32C of its header (with checksum 0) and payload.  Blocks of a segment follow each other from
  * EPF_SEGMENT_HEADER_BYTES on, each at a multiple of 8, until one that is not valid: that is the segment's end.  Nobody writes
- * on behind it; so a valid one where its length ends it means that it was damaged, and the blocks go on there.
+ * on behind it, and a writer that is killed leaves the beginning of one there and zeros behind it; so a valid one where its
+ * length ends it means that it was damaged, and the blocks go on there.
  *
  * A ring (EPF_FEATURE_RING) reuses the segment with the lowest number.  Records and host pairs go round; all other blocks
  * go into segments that are kept.  Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another one counts what it

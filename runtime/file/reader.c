@@ -240,9 +240,11 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 		EPP_TRY(reader_window(impl));
 	if (reader->header.features & EPF_FEATURE_RING)
 		EPP_TRY(reader_ring_end(impl));
-	if (impl->stop.text)
-		reader_find(impl, finished ? EPP_ERROR : EPP_NOTE, impl->stop.offset, "%s%s", impl->stop.text,
-		            finished ? "" : ": where the writer was cut off");
+	if (impl->stop.text) {
+		bool is_damage = finished || impl->stop.severity == EPP_ERROR;
+		reader_find(impl, is_damage ? EPP_ERROR : EPP_NOTE, impl->stop.offset, "%s: %s", impl->stop.text,
+		            is_damage ? "the rest of its segment is not read" : "where the writer was cut off");
+	}
 	if (reader->file_bytes < reader->header.segments_offset &&
 	    (finished || (!reader->blocks_count && !impl->has_elsewhere)))
 		reader_find(impl, finished ? EPP_ERROR : EPP_WARNING, reader->file_bytes,

@@ -3,7 +3,7 @@
  * The scan stops where a segment's last valid block ends and can be taken up there, since a live file grows: the reader
  * scans once, looks at the window, and scans again what came meanwhile.  A block that is not valid ends its segment, unless
  * a valid one stands where its length says that it ends; in the last segment of a file that was never finished that end is
- * what a killed writer leaves, elsewhere it is damage.
+ * what a killed writer leaves, if it is the beginning of a block with nothing behind it; else it is damage.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -99,10 +99,30 @@ const char *reader_block_flaw(const uint8_t *segment, size_t at, size_t bytes, s
 	return "";
 }
 
-static void stop_is(struct reader_impl *impl, uint64_t offset, const char *why)
+static void stop_is(struct reader_impl *impl, epp_severity severity, uint64_t offset, const char *why)
 {
 	free(impl->stop.text);
-	impl->stop = (struct reader_finding){ EPP_WARNING, offset, why ? strdup(why) : NULL };
+	impl->stop = (struct reader_finding){ severity, offset, why ? strdup(why) : NULL };
+}
+
+/* A writer that is killed leaves the beginning of a block: what is whole to its last byte, or has anything behind it, was
+ * valid once. */
+static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t bytes)
+{
+	size_t known = bytes - at < sizeof(struct epf_block) ? bytes - at : sizeof(struct epf_block);
+	struct epf_block block = { 0 };
+
+	memcpy(&block, impl->segment + at, known);
+	if (block.magic != EPF_BLOCK_MAGIC)
+		return false;
+	if (known < sizeof(block))
+		return true;
+	if (block.payload_bytes > impl->reader.header.segment_bytes - at - sizeof(block))
+		return false;
+	for (size_t i = at + sizeof(block) + block.payload_bytes - 1; i < bytes; i++)
+		if (impl->segment[i])
+			return false;
+	return true;
 }
 
 /* Where a whole block stands behind a damaged one; 0: nowhere. */
@@ -147,7 +167,8 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 		at = (at + sizeof(block) + block.payload_bytes + 7) & ~(size_t)7;
 	}
 	impl->segment_at = at;
-	stop_is(impl, base + at, why);
+	bool is_damage = why && impl->reader.info.state == EPP_TRACE_CUT_OFF && !is_a_beginning(impl, at, bytes);
+	stop_is(impl, is_damage ? EPP_ERROR : EPP_NOTE, base + at, why);
 	return NULL;
 }
 
@@ -215,7 +236,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 			/* Not the last segment, so nobody was writing there. */
 			reader_find(impl, EPP_ERROR, impl->stop.offset, "%s: the rest of its segment is not read",
 			            impl->stop.text);
-			stop_is(impl, 0, NULL);
+			stop_is(impl, EPP_NOTE, 0, NULL);
 		}
 		if (index != impl->segment_index || !impl->segment_at) {
 			impl->segment_index = index;
@@ -223,7 +244,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 		}
 		if (got < sizeof(struct epf_segment)) {
 			impl->segment_at = 0; /* looked at again when there is more of it */
-			stop_is(impl, reader->header.segments_offset + index * segment_bytes,
+			stop_is(impl, EPP_NOTE, reader->header.segments_offset + index * segment_bytes,
 			        "the file ends inside a segment's header");
 		} else {
 			EPP_TRY(take_segment(impl, got));
