@@ -246,8 +246,10 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 	int error = 0;
 	if (!maps_badly(window->fd))
 		window->base = map_shared(window->fd, &error);
+	/* A disk is asked for what is used at first, a limit on files for how long the file becomes. */
 	if (error)
-		return epp_status_errno(error, "making room for %zu MiB", WINDOW_BYTES >> 20);
+		return epp_status_errno(error, "making room for %zu MiB",
+		                        (error == EFBIG ? WINDOW_BYTES : FIRST_BYTES) >> 20);
 	if (window->base)
 		window->mapped_fd = window->fd;
 	else
