@@ -42,7 +42,8 @@ runtime = $(call sources,$(addprefix runtime/,$(filter $(1),$(RUNTIME_DIRS))))
 STATELESS := $(filter runtime/wire/% runtime/file/codec%.c runtime/base/checksum.c,$(call runtime,base wire file))
 # Reading a trace, and writing one that is finished, is libepprof-trace's; the rest of file/ records one: libepprof's.
 READING := $(filter runtime/file/reader%.c runtime/file/validate%.c runtime/file/trace_reader%.c \
-	runtime/file/trace_writer%.c runtime/file/columns%.c runtime/file/order.c runtime/file/spool.c runtime/file/whole_file.c,$(call runtime,file))
+	runtime/file/trace_writer%.c runtime/file/columns%.c runtime/file/order.c runtime/file/spool.c \
+	runtime/file/whole_file.c,$(call runtime,file))
 
 EPPROF := $(filter-out $(STATELESS) $(READING),$(call runtime,base file record plugins))
 TRACE := $(READING) $(call runtime,timeline export import)

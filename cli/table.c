@@ -126,8 +126,8 @@ static size_t shorter(const char *text, size_t bytes)
 	return bytes;
 }
 
-/* A text in at most `columns` of at least NAME_COLUMNS_MIN, an ellipsis at its end.  A clean text has room for that: what goes was as long,
- * or was made of fewer bytes than there was room for. */
+/* A text in at most `columns` of at least NAME_COLUMNS_MIN, an ellipsis at its end.  A clean text has room for that: what goes
+ * was as long, or was made of fewer bytes than there was room for. */
 static void cut(char *cell, int columns)
 {
 	size_t bytes = strlen(cell), most = (size_t)columns * 8;

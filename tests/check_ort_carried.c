@@ -65,7 +65,7 @@ START_TEST(an_offset_may_be_old)
 	int64_t bracket_ns = (int64_t)clock_ticks_to_ns(scan_track(scan, kernel->track)->definition.bracket_ticks);
 	int64_t host_ns = (int64_t)clock_ticks_to_ns(host->start_ticks - scan->runs[0].start.ticks);
 	ck_assert_int_ge(bracket_ns, LATE_US * 1000);
-	/* The bound is from here to half the bracket past it. */
+	/* The true start lies between here and the bracket's end. */
 	int64_t low_ns = (int64_t)kernel->start_ticks * 1000;
 	ck_assert_int_ge(host_ns + 3000, low_ns);
 	ck_assert_int_le(host_ns, low_ns + bracket_ns + 3000);

@@ -113,8 +113,6 @@ START_TEST(what_it_adds_is_moved_to_the_run)
 }
 END_TEST
 
-/* What was told is older than was known: the bound covers a profiler that counts from it, and one that repeats the teller's
- * times. */
 /* Where the run's clock is, in its microseconds. */
 static int64_t run_us(epp_session *session)
 {

@@ -105,6 +105,13 @@ class Report(unittest.TestCase):
                                    " return [picture, epprof.bars.toDataURL()]; })()")
         self.assertEqual(before, after)
 
+    def test_another_theme_is_painted(self):
+        page = self.open()
+        before = page.value("epprof.bars.toDataURL()")
+        page.value("document.getElementById('theme').click()")
+        page.painted()
+        self.assertNotEqual(page.value("epprof.bars.toDataURL()"), before)
+
     def test_a_click_selects_and_tells(self):
         page = self.open()
         event = page.value(f"{FIND}('MatMul', 20)")

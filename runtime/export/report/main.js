@@ -350,6 +350,7 @@ class App {
 		document.getElementById("theme").textContent = this.dark ? "\u263c" : "\u263e";
 		this.painter.useColours(this.dark);
 		this.mapShape = undefined;
+		this.repaint();
 	}
 
 	/* ---- around the timeline ---- */
