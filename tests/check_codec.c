@@ -170,6 +170,8 @@ static void random_args(struct sample *sample, uint32_t i)
 		struct epf_arg *arg = &sample->args[i][slots++];
 		uint32_t type = random_bits() % 4, bytes = 0;
 		*arg = (struct epf_arg){ .key = (uint32_t)random_width() };
+		if (arg->key == EPF_NAME_ARGS)
+			arg->key = EPF_NAME_PARENT;
 		if (type == EPP_ARG_TEXT) {
 			bytes = (uint32_t)(random_bits() % ((most - slots) * 16 + 1));
 			uint8_t *text = (uint8_t *)(arg + 1);

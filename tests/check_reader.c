@@ -119,7 +119,7 @@ START_TEST(said_about_itself)
 	ck_assert_uint_eq(info->records_count, 5);
 	ck_assert_uint_eq(info->recovered_records_count, 0);
 	ck_assert_uint_eq(info->open_count, 0);
-	ck_assert_uint_eq(info->names_count, 9 + 3);
+	ck_assert_uint_eq(info->names_count, 10 + 3);
 	ck_assert_uint_eq(info->survives, 1);
 	const struct reader *reader = trace->reader;
 	ck_assert_uint_eq(reader->findings_count, 0);

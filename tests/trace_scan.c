@@ -124,6 +124,9 @@ static void define(struct scanner *scanner, const uint8_t *payload, size_t bytes
 			while (scan->tracks_count <= track.definition.track)
 				APPEND(scan->tracks, scan->tracks_count, ((struct scan_track){ .name = "" }));
 			scan->tracks[track.definition.track] = track;
+		} else if (head.type == EPF_DEFINE_ARGS) {
+			if (head.bytes < sizeof(uint32_t) || (head.bytes - sizeof(uint32_t)) % sizeof(struct epf_arg))
+				fail(scanner, "args' bytes are wrong");
 		} else {
 			fail(scanner, "a definition of no known type");
 		}

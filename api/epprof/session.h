@@ -251,6 +251,21 @@ typedef struct epp_arg {
 	size_t text_bytes; /* EPP_ARG_TEXT only */
 } epp_arg;
 
+/* Args that many events have in common, under one number; the same args, in the same order, give the same.  An event that has
+ * EPP_ARGS_OF(number) among its own has them all in that place, for 16 bytes in its record: of an event with many args, most of
+ * which seldom change, this is most of what recording it takes.  One such arg an event; readers see the single args.
+ * Returns 0 if they have a text that is NULL, if with their texts they take more than 640 bytes, in 16-byte slots, if
+ * EPP_ARGS_OF is among them, or if there is no more room for names: then give them one by one.
+ * They are kept for the life of the process, and in each trace: intern what comes again.  Takes a lock and waits as
+ * epp_name_intern does.
+ * Thread: [any-thread].  Ownership: the args are copied. */
+EPP_EXPORT epp_name epp_args_intern(const epp_arg *args, size_t args_count);
+
+/* The arg that stands for them; not of 0. */
+#define EPP_ARGS_KEY ((epp_name)10)
+#define EPP_ARGS_OF(number) \
+	((epp_arg){ .key = EPP_ARGS_KEY, .type = EPP_ARG_U64, .value = { .u64 = (number) }, .text_bytes = 0 })
+
 /* How many sessions record now; read it through EPPROF_ENABLED(). */
 EPP_EXPORT extern uint32_t epp_recording_count;
 

@@ -71,13 +71,14 @@ static struct name_text *entry(epp_name name)
 struct name_text name_get(epp_name name)
 {
 	if (name == 0 || name >= atomic_load_explicit(&names_end, memory_order_acquire))
-		return (struct name_text){ "(unknown)", 9 };
+		return (struct name_text){ "(unknown)", 9, false };
 	return *entry(name);
 }
 
 const char *epp_name_text(epp_name name)
 {
-	return name_get(name).text;
+	struct name_text of = name_get(name);
+	return of.is_args ? reserved[EPF_NAME_ARGS] : of.text;
 }
 
 epp_name name_end(void)
@@ -89,15 +90,16 @@ epp_name name_end(void)
 
 /* The text's name, or 0; and where it stands in the table, or the free place where it would.  Without the lock that place may
  * have got another name since. */
-static epp_name table_find(struct table *in, const char *text, size_t bytes, uint32_t **place)
+static epp_name table_find(struct table *in, struct name_text sought, uint32_t **place)
 {
-	for (uint32_t at = (uint32_t)name_hash(text, bytes);; at++) {
+	for (uint32_t at = (uint32_t)name_hash(sought.text, sought.bytes);; at++) {
 		*place = &in->names[at & (in->size - 1)];
 		epp_name name = __atomic_load_n(*place, __ATOMIC_ACQUIRE);
 		if (!name)
 			return 0;
 		const struct name_text *known = entry(name);
-		if (known->bytes == bytes && memcmp(known->text, text, bytes) == 0)
+		if (known->bytes == sought.bytes && known->is_args == sought.is_args &&
+		    memcmp(known->text, sought.text, sought.bytes) == 0)
 			return name;
 	}
 }
@@ -106,7 +108,7 @@ static epp_name table_find(struct table *in, const char *text, size_t bytes, uin
 static void table_put(struct table *in, epp_name name)
 {
 	uint32_t *place;
-	if (!table_find(in, entry(name)->text, entry(name)->bytes, &place))
+	if (!table_find(in, *entry(name), &place))
 		__atomic_store_n(place, name, __ATOMIC_RELEASE);
 }
 
@@ -128,13 +130,19 @@ static bool table_grow(void)
 	return true;
 }
 
+/* Args are read as they lie. */
+#define SLAB_ALIGNMENT 8u
+
 /* Room for a text, which is never given back.  Texts that came one after another are likely to be looked at so, and lie so:
  * each in a place of its own, a bridge that compares names (ort_event_args.c) would wait for memory at every one.  The lock
  * is held. */
-static char *text_room(size_t bytes)
+static char *text_room(size_t bytes, bool is_args)
 {
+	size_t unaligned = is_args ? slab_left % SLAB_ALIGNMENT : 0;
 	if (bytes > SLAB_BYTES / 16)
 		return malloc(bytes);
+	slab_left -= unaligned;
+	slab += unaligned;
 	if (bytes > slab_left) {
 		char *next = malloc(SLAB_BYTES);
 		if (!next)
@@ -148,20 +156,20 @@ static char *text_room(size_t bytes)
 }
 
 /* Puts a text into the next entry; 0 without room.  The lock is held. */
-static epp_name append(const char *text, size_t bytes)
+static epp_name append(struct name_text of)
 {
 	epp_name name = names_end;
-	if (name / BLOCK_NAMES >= BLOCK_COUNT || text_bytes + bytes > TEXT_BYTES_MAX)
+	if (name / BLOCK_NAMES >= BLOCK_COUNT || text_bytes + of.bytes > TEXT_BYTES_MAX)
 		return 0;
 	if (!blocks[name / BLOCK_NAMES])
 		blocks[name / BLOCK_NAMES] = calloc(BLOCK_NAMES, sizeof(struct name_text));
-	char *copy = blocks[name / BLOCK_NAMES] ? text_room(bytes + 1) : NULL;
+	char *copy = blocks[name / BLOCK_NAMES] ? text_room(of.bytes + 1, of.is_args) : NULL;
 	if (!copy)
 		return 0;
-	memcpy(copy, text, bytes);
-	copy[bytes] = 0;
-	text_bytes += bytes;
-	*entry(name) = (struct name_text){ copy, (uint32_t)bytes };
+	memcpy(copy, of.text, of.bytes);
+	copy[of.bytes] = 0;
+	text_bytes += of.bytes;
+	*entry(name) = (struct name_text){ copy, of.bytes, of.is_args };
 	atomic_store_explicit(&names_end, name + 1, memory_order_release);
 	return name;
 }
@@ -177,7 +185,7 @@ static bool set_up(void)
 		return false;
 	for (epp_name name = 0; name < EPF_NAME_FIRST_FREE; name++) {
 		const char *text = reserved[name] ? reserved[name] : "(reserved)";
-		*entry(name) = (struct name_text){ text, (uint32_t)strlen(text) };
+		*entry(name) = (struct name_text){ text, (uint32_t)strlen(text), false };
 		if (has_place(name))
 			table_put(table, name);
 	}
@@ -204,25 +212,25 @@ static void wait_a_little(void)
 }
 
 /* The text's name, or 0 and the place where it would stand.  False: no memory.  The lock is held. */
-static bool look_up(const char *text, size_t bytes, epp_name *name, uint32_t **place)
+static bool look_up(struct name_text text, epp_name *name, uint32_t **place)
 {
 	if (!set_up() || (names_end * 2 >= table->size && !table_grow()))
 		return false;
-	*name = table_find(table, text, bytes, place);
+	*name = table_find(table, text, place);
 	return true;
 }
 
-static epp_name add(const char *text, size_t bytes)
+static epp_name add(struct name_text text)
 {
 	epp_name name = 0;
 	uint32_t *place;
 	pthread_mutex_lock(&lock);
-	bool ready = look_up(text, bytes, &name, &place);
-	for (unsigned i = 0; i < WAITS_MAX && ready && !name && any_waits(bytes); i++) {
+	bool ready = look_up(text, &name, &place);
+	for (unsigned i = 0; i < WAITS_MAX && ready && !name && any_waits(text.bytes); i++) {
 		wait_a_little();
-		ready = look_up(text, bytes, &name, &place);
+		ready = look_up(text, &name, &place);
 	}
-	if (ready && !name && (name = append(text, bytes))) {
+	if (ready && !name && (name = append(text))) {
 		/* In the logs first: who finds it in the table may use it at once, and be killed. */
 		struct name_listener *listener;
 		LIST_FOREACH(listener, &listeners, link)
@@ -230,15 +238,27 @@ static epp_name add(const char *text, size_t bytes)
 		__atomic_store_n(place, name, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
-	return name ? name : EPF_NAME_LOST;
+	return name;
+}
+
+/* 0: no memory. */
+static epp_name find_or_add(struct name_text text)
+{
+	struct table *known = atomic_load_explicit(&table, memory_order_acquire);
+	uint32_t *place;
+	epp_name name = known ? table_find(known, text, &place) : 0;
+	return name ? name : add(text);
 }
 
 static epp_name intern(const char *text, size_t bytes)
 {
-	struct table *known = atomic_load_explicit(&table, memory_order_acquire);
-	uint32_t *place;
-	epp_name name = known ? table_find(known, text, bytes, &place) : 0;
-	return name ? name : add(text, bytes);
+	epp_name name = find_or_add((struct name_text){ text, (uint32_t)bytes, false });
+	return name ? name : EPF_NAME_LOST;
+}
+
+epp_name name_intern_args(const void *slots, size_t bytes)
+{
+	return find_or_add((struct name_text){ slots, (uint32_t)bytes, true });
 }
 
 epp_name epp_name_intern_bytes(const char *text, size_t bytes)

@@ -1,4 +1,5 @@
-/* The process's names: text interned once, numbers for ever.
+/* The process's names: text interned once, numbers for ever.  Among them, by the same numbers, are args that many events have
+ * in common (epp_args_intern), as bytes.
  *
  * A table that only grows, in blocks that never move, so that reading a text needs no lock: a number is handed out after
  * its text is in place.  Interning takes one lock, which a session's start shares: what was interned before is copied
@@ -17,10 +18,14 @@
 struct name_text {
 	const char *text; /* NUL-terminated; may hold zeros */
 	uint32_t bytes;
+	bool is_args; /* it is struct epf_arg ... as behind a record */
 };
 
 /* Names 1 to EPF_NAME_FIRST_FREE - 1 are reserved (file/format.h); interning never gives one but "" and "(name lost)". */
 struct name_text name_get(epp_name name);
+
+/* The number of args; 0: no memory.  `slots` has at most EPF_NAME_BYTES_MAX bytes. */
+epp_name name_intern_args(const void *slots, size_t bytes);
 
 /* By its low bits the table is searched. */
 uint64_t name_hash(const char *text, size_t bytes);

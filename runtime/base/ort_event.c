@@ -15,6 +15,8 @@
 #include <sys/queue.h>
 
 #include "base/clock.h"
+#include "base/name.h"
+#include "file/format.h"
 
 #define BLOCK_BYTES 1024
 
@@ -142,17 +144,43 @@ static const char *arg_text(OrtProfilingEvent *event, const epp_arg *arg)
 	return text_keep(event, number, bytes);
 }
 
-const char *ort_event_arg(OrtProfilingEvent *event, const char *key)
+/* Of args that were interned together. */
+static const char *defined_arg(OrtProfilingEvent *event, epp_name number, const char *key)
 {
-	for (uint32_t i = 0; i < event->args_count; i++) {
-		if (event->borrowed) {
-			if (!strcmp(epp_name_text(event->host_args[i].key), key))
-				return arg_text(event, &event->host_args[i]);
-		} else if (event->keys[i] && !strcmp(event->keys[i], key)) {
-			return event->values[i];
+	struct name_text of = name_get(number);
+	struct epf_arg slot;
+	for (size_t at = 0; of.is_args && at < of.bytes;) {
+		memcpy(&slot, of.text + at, sizeof(slot));
+		at += sizeof(slot);
+		epp_arg arg = { .key = slot.key, .type = slot.type_and_bytes & 255, .value = { .u64 = slot.value } };
+		if (arg.type == EPP_ARG_TEXT) {
+			arg.text_bytes = slot.type_and_bytes >> 8;
+			arg.value.text = of.text + at;
+			at += (arg.text_bytes + sizeof(slot) - 1) / sizeof(slot) * sizeof(slot);
 		}
+		if (!strcmp(epp_name_text(arg.key), key))
+			return arg_text(event, &arg);
 	}
 	return NULL;
+}
+
+static const char *host_arg(OrtProfilingEvent *event, const epp_arg *arg, const char *key)
+{
+	if (arg->key == EPF_NAME_ARGS)
+		return defined_arg(event, (epp_name)arg->value.u64, key);
+	return strcmp(epp_name_text(arg->key), key) != 0 ? NULL : arg_text(event, arg);
+}
+
+const char *ort_event_arg(OrtProfilingEvent *event, const char *key)
+{
+	const char *text = NULL;
+	for (uint32_t i = 0; i < event->args_count && !text; i++) {
+		if (event->borrowed)
+			text = host_arg(event, &event->host_args[i], key);
+		else if (event->keys[i] && !strcmp(event->keys[i], key))
+			return event->values[i];
+	}
+	return text;
 }
 
 /* The span from one tick to another in us, rounded down, below zero too. */

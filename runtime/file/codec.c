@@ -15,20 +15,67 @@
 
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-/* The args behind a record: at first assumed to fit into 127 bytes, moved up if they do not. */
-static uint8_t *put_args(uint8_t *at, const struct epf_arg *args, uint32_t slots)
-{
-	uint8_t *count_at = at, *start = at + 2;
-	uint32_t count = 0;
+/* What a record's args become. */
+struct args_put {
+	uint8_t *at;
+	uint32_t count;
+	bool has_defined;
+	bool is_cut; /* some are left out */
+};
 
-	/* Each text may end in a slot that it fills only in part. */
-	if (slots > 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
-		slots = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
-	at = start;
-	for (uint32_t slot = 0; slot < slots && count < EPF_ARG_SLOTS_MAX; count++) {
+/* Where the slots of a text end; it is cut to them. */
+static inline uint32_t text_end(uint32_t slot, uint32_t slots, uint32_t *bytes)
+{
+	if (*bytes > (slots - slot) * 16)
+		*bytes = (slots - slot) * 16;
+	return slot + (*bytes + 15) / 16;
+}
+
+uint32_t codec_defined_number(const struct epf_arg *args, uint32_t slots)
+{
+	for (uint32_t slot = 0; slot < slots;) {
+		const struct epf_arg *arg = &args[slot++];
+		uint32_t bytes = arg->type_and_bytes >> 8;
+		if (arg->key == EPF_NAME_ARGS)
+			return arg->value <= UINT32_MAX ? (uint32_t)arg->value : 0;
+		if ((arg->type_and_bytes & 255) == EPP_ARG_TEXT)
+			slot = text_end(slot, slots, &bytes);
+	}
+	return 0;
+}
+
+static void put_slots(struct codec_writer *writer, struct args_put *put_to, const struct epf_arg *args, uint32_t slots);
+
+/* The args that one stands for, once; what they name in turn is nothing. */
+__attribute__((noinline, cold)) static void put_defined(struct codec_writer *writer, struct args_put *put_to, uint64_t number)
+{
+	uint32_t slots = 0;
+	const struct epf_arg *args = writer->defined && !put_to->has_defined && number <= UINT32_MAX
+	                                 ? writer->defined(writer->defined_user, (uint32_t)number, &slots)
+	                                 : NULL;
+
+	put_to->has_defined = true;
+	if (args && slots <= EPF_DEFINED_SLOTS_MAX)
+		put_slots(writer, put_to, args, slots);
+	else
+		put_to->is_cut = true;
+}
+
+static void put_slots(struct codec_writer *writer, struct args_put *put_to, const struct epf_arg *args, uint32_t slots)
+{
+	uint8_t *at = put_to->at;
+	uint32_t slot = 0;
+
+	while (slot < slots && put_to->count < EPF_ARG_SLOTS_MAX) {
 		const struct epf_arg *arg = &args[slot++];
 		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
 
+		if (unlikely(arg->key == EPF_NAME_ARGS)) {
+			put_to->at = at;
+			put_defined(writer, put_to, arg->value);
+			at = put_to->at;
+			continue;
+		}
 		if (type > EPP_ARG_TEXT)
 			break;
 		at = put(at, arg->key);
@@ -41,16 +88,33 @@ static uint8_t *put_args(uint8_t *at, const struct epf_arg *args, uint32_t slots
 			memcpy(at, &arg->value, 8);
 			at += 8;
 		} else {
-			if (bytes > (slots - slot) * 16)
-				bytes = (slots - slot) * 16;
+			uint32_t next = text_end(slot, slots, &bytes);
 			at = put(at, bytes);
 			memcpy(at, &args[slot], bytes);
 			at += bytes;
-			slot += (bytes + 15) / 16;
+			slot = next;
 		}
+		put_to->count++;
 	}
+	put_to->at = at;
+	put_to->is_cut |= put_to->has_defined && slot < slots;
+}
 
-	size_t bytes = (size_t)(at - start);
+/* The args behind a record: at first assumed to fit into 127 bytes, moved up if they do not.  *is_cut: for what they name. */
+static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const struct epf_arg *args, uint32_t slots,
+                         bool *is_cut)
+{
+	uint8_t *start = count_at + 2;
+	struct args_put put_to = { .at = start };
+
+	/* Each text may end in a slot that it fills only in part. */
+	if (slots > 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
+		slots = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
+	put_slots(writer, &put_to, args, slots);
+	*is_cut = put_to.is_cut;
+
+	uint32_t count = put_to.count;
+	size_t bytes = (size_t)(put_to.at - start);
 	uint32_t head = (count >= 128 ? 2 : 1) + (bytes >= 128 ? 2 : 1) + (bytes >= 16384 ? 1 : 0) +
 	                (bytes >= 1 << 21 ? 1 : 0);
 	uint8_t prefix[12]; /* put stores 4 bytes at a time */
@@ -81,6 +145,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	uint8_t *shape_at = writer->at, *at = shape_at + 1;
 	uint32_t name = epf_tail_name(record->tail);
 	unsigned shape = 0;
+	bool is_cut = false;
 
 	at = put(at, zigzag(end - writer->previous_end));
 	at = put(at, record->duration_ticks);
@@ -99,11 +164,19 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	}
 	if (record->arg_slots) {
 		uint8_t *args_at = at;
-		at = put_args(at, args, record->arg_slots);
+		at = put_args(writer, at, args, record->arg_slots, &is_cut);
 		if (*args_at)
 			shape |= CODEC_ARGS;
 		else
 			at = args_at;
+	}
+	/* Its bits say so, and come before the args: once more. */
+	if (unlikely(is_cut && !(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_CUT))) {
+		struct epf_record cut = *record;
+		cut.bits |= EPF_BITS(0, 0, 0, EPF_FLAG_CUT);
+		writer->cut_count++;
+		append_any(writer, &cut, args);
+		return;
 	}
 	*shape_at = (uint8_t)shape;
 	writer->at = at;

@@ -26,6 +26,9 @@ enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 
 
 /* The most a region of `bytes` can become, block header left out. */
 #define CODEC_BOUND(bytes) ((bytes)*2 + 1024)
+/* The same if its records name args that are defined (EPF_NAME_ARGS): each such record has a slot for that at least. */
+#define CODEC_BOUND_DEFINED(bytes) \
+	(CODEC_BOUND(bytes) + (bytes) / (EPF_RECORD_BYTES + 16u) * (EPF_DEFINED_SLOTS_MAX * 16u))
 /* The most that decoded records can become, whose args take `args_bytes` in all. */
 #define CODEC_BOUND_DECODED(records_count, args_bytes) ((size_t)(records_count)*64 + (args_bytes) + 1024)
 
@@ -39,12 +42,19 @@ struct codec_writer {
 	struct block_times times;
 	uint32_t open_count;
 	const uint64_t *open_ids;
+
+	/* The slots of args that records name; NULL: there are none of this number.  Set, or left NULL, behind codec_begin. */
+	const struct epf_arg *(*defined)(const void *user, uint32_t number, uint32_t *slots);
+	const void *defined_user;
+	uint32_t cut_count; /* records that lack args for that */
 };
 
-/* `payload` has CODEC_BOUND(region bytes) of room. */
+/* `payload` has CODEC_BOUND(region bytes) of room, CODEC_BOUND_DEFINED if `defined` is set. */
 void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count);
-/* `args`: record->arg_slots slots of 16 bytes as they lie in a region. */
+/* `args`: record->arg_slots slots of 16 bytes as they lie in a region.  In a payload no arg names others: it has these. */
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args);
+/* The number of the args that a record's slots name; 0: none. */
+uint32_t codec_defined_number(const struct epf_arg *args, uint32_t slots);
 struct codec_record;
 /* A record as codec_decode gives it; `args` is what its args_offset counts from. */
 void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,

@@ -82,6 +82,7 @@
 #define EPF_ARG_SLOTS_MAX 255u  /* keys and values of one record */
 #define EPF_ARG_TEXT_MAX 32768u /* text bytes of one record */
 #define EPF_NAME_BYTES_MAX 65536u
+#define EPF_DEFINED_SLOTS_MAX 40u /* of one EPF_DEFINE_ARGS; a chunk of records that name it fits into a block with them */
 #define EPF_LOSS_COUNT 16u /* indexes are epp_loss of epprof/session.h */
 #define EPF_PRODUCER_COUNT 32u
 /* Two reasons count no events: args that were cut, and gaps. */
@@ -268,7 +269,11 @@ struct epf_record {
 	};
 };
 
-/* An arg: one slot, and for text the bytes behind it, padded to 16. */
+/* An arg: one slot, and for text the bytes behind it, padded to 16.
+ *
+ * In a region, under the key EPF_NAME_ARGS, it stands for the args of the EPF_DEFINE_ARGS whose number is its value; who makes a
+ * block of the region puts them in its place.  A record has one such arg at most; further ones, those that nothing defines and
+ * args beyond EPF_ARG_SLOTS_MAX are left out, and the record is marked EPF_FLAG_CUT. */
 struct epf_arg {
 	uint32_t key;
 	uint32_t type_and_bytes; /* type in the low 8 bits (epp_arg_type), text bytes in the others */
@@ -286,6 +291,7 @@ enum epf_name {
 	EPF_NAME_ORPHAN_END = 7,
 	EPF_NAME_FLOW = 8,
 	EPF_NAME_VALUE = 9,
+	EPF_NAME_ARGS = 10, /* the arg key of args that are defined elsewhere; u64 */
 	EPF_NAME_FIRST_FREE = 16,
 };
 /* Their texts, to initialise an array. */
@@ -293,7 +299,7 @@ enum epf_name {
 	{ \
 		[EPF_NAME_NONE] = "", [EPF_NAME_PENDING] = "(pending)", [EPF_NAME_LOST] = "(name lost)", \
 		[EPF_NAME_TRACK_SWITCH] = "(track switch)", [EPF_NAME_PARENT] = "parent", [EPF_NAME_CLOCK_PAIR] = "(clock pair)", \
-		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", \
+		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", [EPF_NAME_ARGS] = "(args)", \
 	}
 
 /* ---- slots and regions ---- */
@@ -361,6 +367,7 @@ struct epf_slot {
 enum epf_definition_type {
 	EPF_DEFINE_NAME = 1,  /* u32 name, then the bytes */
 	EPF_DEFINE_TRACK = 2, /* struct epf_track, then name, group */
+	EPF_DEFINE_ARGS = 3, /* u32 number, one that no name has, then struct epf_arg ... as behind a record */
 };
 
 /* `bytes` is of what follows this header, which is then padded to 8. */

@@ -306,6 +306,9 @@ void reader_close(struct reader *reader)
 		free(reader->findings[i].text);
 	for (size_t i = 0; i < impl->accounts_count; i++)
 		free(impl->accounts[i].producer);
+	for (size_t i = 0; i < impl->args_count; i++)
+		free(impl->args[i].slots);
+	free(impl->args);
 	free(impl->accounts);
 	free(impl->said);
 	free(impl->stop.text);

@@ -124,6 +124,8 @@ epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, 
 			EPP_TRY(define_name(impl, body, head.bytes, offset + at));
 		else if (head.type == EPF_DEFINE_TRACK)
 			EPP_TRY(define_track(impl, body, head.bytes, offset + at));
+		else if (head.type == EPF_DEFINE_ARGS)
+			EPP_TRY(reader_define_args(impl, body, head.bytes, offset + at));
 		else
 			reader_find(impl, EPP_WARNING, offset + at, "a definition of type %u, which is unknown", head.type);
 		size_t step = sizeof(head) + (((size_t)head.bytes + 7) & ~(size_t)7);

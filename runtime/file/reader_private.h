@@ -67,6 +67,12 @@ struct reader_entries {
 	uint64_t number; /* the segment's */
 };
 
+/* Args that several records of the window have in common (EPF_DEFINE_ARGS). */
+struct reader_args {
+	uint32_t number, slots_count;
+	struct epf_arg *slots;
+};
+
 /* Where something stands that is kept without its place. */
 enum reader_saying_kind { READER_SAID_PAIR, READER_SAID_RUN, READER_SAID_ACCOUNT, READER_SAID_PRODUCER };
 struct reader_saying {
@@ -118,6 +124,10 @@ struct reader_impl {
 
 	struct reader_saying *said;
 	size_t said_count, said_capacity;
+
+	struct reader_args *args; /* as they are defined, in the order of their numbers but for those told again */
+	size_t args_count, args_capacity;
+	uint64_t args_lost; /* records of the window that lack some, since nothing defines them */
 
 	struct epf_index_place index_place;
 	struct columns_decoder columns;
@@ -189,6 +199,10 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 /* Takes in definitions up to the first that is not whole. */
 epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
+/* Takes in an EPF_DEFINE_ARGS. */
+epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset) EPP_MUST_CHECK;
+/* For codec_writer.defined, with a struct reader_impl. */
+const struct epf_arg *reader_defined_args(const void *impl, uint32_t number, uint32_t *slots);
 /* A track that nothing defined. */
 epp_status *reader_define_thread(struct reader_impl *impl, const struct epf_slot *slot) EPP_MUST_CHECK;
 /* Sorts and joins what was taken in. */

@@ -352,16 +352,46 @@ static epp_status *drop_emptied(struct window_reading *window)
 	return NULL;
 }
 
+/* The record at `from` of a copy, or NULL.  The second copy may have been zeroed or written over; then it is in a block and was
+ * left out before. */
+static const struct epf_record *record_at(const struct copy *copy, size_t from, size_t *bytes)
+{
+	const struct epf_record *record = (const struct epf_record *)(const void *)(copy->region + from);
+
+	if (from >= copy->bytes || !record->tail)
+		return NULL;
+	*bytes = sizeof(*record) + (size_t)record->arg_slots * sizeof(struct epf_arg);
+	return *bytes <= copy->bytes - from ? record : NULL;
+}
+
+/* What its records take, with the args that they name. */
+static size_t whole_bytes(const struct reader_impl *impl, const struct copy *copy, size_t from)
+{
+	size_t whole = copy->bytes, bytes;
+	const struct epf_record *record;
+	uint32_t slots = 0;
+
+	for (; impl->args_count && (record = record_at(copy, from, &bytes)); from += bytes) {
+		const struct epf_arg *args = (const struct epf_arg *)(const void *)(record + 1);
+		uint32_t number = codec_defined_number(args, record->arg_slots);
+		if (number && reader_defined_args(impl, number, &slots))
+			whole += slots * sizeof(*args);
+	}
+	return whole;
+}
+
 /* A region that stands in no block becomes one, in memory. */
 static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 {
 	struct epf_region header;
 	struct codec_writer writer;
+	const struct epf_record *record;
+	size_t bytes;
 
 	memcpy(&header, copy->region, sizeof(header));
 	if (reader_set_has(&impl->sequences, header.sequence))
 		return NULL;
-	struct epf_block *block = reader_block_room(impl, copy->bytes);
+	struct epf_block *block = reader_block_room(impl, whole_bytes(impl, copy, records_start(&header)));
 	if (!block)
 		return reader_no_memory();
 	block->sequence = header.sequence;
@@ -371,15 +401,11 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 	block->first_id = header.first_id;
 	codec_begin(&writer, (uint8_t *)(block + 1), (const uint64_t *)(const void *)(copy->region + sizeof(header)),
 	            header.open_count);
-	for (size_t from = records_start(&header); from < copy->bytes;) {
-		const struct epf_record *record = (const struct epf_record *)(const void *)(copy->region + from);
-		size_t bytes = sizeof(*record) + (size_t)record->arg_slots * sizeof(struct epf_arg);
-		/* The second copy may have been zeroed or written over; then it is in a block and was left out above. */
-		if (!record->tail || bytes > copy->bytes - from)
-			break;
+	writer.defined = reader_defined_args;
+	writer.defined_user = impl;
+	for (size_t from = records_start(&header); (record = record_at(copy, from, &bytes)); from += bytes)
 		codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
-		from += bytes;
-	}
+	impl->args_lost += writer.cut_count;
 	return reader_block_keep(impl, block, &writer, copy->offset);
 }
 
@@ -445,6 +471,9 @@ epp_status *reader_window(struct reader_impl *impl)
 	for (size_t i = 0; i < window.copies_count && !status; i++)
 		if (window.copies[i].bytes)
 			status = encode(impl, &window.copies[i]);
+	if (impl->args_lost)
+		reader_find(impl, impl->reader.live.flags & EPF_LIVE_LOG_FULL ? EPP_NOTE : EPP_ERROR, header->log_offset,
+		            "%llu records lack args: what they name is not defined", (unsigned long long)impl->args_lost);
 	if (!status)
 		status = define_threads(impl);
 	for (size_t i = 0; i < window.copies_count; i++)

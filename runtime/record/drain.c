@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name.h"
 #include "file/codec.h"
 #include "file/format_slot.h"
 #include "record/chunks.h"
@@ -20,6 +21,9 @@
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
+_Static_assert(sizeof(struct epf_block) + CODEC_BOUND_DEFINED(EPF_CHUNK_BYTES) <= SESSION_SCRATCH_BYTES,
+               "a region's block fits");
+
 #define CHUNKS_TO_SPARE (WINDOW_FIRST_CHUNKS / 4)
 
 /* Kinds whose records took an id of their own. */
@@ -102,6 +106,15 @@ static void count_written(struct session *session, const struct epf_block *block
 		each_handed_over(session, region, end, count_producer_written);
 }
 
+/* For codec_writer.defined: what was interned is there for good. */
+static const struct epf_arg *defined_args(const void *user, uint32_t number, uint32_t *slots)
+{
+	struct name_text of = name_get(number);
+	(void)user;
+	*slots = of.bytes / (uint32_t)sizeof(struct epf_arg);
+	return of.is_args ? (const struct epf_arg *)(const void *)of.text : NULL;
+}
+
 /* What becomes of a region that cannot be written. */
 enum failed {
 	FAILED_WAITS, /* for another visit, while there are chunks to spare; else it is lost */
@@ -127,6 +140,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS, .slot = slot };
 	codec_begin(&writer, (uint8_t *)(block + 1), region ? (const uint64_t *)(const void *)(region + 1) : NULL,
 	            region ? region->open_count : 0);
+	writer.defined = defined_args;
 	if (region) {
 		block->sequence = region->sequence;
 		block->run = region->run;

@@ -82,9 +82,14 @@ static struct session *listening(struct name_listener *self)
 	return (struct session *)(void *)((char *)self - offsetof(struct session, names));
 }
 
+static enum epf_definition_type type_of(const struct name_text *text)
+{
+	return text->is_args ? EPF_DEFINE_ARGS : EPF_DEFINE_NAME;
+}
+
 static void name_added(struct name_listener *self, epp_name name, struct name_text text)
 {
-	struct epf_definition head = { .bytes = (uint32_t)(sizeof(name) + text.bytes), .type = EPF_DEFINE_NAME };
+	struct epf_definition head = { .bytes = (uint32_t)(sizeof(name) + text.bytes), .type = type_of(&text) };
 	log_append(listening(self), &head, &name, text.text, text.bytes);
 }
 
@@ -194,7 +199,7 @@ int tracks_drain(struct session *session)
 		add(&definitions, EPF_DEFINE_TRACK, &track->definition + 1, track->definition.bytes, "", 0);
 	for (epp_name name = session->names_written; name < names_end; name++) {
 		struct name_text text = name_get(name);
-		add(&definitions, EPF_DEFINE_NAME, &name, sizeof(name), text.text, text.bytes);
+		add(&definitions, type_of(&text), &name, sizeof(name), text.text, text.bytes);
 	}
 	flush(&definitions);
 	settle(session, first, !definitions.error);
