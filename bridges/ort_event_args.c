@@ -7,8 +7,12 @@
  *   stats  thread_scheduling_stats is empty if and only if the session has no pool of threads, so one that is empty says it
  *          for the whole profiling.
  *   nodes  In a session of one graph an index is one node's.  So with name and index as they were in this profiling, so are
- *          op_name and provider.  With more graphs they are asked for: the same name and index may be a node's in each branch
- *          of an If.
+ *          op_name and provider, and which of its inputs are parameters: activation_size follows from the shapes, too.  With
+ *          more graphs they are asked for: the same name and index may be a node's in each branch of an If.
+ *
+ * What a node was the last time is remembered by its name, as a set (ort_sets.h), so that a record of an event that has the same
+ * names that, and the node's index.  So is what memory was in use, but that is often what it was at the node before, too.  Where
+ * neither is so, all is asked for, and a set looked for by what it holds.
  *
  * A name is looked for first where it was after the same predecessor: a model runs its nodes in the same order again and again.
  */
@@ -17,57 +21,29 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "ort_value.h"
+#include "ort_sets.h"
 
-/* As they stand in a record: what is a number comes first, since behind a text it would take longer to store. */
-enum key {
-	KEY_NODE_INDEX,
-	KEY_ACTIVATION_SIZE,
-	KEY_PARAMETER_SIZE,
-	KEY_OUTPUT_SIZE,
-	KEY_FIRST_OF_MEMORY,
-	KEY_LAST_OF_MEMORY = KEY_FIRST_OF_MEMORY + 6,
-	KEY_OP_NAME,
-	KEY_PROVIDER,
-	KEY_INPUT_TYPE_SHAPE,
-	KEY_OUTPUT_TYPE_SHAPE,
-	KEY_THREAD_SCHEDULING_STATS,
-	KEYS
-};
-static const char *const known_keys[KEYS] = {
-	"node_index",
-	"activation_size",
-	"parameter_size",
-	"output_size",
-	"mem_bytes_in_use",
-	"mem_bytes_requested_in_use",
-	"mem_in_use_delta",
-	"mem_requested_in_use_delta",
-	"mem_in_use_peak",
-	"mem_arena_held",
-	"mem_arena_held_delta",
-	"op_name",
-	"provider",
-	"input_type_shape",
-	"output_type_shape",
-	"thread_scheduling_stats",
-};
 #define MEMORY_VERSION 30u
+#define NODE_INDEX_TEXT "node_index"
+
+/* Up to where the keys are asked for if, in this profiling, the node is known; it may be another of its name and index; it is
+ * not. */
+#define KEYS_OF_NODE KEY_ACTIVATION_SIZE
+#define KEYS_OF_NAME KEY_PARAMETER_SIZE
+#define KEYS_OF_NEW KEY_THREAD_SCHEDULING_STATS
 
 /* ONNX Runtime's own times: of the event since the profile's start, its length, and when the profile began; and of the first
  * event alone, since when profilers of others may have been started. */
-enum time_key { TIME_START_US, TIME_DURATION_US, TIME_PROFILE_US, TIME_STARTED_US, TIME_KEYS };
-static const char *const time_texts[TIME_KEYS] = { "ort_ts_us", "ort_dur_us", "ort_profile_us", "ort_started_us" };
-
-static epp_name keys[KEYS];
-static epp_name time_keys[TIME_KEYS];
+enum own_key { OWN_START_US, OWN_DURATION_US, OWN_PROFILE_US, OWN_STARTED_US, OWN_NODE_INDEX, OWN_STATS, OWN_KEYS };
+static const char *const own_texts[OWN_KEYS] = { "ort_ts_us",      "ort_dur_us",    "ort_profile_us",
+	                                         "ort_started_us", NODE_INDEX_TEXT, "thread_scheduling_stats" };
+static epp_name own_keys[OWN_KEYS];
 
 static void intern_keys(void)
 {
-	for (size_t i = 0; i < KEYS; i++)
-		keys[i] = epp_name_intern(known_keys[i]);
-	for (size_t i = 0; i < TIME_KEYS; i++)
-		time_keys[i] = epp_name_intern(time_texts[i]);
+	for (size_t i = 0; i < OWN_KEYS; i++)
+		own_keys[i] = epp_name_intern(own_texts[i]);
+	ort_sets_prepare();
 }
 
 void ort_event_args_prepare(void)
@@ -76,13 +52,9 @@ void ort_event_args_prepare(void)
 	pthread_once(&once, intern_keys);
 }
 
-/* What this thread remembers.
- *
- * Of each key the last value: most do not change from one node to the next, and then it stands here as it is recorded.
- *
- * And what came after each name.  Between two events ONNX Runtime touches more memory than the nearest caches hold, so what will
- * be wanted is sent for ahead: the text of the name that is expected next, and what stands beyond its place here, since names
- * that follow each other most often have numbers that do. */
+/* What this thread remembers: what came after each name.  Between two events ONNX Runtime touches more memory than the nearest
+ * caches hold, so what will be wanted is sent for ahead: the text of the name that is expected next, and what stands beyond its
+ * place here, since names that follow each other most often have numbers that do. */
 #define FOLLOWERS 4096u
 #define LINE_BYTES 64u
 
@@ -90,28 +62,17 @@ struct name {
 	epp_name number; /* 0: none */
 	uint32_t node_index;
 	const char *text;
-	uint32_t profiling; /* in which that index was of this kind */
-	uint32_t kind;      /* 0: not known */
-};
-
-/* What a node's op_name and provider are; number - 1. */
-#define KINDS 128u
-
-struct kind {
-	char op_name[64], provider[64];
+	const struct ort_set *set; /* that it had the last time; NULL: none */
+	uint32_t profiling;        /* in which that was */
 };
 
 struct memory {
-	uint64_t profiling; /* of which the values are */
-	size_t args_count;  /* of the values that are present */
-	epp_arg args[TIME_KEYS + KEYS];
-	struct ort_value values[KEYS];
 	epp_name last;
 	struct name expected;
+	const struct ort_set *in_use; /* of memory, the last one; NULL: none */
+	epp_arg args[OWN_KEYS + ORT_KEYS];
 	struct name followers[FOLLOWERS];
-	struct kind kinds[KINDS];
-	uint32_t kinds_count;
-	uint32_t kind; /* of the values; 0: not known */
+	uint32_t seen[ORT_SETS_SEEN];
 };
 
 static __thread struct memory this_thread;
@@ -121,16 +82,15 @@ static __thread struct memory this_thread;
 /* Where it is remembered. */
 static struct name *name_of(struct memory *of, const char *text)
 {
-	struct name name = of->expected, *place = &of->followers[of->last % FOLLOWERS];
-	if (!name.number || strcmp(name.text, text) != 0) {
-		name.number = epp_name_intern(text);
-		name.text = epp_name_text(name.number);
-		name.kind = 0;
-		*place = name;
+	struct name *place = &of->followers[of->last % FOLLOWERS];
+	if (!USUAL(of->expected.number && !strcmp(of->expected.text, text))) {
+		epp_name number = epp_name_intern(text);
+		*place = (struct name){ .number = number, .text = epp_name_text(number) };
+		of->expected = *place;
 	}
-	of->last = name.number;
-	of->expected = of->followers[name.number % FOLLOWERS];
-	__builtin_prefetch(&of->followers[(name.number + LINE_BYTES / sizeof(name)) % FOLLOWERS]);
+	of->last = of->expected.number;
+	of->expected = of->followers[of->last % FOLLOWERS];
+	__builtin_prefetch(&of->followers[(of->last + LINE_BYTES / sizeof(struct name)) % FOLLOWERS]);
 	if (of->expected.number) {
 		__builtin_prefetch(of->expected.text);
 		__builtin_prefetch(of->expected.text + LINE_BYTES);
@@ -143,172 +103,122 @@ static struct name *name_of(struct memory *of, const char *text)
 struct asking {
 	__typeof__(((OrtEpApi *)0)->ProfilingEvent_GetArgValue) get;
 	const OrtProfilingEvent *event;
-	struct memory *memory;
-	struct name *name;
-	uint32_t profiling; /* 0: of several graphs */
-	bool is_rearranged; /* there is one more or less than there was */
-	OrtStatus *status;  /* the first error: nothing is asked after it */
+	uint32_t profiling;
+	OrtStatus *status; /* the first error: nothing is asked after it */
 };
 
-static NOINLINE void renew(struct asking *asking, struct ort_value *value, const char *text)
+/* NULL: it has none. */
+static inline const char *ask(struct asking *asking, const char *key)
 {
-	bool was_present = value->is_present;
-	ort_value_clear(value);
-	if (text)
-		ort_value_set(value, text);
-	if (value->is_present != was_present)
-		asking->is_rearranged = true;
-	else if (was_present)
-		asking->memory->args[value->place] = value->arg;
-}
-
-/* False: there is the value that there was. */
-static inline bool ask(struct asking *asking, enum key key)
-{
-	struct ort_value *value = &asking->memory->values[key];
 	const char *text = NULL;
 	if (USUAL(!asking->status))
-		asking->status = asking->get(asking->event, known_keys[key], &text);
-	if (USUAL(!asking->status && text && ort_value_is(value, text)))
-		return false;
-	renew(asking, value, asking->status ? NULL : text);
-	return true;
+		asking->status = asking->get(asking->event, key, &text);
+	return USUAL(!asking->status) ? text : NULL;
 }
 
-static inline void ask_of_sizes(struct asking *asking)
+static inline void set_own(epp_arg *arg, enum own_key key, int64_t value)
 {
-	bool new_inputs = ask(asking, KEY_INPUT_TYPE_SHAPE);
-	new_inputs |= ask(asking, KEY_ACTIVATION_SIZE);
-	if (new_inputs || !asking->memory->values[KEY_PARAMETER_SIZE].is_present)
-		ask(asking, KEY_PARAMETER_SIZE);
-	bool new_outputs = ask(asking, KEY_OUTPUT_TYPE_SHAPE);
-	if (new_outputs || !asking->memory->values[KEY_OUTPUT_SIZE].is_present)
-		ask(asking, KEY_OUTPUT_SIZE);
-}
-
-static inline void ask_of_memory(struct asking *asking)
-{
-	const struct ort_value *first = &asking->memory->values[KEY_FIRST_OF_MEMORY];
-	bool was_present = first->is_present;
-	ask(asking, KEY_FIRST_OF_MEMORY);
-	if (was_present || first->is_present)
-		for (enum key key = KEY_FIRST_OF_MEMORY + 1; key <= KEY_LAST_OF_MEMORY; key++)
-			ask(asking, key);
-}
-
-static inline void ask_of_threads(struct asking *asking)
-{
-	const struct ort_value *values = asking->memory->values, *stats = &values[KEY_THREAD_SCHEDULING_STATS];
-	bool was_empty = stats->is_present && stats->arg.type == EPP_ARG_TEXT && !stats->arg.text_bytes;
-	/* What is not a kernel's event has neither. */
-	if (!was_empty || !values[KEY_NODE_INDEX].is_present)
-		ask(asking, KEY_THREAD_SCHEDULING_STATS);
-}
-
-/* ---- nodes ---- */
-
-static NOINLINE void take_kind(struct asking *asking, uint32_t number)
-{
-	struct memory *memory = asking->memory;
-	const struct kind *kind = &memory->kinds[number - 1];
-	renew(asking, &memory->values[KEY_OP_NAME], kind->op_name);
-	renew(asking, &memory->values[KEY_PROVIDER], kind->provider);
-	memory->kind = number;
-}
-
-static bool fits(const struct ort_value *value)
-{
-	return value->is_present && !value->is_lost && strlen(value->text) < sizeof(((struct kind *)0)->op_name);
-}
-
-/* 0: there is no room. */
-static NOINLINE uint32_t find_kind(struct memory *memory)
-{
-	const struct ort_value *op_name = &memory->values[KEY_OP_NAME], *provider = &memory->values[KEY_PROVIDER];
-	if (memory->kinds_count == KINDS || !fits(op_name) || !fits(provider))
-		return 0;
-	for (uint32_t i = 0; i < memory->kinds_count; i++)
-		if (!strcmp(memory->kinds[i].op_name, op_name->text) && !strcmp(memory->kinds[i].provider, provider->text))
-			return i + 1;
-	struct kind *made = &memory->kinds[memory->kinds_count++];
-	memcpy(made->op_name, op_name->text, sizeof(made->op_name));
-	memcpy(made->provider, provider->text, sizeof(made->provider));
-	return memory->kinds_count;
-}
-
-static inline void ask_of_kind(struct asking *asking)
-{
-	struct memory *memory = asking->memory;
-	struct name *name = asking->name;
-	const struct ort_value *index = &memory->values[KEY_NODE_INDEX];
-	bool is_node = asking->profiling && index->is_present && index->arg.type == EPP_ARG_I64 &&
-	               index->arg.value.u64 <= UINT32_MAX;
-	if (USUAL(is_node && name->kind && name->profiling == asking->profiling &&
-	          name->node_index == index->arg.value.u64)) {
-		if (memory->kind != name->kind)
-			take_kind(asking, name->kind);
-		return;
-	}
-	bool is_new = ask(asking, KEY_OP_NAME);
-	is_new |= ask(asking, KEY_PROVIDER);
-	if (is_new)
-		memory->kind = 0;
-	if (!is_node)
-		return;
-	if (!memory->kind)
-		memory->kind = find_kind(memory);
-	name->kind = memory->kind;
-	name->profiling = asking->profiling;
-	name->node_index = (uint32_t)index->arg.value.u64;
-}
-
-static NOINLINE void arrange(struct memory *memory)
-{
-	memory->args_count = 0;
-	for (size_t i = 0; i < KEYS; i++) {
-		struct ort_value *value = &memory->values[i];
-		value->place = (uint8_t)(TIME_KEYS + memory->args_count);
-		if (value->is_present)
-			memory->args[TIME_KEYS + memory->args_count++] = value->arg;
-	}
-}
-
-/* Nothing holds from one profiling to another. */
-static NOINLINE void forget(struct memory *memory, uint64_t profiling)
-{
-	memory->profiling = profiling;
-	memory->kind = 0;
-	for (size_t i = 0; i < KEYS; i++) {
-		memory->values[i].arg.key = keys[i];
-		ort_value_clear(&memory->values[i]);
-	}
-	arrange(memory);
-}
-
-static OrtStatus *ask_all(const struct ort_event_source *source, const OrtProfilingEvent *event, struct memory *memory,
-                          struct name *name)
-{
-	struct asking asking = { .get = source->host->ep->ProfilingEvent_GetArgValue,
-		                 .event = event,
-		                 .memory = memory,
-		                 .name = name,
-		                 .profiling = source->graphs == ORT_GRAPHS_ONE ? (uint32_t)source->profiling : 0 };
-	ask(&asking, KEY_NODE_INDEX);
-	ask_of_sizes(&asking);
-	if (source->host->version >= MEMORY_VERSION)
-		ask_of_memory(&asking);
-	ask_of_kind(&asking);
-	ask_of_threads(&asking);
-	if (!USUAL(!asking.is_rearranged))
-		arrange(memory);
-	return asking.status;
-}
-
-static inline void set_time(epp_arg *arg, enum time_key key, int64_t value)
-{
-	arg->key = time_keys[key];
+	arg->key = own_keys[key];
 	arg->type = EPP_ARG_I64;
 	arg->value.i64 = value;
+}
+
+static size_t set_stats(epp_arg *arg, const char *stats)
+{
+	arg->key = own_keys[OWN_STATS];
+	ort_value_read(arg, stats);
+	return 1;
+}
+
+/* The args of a group: as a set, or one by one; returns how many. */
+static size_t put_group(enum ort_group group, const struct ort_set *set, const char *const values[ORT_KEYS], epp_arg *args)
+{
+	if (!set)
+		return ort_set_list(group, values, args);
+	args[0] = EPP_ARGS_OF(set->number);
+	return 1;
+}
+
+/* What the node is, asked for as a whole; returns how many args that makes. */
+static NOINLINE size_t take_new_node(struct asking *asking, struct memory *memory, struct name *name, epp_arg *args)
+{
+	const char *values[ORT_KEYS] = { NULL };
+	size_t count = 0;
+	for (unsigned key = 0; key < GROUP_END(GROUP_NODE); key++)
+		values[key] = ask(asking, ort_key_texts[key]);
+	/* Each event has others, so they are in no set. */
+	const char *stats = values[KEY_THREAD_SCHEDULING_STATS];
+	if (stats && *stats) {
+		count += set_stats(args, stats);
+		values[KEY_THREAD_SCHEDULING_STATS] = NULL;
+	}
+	name->set = asking->status ? NULL : ort_set_find(GROUP_NODE, values, memory->seen);
+	name->profiling = asking->profiling;
+	return count + put_group(GROUP_NODE, name->set, values, args + count);
+}
+
+/* The same, if it is most likely the one that it was.  The first `keys` are asked for, the others follow. */
+static inline size_t take_node(struct asking *asking, struct memory *memory, struct name *name, bool is_known,
+                               unsigned keys, epp_arg *args)
+{
+	const struct ort_set *set = name->set;
+	size_t count = 0;
+	for (unsigned key = 0; set && key < keys; key++)
+		if (!USUAL(ort_set_has(set, key, ask(asking, ort_key_texts[key]))))
+			set = NULL;
+	if (!USUAL(set != NULL))
+		return take_new_node(asking, memory, name, args);
+	bool was_empty = set->bytes[KEY_THREAD_SCHEDULING_STATS];
+	if (!USUAL(is_known && was_empty)) {
+		const char *stats = ask(asking, ort_key_texts[KEY_THREAD_SCHEDULING_STATS]);
+		if (was_empty != (stats && !*stats))
+			return take_new_node(asking, memory, name, args);
+		count += stats && *stats ? set_stats(args, stats) : 0;
+	}
+	name->profiling = asking->profiling;
+	args[count] = EPP_ARGS_OF(set->number);
+	return count + 1;
+}
+
+/* What memory is in use; returns how many args that makes. */
+static inline size_t take_memory(struct asking *asking, struct memory *memory, epp_arg *args)
+{
+	const char *values[ORT_KEYS];
+	values[KEY_FIRST_OF_MEMORY] = ask(asking, ort_key_texts[KEY_FIRST_OF_MEMORY]);
+	if (!values[KEY_FIRST_OF_MEMORY])
+		return 0;
+	for (unsigned key = KEY_FIRST_OF_MEMORY + 1; key < ORT_KEYS; key++)
+		values[key] = ask(asking, ort_key_texts[key]);
+	if (!USUAL(memory->in_use && ort_set_is(memory->in_use, GROUP_MEMORY, values)))
+		memory->in_use = asking->status ? NULL : ort_set_find(GROUP_MEMORY, values, memory->seen);
+	return put_group(GROUP_MEMORY, memory->in_use, values, args);
+}
+
+/* What others follow from is there. */
+static inline bool has_shapes(const struct ort_set *set)
+{
+	return set->bytes[KEY_INPUT_TYPE_SHAPE] && set->bytes[KEY_OUTPUT_TYPE_SHAPE] && set->bytes[KEY_ACTIVATION_SIZE];
+}
+
+/* Returns how many args the event has. */
+static inline size_t take(struct asking *asking, const struct ort_event_source *source, struct memory *memory,
+                          struct name *name, epp_arg *args)
+{
+	size_t count = 0;
+	const char *text = ask(asking, NODE_INDEX_TEXT);
+	bool is_known = text && name->set && name->profiling == asking->profiling, is_node = false;
+	if (USUAL(text != NULL)) {
+		args[0].key = own_keys[OWN_NODE_INDEX];
+		ort_value_read(&args[count++], text);
+		is_node = args[0].type == EPP_ARG_I64 && args[0].value.u64 == name->node_index;
+		name->node_index = (uint32_t)args[0].value.u64;
+	}
+	is_node = is_node && source->graphs == ORT_GRAPHS_ONE;
+	unsigned keys = !is_known || !has_shapes(name->set) ? KEYS_OF_NEW : is_node ? KEYS_OF_NODE : KEYS_OF_NAME;
+	count += take_node(asking, memory, name, is_known, keys, args + count);
+	if (source->host->version >= MEMORY_VERSION)
+		count += take_memory(asking, memory, args + count);
+	return count;
 }
 
 OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtProfilingEvent *event, uint64_t ort_id,
@@ -316,7 +226,7 @@ OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtP
 {
 	const OrtEpApi *ep = source->host->ep;
 	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
-	const char *name = NULL;
+	const char *text = NULL;
 	int64_t start_us = 0, duration_us = 0;
 	struct memory *memory = &this_thread;
 	/* The compiler would ask for it again, which costs a call. */
@@ -325,30 +235,29 @@ OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtP
 	read->args = NULL;
 	read->count = 0;
 	if (!status)
-		status = ep->ProfilingEvent_GetName(event, &name);
+		status = ep->ProfilingEvent_GetName(event, &text);
 	if (!status)
 		status = ep->ProfilingEvent_GetTimestampUs(event, &start_us);
 	if (!status)
 		status = ep->ProfilingEvent_GetDurationUs(event, &duration_us);
 	read->category = (epp_category)category;
-	struct name *place = name_of(memory, name ? name : "");
+	struct name *name = name_of(memory, text ? text : "");
 	read->name = memory->last;
 	if (status)
 		return status;
-	/* The values are where they were, with three times or four before them. */
-	epp_arg *args = &memory->args[started_us < 0];
-	set_time(&args[TIME_START_US], TIME_START_US, start_us);
-	set_time(&args[TIME_DURATION_US], TIME_DURATION_US, duration_us);
-	set_time(&args[TIME_PROFILE_US], TIME_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
-	if (started_us >= 0)
-		set_time(&args[TIME_STARTED_US], TIME_STARTED_US, started_us);
+	epp_arg *args = memory->args;
+	set_own(&args[OWN_START_US], OWN_START_US, start_us);
+	set_own(&args[OWN_DURATION_US], OWN_DURATION_US, duration_us);
+	set_own(&args[OWN_PROFILE_US], OWN_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
 	read->args = args;
-	read->count = (size_t)(&memory->args[TIME_KEYS] - args);
+	read->count = OWN_STARTED_US;
+	if (started_us >= 0)
+		set_own(&args[read->count++], OWN_STARTED_US, started_us);
 	if (category == OrtProfilingEventCategory_SESSION)
 		return NULL;
-	if (memory->profiling != source->profiling)
-		forget(memory, source->profiling);
-	status = ask_all(source, event, memory, place);
-	read->count += memory->args_count;
-	return status;
+	struct asking asking = { .get = ep->ProfilingEvent_GetArgValue,
+		                 .event = event,
+		                 .profiling = (uint32_t)source->profiling };
+	read->count += take(&asking, source, memory, name, args + read->count);
+	return asking.status;
 }

@@ -1,4 +1,4 @@
-/* A value of ONNX Runtime's, a text, as an arg; and whether a text is the one that it was, since most are.
+/* A value of ONNX Runtime's, a text: as an arg, and compared with one that is kept.
  *
  * A whole number, written as one, is kept as a number, which is smaller and comes out as the same text. */
 #ifndef EPPROF_BRIDGES_ORT_VALUE_H
@@ -11,16 +11,11 @@
 #define USUAL(condition) __builtin_expect(!!(condition), 1)
 #define NOINLINE __attribute__((noinline))
 
+/* The beginning of a text that is kept, zeros behind its end, and how many bytes of it count, its own zero among them. */
 #define VALUE_BEGINNING_BYTES 16u
-
-struct ort_value {
-	char text[128];   /* with its end, if it is kept */
-	uint64_t mask[2]; /* what of its beginning it fills */
-	uint64_t is_lost; /* not kept: too long, or not there */
-	bool is_longer;   /* than its beginning */
-	bool is_present;
-	uint8_t place; /* for its owner */
-	epp_arg arg;   /* its text is the one here, or the one that was given if that is too long */
+#define VALUE_IS_LONGER 0xffu
+struct ort_beginning {
+	uint64_t words[2];
 };
 
 #define VALUE_PAGE_BYTES_MIN 4096u
@@ -40,16 +35,23 @@ ort_value_beginning(const char *text, uint64_t beginning[2])
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool ort_value_is(const struct ort_value *value, const char *text)
+/* The lowest `count` bytes of a word. */
+static inline uint64_t ort_value_mask(unsigned count)
 {
-	uint64_t beginning[2], kept[2];
-	if (!USUAL(ort_value_beginning(text, beginning)))
-		return !value->is_lost && !strcmp(text, value->text);
-	memcpy(kept, value->text, sizeof(kept));
-	if (!USUAL(!(((beginning[0] ^ kept[0]) & value->mask[0]) | ((beginning[1] ^ kept[1]) & value->mask[1]) |
-	             value->is_lost)))
+	return count >= 8 ? ~0ull : ~(~0ull << count * 8);
+}
+
+/* Whether a text is the kept one, whose whole is `kept`. */
+static inline __attribute__((always_inline)) bool ort_value_is(const struct ort_beginning *beginning, uint8_t bytes,
+                                                               const char *kept, const char *text)
+{
+	uint64_t words[2];
+	if (!USUAL(ort_value_beginning(text, words)))
+		return !strcmp(text, kept);
+	if (!USUAL(!(((words[0] ^ beginning->words[0]) & ort_value_mask(bytes)) |
+	             ((words[1] ^ beginning->words[1]) & (bytes > 8 ? ort_value_mask(bytes - 8u) : 0)))))
 		return false;
-	return !value->is_longer || !strcmp(text + sizeof(beginning), value->text + sizeof(beginning));
+	return bytes != VALUE_IS_LONGER || !strcmp(text + sizeof(words), kept + sizeof(words));
 }
 
 /* "0" and "-17" as a number, but not "007", "+1" or what is too large to come out again.  Returns the text's bytes. */
@@ -68,29 +70,6 @@ static inline size_t ort_value_read(epp_arg *arg, const char *text)
 	arg->type = EPP_ARG_TEXT;
 	arg->value.text = text;
 	return arg->text_bytes = (size_t)(at - text) + strlen(at);
-}
-
-/* There is none. */
-static inline void ort_value_clear(struct ort_value *value)
-{
-	value->is_present = false;
-	value->is_lost = true;
-}
-
-static inline void ort_value_set(struct ort_value *value, const char *text)
-{
-	static const uint8_t masks[2 * VALUE_BEGINNING_BYTES] = { 255, 255, 255, 255, 255, 255, 255, 255,
-		                                                  255, 255, 255, 255, 255, 255, 255, 255 };
-	size_t whole = ort_value_read(&value->arg, text) + 1;
-	value->is_present = true;
-	value->is_lost = whole > sizeof(value->text);
-	if (value->is_lost)
-		return;
-	value->is_longer = whole > VALUE_BEGINNING_BYTES;
-	memcpy(value->text, text, whole);
-	if (value->arg.type == EPP_ARG_TEXT)
-		value->arg.value.text = value->text;
-	memcpy(value->mask, &masks[value->is_longer ? 0 : VALUE_BEGINNING_BYTES - whole], sizeof(value->mask));
 }
 
 #endif

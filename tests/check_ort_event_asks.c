@@ -266,6 +266,13 @@ static unsigned node_event(bool of_branches, unsigned profiling, unsigned *node_
 	put_text(&the_event, OP_NAME, text);
 	snprintf(text, sizeof(text), "Provider%u", kind % 3);
 	put_text(&the_event, PROVIDER, text);
+	/* Which of its inputs are parameters is so for good. */
+	if (!of_branches && the_event.values[INPUTS]) {
+		uint64_t inputs = strtoull(the_event.texts[ACTIVATION], NULL, 10) +
+		                  strtoull(the_event.texts[PARAMETER], NULL, 10);
+		put_number(&the_event, ACTIVATION, inputs - inputs / (1 + kind % 3));
+		put_number(&the_event, PARAMETER, inputs / (1 + kind % 3));
+	}
 	return node % (NODES / 2);
 }
 
@@ -331,8 +338,8 @@ static void count_what_is_asked_of_a_node(void)
 		begin(profiler, 5000 + i);
 		end(profiler, 5000 + i, "node");
 	}
-	/* Without op_name and provider, too. */
-	if (asked_count != KEYS - 3 - (is_readable && !has_branches ? 2 : 0))
+	/* Without op_name, provider and activation_size, too. */
+	if (asked_count != KEYS - 3 - (is_readable && !has_branches ? 3 : 0))
 		_exit(1);
 	ended(profiler);
 	host_close(&host);

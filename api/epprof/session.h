@@ -253,8 +253,8 @@ typedef struct epp_arg {
 
 /* Args that many events have in common, under one number; the same args, in the same order, give the same.  An event that has
  * EPP_ARGS_OF(number) among its own has them all in that place, for 16 bytes in its record: of an event with many args, most of
- * which seldom change, this is most of what recording it takes.  One such arg an event; readers see the single args.
- * Returns 0 if they have a text that is NULL, if with their texts they take more than 640 bytes, in 16-byte slots, if
+ * which seldom change, this is most of what recording it takes.  Two such args an event at most; readers see the single args.
+ * Returns 0 if they have a text that is NULL, if with their texts they take more than 384 bytes, in 16-byte slots, if
  * EPP_ARGS_OF is among them, or if there is no more room for names: then give them one by one.
  * They are kept for the life of the process, and in each trace: intern what comes again.  Takes a lock and waits as
  * epp_name_intern does.

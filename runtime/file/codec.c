@@ -19,7 +19,7 @@
 struct args_put {
 	uint8_t *at;
 	uint32_t count;
-	bool has_defined;
+	uint32_t defined_count;
 	bool is_cut; /* some are left out */
 };
 
@@ -31,34 +31,38 @@ static inline uint32_t text_end(uint32_t slot, uint32_t slots, uint32_t *bytes)
 	return slot + (*bytes + 15) / 16;
 }
 
-uint32_t codec_defined_number(const struct epf_arg *args, uint32_t slots)
+uint32_t codec_defined_numbers(const struct epf_arg *args, uint32_t slots, uint32_t numbers[EPF_DEFINED_MAX])
 {
-	for (uint32_t slot = 0; slot < slots;) {
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < slots && count < EPF_DEFINED_MAX;) {
 		const struct epf_arg *arg = &args[slot++];
 		uint32_t bytes = arg->type_and_bytes >> 8;
 		if (arg->key == EPF_NAME_ARGS)
-			return arg->value <= UINT32_MAX ? (uint32_t)arg->value : 0;
-		if ((arg->type_and_bytes & 255) == EPP_ARG_TEXT)
+			numbers[count++] = arg->value <= UINT32_MAX ? (uint32_t)arg->value : 0;
+		else if ((arg->type_and_bytes & 255) == EPP_ARG_TEXT)
 			slot = text_end(slot, slots, &bytes);
 	}
-	return 0;
+	return count;
 }
 
 static void put_slots(struct codec_writer *writer, struct args_put *put_to, const struct epf_arg *args, uint32_t slots);
 
-/* The args that one stands for, once; what they name in turn is nothing. */
-__attribute__((noinline, cold)) static void put_defined(struct codec_writer *writer, struct args_put *put_to, uint64_t number)
+/* The args that one stands for; what they name in turn is nothing. */
+__attribute__((noinline, cold)) static void put_defined(struct codec_writer *writer, struct args_put *put_to,
+                                                        uint64_t number)
 {
 	uint32_t slots = 0;
-	const struct epf_arg *args = writer->defined && !put_to->has_defined && number <= UINT32_MAX
-	                                 ? writer->defined(writer->defined_user, (uint32_t)number, &slots)
-	                                 : NULL;
+	bool may = writer->defined && put_to->defined_count < EPF_DEFINED_MAX && number <= UINT32_MAX;
+	const struct epf_arg *args = may ? writer->defined(writer->defined_user, (uint32_t)number, &slots) : NULL;
+	uint32_t before = put_to->defined_count;
 
-	put_to->has_defined = true;
+	put_to->defined_count = EPF_DEFINED_MAX;
 	if (args && slots <= EPF_DEFINED_SLOTS_MAX)
 		put_slots(writer, put_to, args, slots);
 	else
 		put_to->is_cut = true;
+	put_to->defined_count = before + 1;
 }
 
 static void put_slots(struct codec_writer *writer, struct args_put *put_to, const struct epf_arg *args, uint32_t slots)
@@ -97,7 +101,7 @@ static void put_slots(struct codec_writer *writer, struct args_put *put_to, cons
 		put_to->count++;
 	}
 	put_to->at = at;
-	put_to->is_cut |= put_to->has_defined && slot < slots;
+	put_to->is_cut |= put_to->defined_count && slot < slots;
 }
 
 /* The args behind a record: at first assumed to fit into 127 bytes, moved up if they do not.  *is_cut: for what they name. */

@@ -26,9 +26,10 @@ enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 
 
 /* The most a region of `bytes` can become, block header left out. */
 #define CODEC_BOUND(bytes) ((bytes)*2 + 1024)
-/* The same if its records name args that are defined (EPF_NAME_ARGS): each such record has a slot for that at least. */
+/* The same if its records name args that are defined (EPF_NAME_ARGS): each of them has a slot for each, at least. */
 #define CODEC_BOUND_DEFINED(bytes) \
-	(CODEC_BOUND(bytes) + (bytes) / (EPF_RECORD_BYTES + 16u) * (EPF_DEFINED_SLOTS_MAX * 16u))
+	(CODEC_BOUND(bytes) + \
+	 (bytes) / (EPF_RECORD_BYTES + EPF_DEFINED_MAX * 16u) * EPF_DEFINED_MAX * EPF_DEFINED_SLOTS_MAX * 16u)
 /* The most that decoded records can become, whose args take `args_bytes` in all. */
 #define CODEC_BOUND_DECODED(records_count, args_bytes) ((size_t)(records_count)*64 + (args_bytes) + 1024)
 
@@ -53,8 +54,8 @@ struct codec_writer {
 void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count);
 /* `args`: record->arg_slots slots of 16 bytes as they lie in a region.  In a payload no arg names others: it has these. */
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args);
-/* The number of the args that a record's slots name; 0: none. */
-uint32_t codec_defined_number(const struct epf_arg *args, uint32_t slots);
+/* The numbers of the args that a record's slots name; returns how many. */
+uint32_t codec_defined_numbers(const struct epf_arg *args, uint32_t slots, uint32_t numbers[EPF_DEFINED_MAX]);
 struct codec_record;
 /* A record as codec_decode gives it; `args` is what its args_offset counts from. */
 void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,

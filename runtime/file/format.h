@@ -82,7 +82,9 @@
 #define EPF_ARG_SLOTS_MAX 255u  /* keys and values of one record */
 #define EPF_ARG_TEXT_MAX 32768u /* text bytes of one record */
 #define EPF_NAME_BYTES_MAX 65536u
-#define EPF_DEFINED_SLOTS_MAX 40u /* of one EPF_DEFINE_ARGS; a chunk of records that name it fits into a block with them */
+#define EPF_DEFINED_SLOTS_MAX \
+	24u                /* of one EPF_DEFINE_ARGS; a chunk of records that name two fits into a block with them */
+#define EPF_DEFINED_MAX 2u /* that a record may name */
 #define EPF_LOSS_COUNT 16u /* indexes are epp_loss of epprof/session.h */
 #define EPF_PRODUCER_COUNT 32u
 /* Two reasons count no events: args that were cut, and gaps. */
@@ -272,7 +274,7 @@ struct epf_record {
 /* An arg: one slot, and for text the bytes behind it, padded to 16.
  *
  * In a region, under the key EPF_NAME_ARGS, it stands for the args of the EPF_DEFINE_ARGS whose number is its value; who makes a
- * block of the region puts them in its place.  A record has one such arg at most; further ones, those that nothing defines and
+ * block of the region puts them in its place.  A record has EPF_DEFINED_MAX such args at most; further ones, those that nothing defines and
  * args beyond EPF_ARG_SLOTS_MAX are left out, and the record is marked EPF_FLAG_CUT. */
 struct epf_arg {
 	uint32_t key;
@@ -367,7 +369,7 @@ struct epf_slot {
 enum epf_definition_type {
 	EPF_DEFINE_NAME = 1,  /* u32 name, then the bytes */
 	EPF_DEFINE_TRACK = 2, /* struct epf_track, then name, group */
-	EPF_DEFINE_ARGS = 3, /* u32 number, one that no name has, then struct epf_arg ... as behind a record */
+	EPF_DEFINE_ARGS = 3,  /* u32 number, one that no name has, then struct epf_arg ... as behind a record */
 };
 
 /* `bytes` is of what follows this header, which is then padded to 8. */

@@ -32,7 +32,8 @@ epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, si
 
 	if (bytes >= sizeof(number))
 		memcpy(&number, body, sizeof(number));
-	if (!number || slots_bytes % sizeof(struct epf_arg) || slots_bytes > EPF_DEFINED_SLOTS_MAX * sizeof(struct epf_arg)) {
+	if (!number || slots_bytes % sizeof(struct epf_arg) ||
+	    slots_bytes > EPF_DEFINED_SLOTS_MAX * sizeof(struct epf_arg)) {
 		reader_find(impl, EPP_ERROR, offset, "args %u of %zu bytes", number, bytes);
 		return NULL;
 	}

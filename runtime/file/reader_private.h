@@ -200,7 +200,8 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
 /* Takes in an EPF_DEFINE_ARGS. */
-epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset) EPP_MUST_CHECK;
+epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
+    EPP_MUST_CHECK;
 /* For codec_writer.defined, with a struct reader_impl. */
 const struct epf_arg *reader_defined_args(const void *impl, uint32_t number, uint32_t *slots);
 /* A track that nothing defined. */

@@ -369,13 +369,13 @@ static size_t whole_bytes(const struct reader_impl *impl, const struct copy *cop
 {
 	size_t whole = copy->bytes, bytes;
 	const struct epf_record *record;
-	uint32_t slots = 0;
+	uint32_t numbers[EPF_DEFINED_MAX], slots = 0;
 
 	for (; impl->args_count && (record = record_at(copy, from, &bytes)); from += bytes) {
 		const struct epf_arg *args = (const struct epf_arg *)(const void *)(record + 1);
-		uint32_t number = codec_defined_number(args, record->arg_slots);
-		if (number && reader_defined_args(impl, number, &slots))
-			whole += slots * sizeof(*args);
+		for (uint32_t count = codec_defined_numbers(args, record->arg_slots, numbers); count-- > 0;)
+			if (reader_defined_args(impl, numbers[count], &slots))
+				whole += slots * sizeof(*args);
 	}
 	return whole;
 }

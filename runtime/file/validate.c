@@ -146,7 +146,8 @@ static void check_args(struct validation *v, const struct reader_decoded *record
 
 	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(records->args, records->args_bytes, at, &arg)); i++)
 		if (arg.key == EPF_NAME_ARGS)
-			tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 " names args, which only a region's may", record->id);
+			tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 " names args, which only a region's may",
+			     record->id);
 		else
 			check_name(v, arg.key, offset);
 }

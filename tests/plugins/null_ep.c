@@ -8,6 +8,7 @@
 #include "../../bridges/ort_graph.c"
 #ifdef ASKING
 #include "../../bridges/ort_event_args.c"
+#include "../../bridges/ort_sets.c"
 #endif
 
 struct null_profiler {
@@ -43,9 +44,10 @@ static OrtStatus *null_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, cons
 	status = host->ep->ProfilingEvent_GetCategory(event, &category);
 	if (status || category == OrtProfilingEventCategory_SESSION)
 		return status;
-	for (size_t i = 0; i < KEYS && !status; i++)
-		if (i < KEY_FIRST_OF_MEMORY || i > KEY_LAST_OF_MEMORY || host->version >= MEMORY_VERSION)
-			status = host->ep->ProfilingEvent_GetArgValue(event, known_keys[i], &text);
+	status = host->ep->ProfilingEvent_GetArgValue(event, NODE_INDEX_TEXT, &text);
+	for (size_t i = 0; i < ORT_KEYS && !status; i++)
+		if (i < KEY_FIRST_OF_MEMORY || host->version >= MEMORY_VERSION)
+			status = host->ep->ProfilingEvent_GetArgValue(event, ort_key_texts[i], &text);
 #endif
 	return status;
 }
