@@ -1,9 +1,12 @@
 /* Args that many events have in common: epp_args_intern, and what becomes of them in a trace. */
 #include <stdlib.h>
 
+#include "profiler_double.h"
 #include "recording.h"
 
 #define MANY 5000u
+#define SETS 2000
+#define THREADS 4
 
 static epp_name key_a, key_b, key_c;
 
@@ -120,6 +123,120 @@ START_TEST(a_region_full_of_them_fits_into_a_block)
 }
 END_TEST
 
+/* ---- profilers ---- */
+
+static const char *const keys[] = { "own", "signed", "unsigned", "real", "text", "empty", "own too", "absent", "(args)" };
+static char values[9][24];
+
+static void ask(const OrtProfilingEvent *event)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const char *value = ort_event_arg((OrtProfilingEvent *)(uintptr_t)event, keys[i]);
+		snprintf(values[i], sizeof(values[i]), "%s", value ? value : "NULL");
+	}
+}
+
+static OrtStatus *ask_at_stop(OrtEpProfilerImpl *impl, uint64_t id, const OrtProfilingEvent *event)
+{
+	(void)impl, (void)id;
+	ask(event);
+	return NULL;
+}
+
+START_TEST(a_profiler_is_told_each)
+{
+	static const char *const expected[] = {
+		"1", "-7", "18446744073709551615", "0.5", "two slots, filled", "", "2", "NULL", "NULL"
+	};
+	struct profiler_double profiler = double_make('a');
+	profiler.impl.StopEvent = ask_at_stop;
+	epp_session *session = double_attached(&profiler, NULL, "asks");
+	check_ok(epp_session_start(session));
+	/* Texts are before others, which are found behind their slots; one looks as if it were an arg of its own. */
+	const struct epf_arg forged = { .key = epp_name_intern("absent"), .type_and_bytes = EPP_ARG_I64, .value = 99 };
+	const epp_arg common[] = { text(key_b, (const char *)&forged, sizeof(forged)),
+		                   text(epp_name_intern("text"), "two slots, filled", 17),
+		                   number(epp_name_intern("signed"), -7),
+		                   { .key = epp_name_intern("unsigned"), .type = EPP_ARG_U64, .value.u64 = UINT64_MAX },
+		                   text(epp_name_intern("empty"), "", 0),
+		                   { .key = epp_name_intern("real"), .type = EPP_ARG_F64, .value.f64 = 0.5 } };
+	const epp_arg args[] = { number(epp_name_intern("own"), 1), EPP_ARGS_OF(epp_args_intern(common, 6)),
+		                 number(epp_name_intern("own too"), 2) };
+	epp_event_end(session, epp_event_begin(session, EPP_NODE, key_a), args, 3);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		ck_assert_str_eq(values[i], expected[i]);
+	/* A name is no such number, nor is one that nobody was given. */
+	const epp_arg wrong[] = { EPP_ARGS_OF(key_a), EPP_ARGS_OF(UINT32_MAX) };
+	for (size_t i = 0; i < 2; i++) {
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, key_a), &wrong[i], 1);
+		ck_assert_str_eq(values[0], "NULL");
+	}
+	recording_end(session);
+	epp_session_release(session);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+struct interning {
+	unsigned thread;
+	epp_name sets[SETS];
+};
+
+static pthread_barrier_t barrier;
+
+/* All the same ones; half of the threads from the last on. */
+static void *intern_all(void *argument)
+{
+	struct interning *own = argument;
+	pthread_barrier_wait(&barrier);
+	for (unsigned i = 0; i < SETS; i++) {
+		unsigned set = own->thread % 2 ? SETS - 1 - i : i;
+		const epp_arg common[] = { number(key_a, set), text(key_b, "a text of their own", 1 + set % 19) };
+		own->sets[set] = epp_args_intern(common, 2);
+	}
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const epp_name *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Beside a session that has them written. */
+START_TEST(threads_get_the_same_numbers)
+{
+	static struct interning of[THREADS];
+	pthread_t threads[THREADS];
+	epp_session *session = recording_start(NULL);
+	ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		of[i].thread = i;
+		threads[i] = recording_thread(intern_all, &of[i]);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 1; i < THREADS; i++)
+		ck_assert_mem_eq(of[i].sets, of[0].sets, sizeof(of[0].sets));
+	for (unsigned i = 0; i < SETS; i++)
+		epp_instant(session, EPP_NODE, key_c, &EPP_ARGS_OF(of[0].sets[i]), 1);
+	struct trace_scan *scan = recording_finish(session);
+	ck_assert_uint_eq(scan->records_count, SETS);
+	for (unsigned i = 0; i < SETS; i++) {
+		ck_assert_uint_eq(scan->records[i].args_count, 2);
+		check_number(&scan->records[i].args[0], key_a, i);
+		ck_assert_uint_eq(scan->records[i].args[1].text_bytes, 1 + i % 19);
+	}
+	trace_scan_free(scan);
+	qsort(of[0].sets, SETS, sizeof(epp_name), by_name);
+	ck_assert_uint_ne(of[0].sets[0], 0);
+	for (unsigned i = 1; i < SETS; i++)
+		ck_assert_uint_ne(of[0].sets[i], of[0].sets[i - 1]);
+	pthread_barrier_destroy(&barrier);
+}
+END_TEST
+
 static Suite *args_interned_suite(void)
 {
 	Suite *suite = suite_create("args_interned");
@@ -129,6 +246,8 @@ static Suite *args_interned_suite(void)
 	tcase_add_test(tcase, what_cannot_be_kept_is_refused);
 	tcase_add_test(tcase, an_event_has_them_in_their_place);
 	tcase_add_test(tcase, a_region_full_of_them_fits_into_a_block);
+	tcase_add_test(tcase, a_profiler_is_told_each);
+	tcase_add_test(tcase, threads_get_the_same_numbers);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

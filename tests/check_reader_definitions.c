@@ -5,20 +5,6 @@
 
 #include "tests/reader_asserts.h"
 
-/* A block of one definition. */
-static void define(struct epp_builder *b, uint32_t type, const void *body, size_t bytes)
-{
-	static _Alignas(8) uint8_t payload[EPF_NAME_BYTES_MAX + 4096];
-	struct epf_definition head = { .bytes = (uint32_t)bytes, .type = type };
-	size_t padded = (bytes + 7) & ~(size_t)7;
-	memset(payload, 0, sizeof(head) + padded);
-	memcpy(payload, &head, sizeof(head));
-	memcpy(payload + sizeof(head), body, bytes);
-	builder_block(
-	    b, &(struct epf_block){ .type = EPF_BLOCK_DEFINITIONS, .payload_bytes = (uint32_t)(sizeof(head) + padded) },
-	    payload);
-}
-
 START_TEST(names)
 {
 	struct epp_builder *b = builder_create();
@@ -27,14 +13,14 @@ START_TEST(names)
 	epp_name empty = builder_name(b, ""), first = builder_name(b, "first");
 	epp_name largest = builder_name_bytes(b, large, EPF_NAME_BYTES_MAX);
 	epp_name zeros = builder_name_bytes(b, "\0\0\0", 3);
-	define(b, EPF_DEFINE_NAME, "\x30\0\0\0second", 10);
-	define(b, EPF_DEFINE_NAME, "\x30\0\0\0third", 9);
-	define(b, EPF_DEFINE_NAME, "\0\0\0\0zero", 8);
-	define(b, EPF_DEFINE_NAME, "\xff\xff\xff\xffhuge", 8);
-	define(b, EPF_DEFINE_NAME, "ab", 2);
+	builder_define(b, EPF_DEFINE_NAME, "\x30\0\0\0second", 10);
+	builder_define(b, EPF_DEFINE_NAME, "\x30\0\0\0third", 9);
+	builder_define(b, EPF_DEFINE_NAME, "\0\0\0\0zero", 8);
+	builder_define(b, EPF_DEFINE_NAME, "\xff\xff\xff\xffhuge", 8);
+	builder_define(b, EPF_DEFINE_NAME, "ab", 2);
 	static char too_large[4 + EPF_NAME_BYTES_MAX + 1] = { 0x31 };
-	define(b, EPF_DEFINE_NAME, too_large, sizeof(too_large));
-	define(b, 9, "what", 4);
+	builder_define(b, EPF_DEFINE_NAME, too_large, sizeof(too_large));
+	builder_define(b, 9, "what", 4);
 	epp_trace *trace = builder_open(b, EPF_FINISHED);
 	size_t bytes;
 	ck_assert_str_eq(epp_trace_name(trace, empty, &bytes), "");
@@ -65,23 +51,23 @@ START_TEST(tracks)
 	uint8_t body[sizeof(definition) + 8] = { 0 };
 	memcpy(body + sizeof(definition), "ab", 2);
 	memcpy(body, &definition, sizeof(definition));
-	define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
+	builder_define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
 	definition.kind = EPF_TRACK_DEVICE; /* said again: the first stands */
 	memcpy(body, &definition, sizeof(definition));
-	define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
+	builder_define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
 	definition.track = 1000000; /* far from its index */
 	memcpy(body, &definition, sizeof(definition));
-	define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
+	builder_define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
 	definition.track = 6;
 	definition.name_bytes = 3;
 	memcpy(body, &definition, sizeof(definition));
-	define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
+	builder_define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
 	definition.name_bytes = UINT32_MAX;
 	memcpy(body, &definition, sizeof(definition));
-	define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
-	define(b, EPF_DEFINE_TRACK, body, 20);
+	builder_define(b, EPF_DEFINE_TRACK, body, sizeof(definition) + 2);
+	builder_define(b, EPF_DEFINE_TRACK, body, 20);
 	definition = (struct epf_track){ .track = 7, .kind = 77, .clock_kind = 9, .source = 500 };
-	define(b, EPF_DEFINE_TRACK, &definition, sizeof(definition));
+	builder_define(b, EPF_DEFINE_TRACK, &definition, sizeof(definition));
 	epp_trace *trace = builder_open(b, EPF_FINISHED);
 	const epp_trace_track *track = epp_trace_track_find(trace, 5);
 	ck_assert_uint_eq(track->kind, EPP_TRACK_CUSTOM);

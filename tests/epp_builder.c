@@ -149,6 +149,19 @@ void builder_definitions_to_block(struct epp_builder *b)
 	b->definitions.used = 0;
 }
 
+void builder_define(struct epp_builder *b, uint32_t type, const void *body, size_t bytes)
+{
+	struct epf_definition head = { .bytes = (uint32_t)bytes, .type = type };
+	struct bytes payload = { 0 };
+	uint8_t *at = builder_grow(&payload, sizeof head + builder_padded(bytes, 8));
+	memcpy(at, &head, sizeof head);
+	if (bytes)
+		memcpy(at + sizeof head, body, bytes);
+	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_DEFINITIONS, .payload_bytes = (uint32_t)payload.used },
+	              payload.at);
+	free(payload.at);
+}
+
 /* ---- builder ---- */
 
 /* Room for the threads and regions there may be; fixed here so that block offsets are known early. */

@@ -109,6 +109,8 @@ enum { BUILDER_TO_BLOCK = 1, BUILDER_TO_WINDOW = 2 };
 void builder_flush(struct epp_builder *builder, uint32_t track, unsigned where);
 /* Definitions so far go into a block, not into the log. */
 void builder_definitions_to_block(struct epp_builder *builder);
+/* A block of one definition, as it is; later ones may say the same. */
+void builder_define(struct epp_builder *builder, uint32_t type, const void *body, size_t bytes);
 /* Appends any block; magic and checksum are set here.  Returns its offset in the file. */
 uint64_t builder_block(struct epp_builder *builder, const struct epf_block *block, const void *payload);
 
