@@ -125,7 +125,7 @@ struct reader_impl {
 	struct reader_saying *said;
 	size_t said_count, said_capacity;
 
-	struct reader_args *args; /* as they are defined, in the order of their numbers but for those told again */
+	struct reader_args *args; /* as they are defined; then by number, what was said first before the rest */
 	size_t args_count, args_capacity;
 	uint64_t args_lost; /* records of the window that lack some, since nothing defines them */
 
@@ -202,6 +202,8 @@ epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, 
 /* Takes in an EPF_DEFINE_ARGS. */
 epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
+/* Once all are taken in, and before any is asked for. */
+epp_status *reader_order_args(struct reader_impl *impl) EPP_MUST_CHECK;
 /* For codec_writer.defined, with a struct reader_impl. */
 const struct epf_arg *reader_defined_args(const void *impl, uint32_t number, uint32_t *slots);
 /* A track that nothing defined. */

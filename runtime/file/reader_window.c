@@ -468,6 +468,8 @@ epp_status *reader_window(struct reader_impl *impl)
 		status = reader_scan(impl);
 	if (!status)
 		status = take_own_losses(impl);
+	if (!status)
+		status = reader_order_args(impl);
 	for (size_t i = 0; i < window.copies_count && !status; i++)
 		if (window.copies[i].bytes)
 			status = encode(impl, &window.copies[i]);
