@@ -16,6 +16,8 @@
 #include "ort.h"
 #include "ort_event_args.h"
 #include "ort_profilers.h"
+#include "ort_thread.h"
+#include "ort_value.h"
 
 /* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
 #define OPEN_MAX 128u
@@ -32,33 +34,34 @@ struct collector {
 	const struct ort_eps *eps;
 	const enum ort_graphs *graphs;
 	struct ort_profilers *carried;
-	uint64_t number; /* of this profiling, unique in the process */
-	uint64_t events_count;
+	uint64_t number;       /* of this profiling, unique in the process */
+	const void *counter;   /* the thread that counts its events alone; NULL: none yet */
+	uint64_t events_count; /* of that thread, and of others */
+	uint64_t others_count;
 	int64_t started_us; /* since ONNX Runtime's profile began: when it was started itself */
 	uint64_t first_id;  /* 0: no event yet */
 };
 
-/* What began on this thread and has not ended: no destructor is needed, so ONNX Runtime may unload what it likes. */
-static __thread struct open_events {
+/* What began on this thread and has not ended. */
+struct open_events {
 	uint32_t depth;
 	struct open_event {
 		uint64_t number; /* the collector's */
 		uint64_t ort_id;
 		uint64_t id;
 	} events[OPEN_MAX];
-} this_thread;
+};
+static ORT_THREAD_POINTER void *this_thread;
 
-/* To be asked for once, since it costs a call; what the compiler cannot see through, it does not ask for again. */
-static struct open_events *open_events(void)
+/* NULL: no memory. */
+static inline struct open_events *open_events(void)
 {
-	struct open_events *open = &this_thread;
-	__asm__("" : "+r"(open));
-	return open;
+	void *open = this_thread;
+	return USUAL(open != NULL) ? open : ort_thread_memory(&this_thread, sizeof(struct open_events));
 }
 
-static void push(const struct collector *collector, uint64_t ort_id, uint64_t id)
+static void push(struct open_events *open, const struct collector *collector, uint64_t ort_id, uint64_t id)
 {
-	struct open_events *open = open_events();
 	if (open->depth == OPEN_MAX) {
 		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
 		open->depth--;
@@ -76,7 +79,7 @@ static bool is_of(const struct open_event *event, const struct collector *collec
 static uint64_t pop(const struct collector *collector, uint64_t ort_id)
 {
 	struct open_events *open = open_events();
-	uint32_t found = open->depth;
+	uint32_t found = open ? open->depth : 0;
 	while (found && !is_of(&open->events[found - 1], collector, ort_id))
 		found--;
 	if (!found)
@@ -150,7 +153,8 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	if (collector->session)
 		epp_status_release(epp_session_join(collector->session, impl, "onnxruntime", &collector->member));
 	ort_event_args_prepare();
-	collector->events_count = 0;
+	collector->counter = NULL;
+	collector->events_count = collector->others_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
 	collector->first_id = 0;
 	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &told, &collector->carried);
@@ -162,13 +166,28 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
 {
 	struct collector *collector = (struct collector *)impl;
-	if (!is_on(collector))
+	struct open_events *open = is_on(collector) ? open_events() : NULL;
+	if (!open)
 		return NULL;
 	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0), none = 0;
 	if (!__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	push(collector, ort_id, id);
+	push(open, collector, ort_id, id);
 	return id && collector->carried ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
+}
+
+/* Most often one thread runs all: it needs no locked addition, which would wait for every store before it. */
+static void count_event(struct collector *collector)
+{
+	const void *mine = this_thread, *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
+	if (!USUAL(counter != NULL) &&
+	    __atomic_compare_exchange_n(&collector->counter, &counter, mine, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		counter = mine;
+	if (USUAL(counter == mine))
+		__atomic_store_n(&collector->events_count,
+		                 __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&collector->others_count, 1, __ATOMIC_RELAXED);
 }
 
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
@@ -178,8 +197,7 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	if (!id)
 		return NULL;
 	struct ort_event_args read;
-	/* Now, since a locked addition waits for every store before it: after the record it would take 20 ns more. */
-	__atomic_fetch_add(&collector->events_count, 1, __ATOMIC_RELAXED);
+	count_event(collector);
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
 	const struct ort_event_source source = { collector->host, collector->number, *collector->graphs };
 	OrtStatus *status = ort_event_args_read(&source, event, ort_id, is_first ? collector->started_us : -1, &read);
@@ -195,7 +213,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 static void note_what_it_left_out(const struct collector *collector)
 {
 	char note[80];
-	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED);
+	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) +
+	                 __atomic_load_n(&collector->others_count, __ATOMIC_RELAXED);
 	if (count <= ORT_EVENTS_MAX || !collector->member)
 		return;
 	snprintf(note, sizeof(note), "%llu events, of which its own profile holds %u at most",

@@ -22,15 +22,16 @@
 #include <string.h>
 
 #include "ort_sets.h"
+#include "ort_thread.h"
 
 #define MEMORY_VERSION 30u
 #define NODE_INDEX_TEXT "node_index"
 
-/* Up to where the keys are asked for if, in this profiling, the node is known; it may be another of its name and index; it is
- * not. */
+/* Up to where a node's keys are asked for: one that is known in this profiling; another may have its name and index; it lacks
+ * what the others follow from. */
 #define KEYS_OF_NODE KEY_ACTIVATION_SIZE
 #define KEYS_OF_NAME KEY_PARAMETER_SIZE
-#define KEYS_OF_NEW KEY_THREAD_SCHEDULING_STATS
+#define KEYS_ALL KEY_THREAD_SCHEDULING_STATS
 
 /* ONNX Runtime's own times: of the event since the profile's start, its length, and when the profile began; and of the first
  * event alone, since when profilers of others may have been started. */
@@ -70,12 +71,13 @@ struct memory {
 	epp_name last;
 	struct name expected;
 	const struct ort_set *in_use; /* of memory, the last one; NULL: none */
+	uint32_t poolless;            /* the profiling whose events have had empty stats */
 	epp_arg args[OWN_KEYS + ORT_KEYS];
 	struct name followers[FOLLOWERS];
 	uint32_t seen[ORT_SETS_SEEN];
 };
 
-static __thread struct memory this_thread;
+static ORT_THREAD_POINTER void *this_thread;
 
 /* ---- names ---- */
 
@@ -158,8 +160,7 @@ static NOINLINE size_t take_new_node(struct asking *asking, struct memory *memor
 }
 
 /* The same, if it is most likely the one that it was.  The first `keys` are asked for, the others follow. */
-static inline size_t take_node(struct asking *asking, struct memory *memory, struct name *name, bool is_known,
-                               unsigned keys, epp_arg *args)
+static inline size_t take_node(struct asking *asking, struct memory *memory, struct name *name, unsigned keys, epp_arg *args)
 {
 	const struct ort_set *set = name->set;
 	size_t count = 0;
@@ -169,10 +170,11 @@ static inline size_t take_node(struct asking *asking, struct memory *memory, str
 	if (!USUAL(set != NULL))
 		return take_new_node(asking, memory, name, args);
 	bool was_empty = set->bytes[KEY_THREAD_SCHEDULING_STATS];
-	if (!USUAL(is_known && was_empty)) {
+	if (!USUAL(was_empty && memory->poolless == asking->profiling)) {
 		const char *stats = ask(asking, ort_key_texts[KEY_THREAD_SCHEDULING_STATS]);
 		if (was_empty != (stats && !*stats))
 			return take_new_node(asking, memory, name, args);
+		memory->poolless = was_empty ? asking->profiling : 0;
 		count += stats && *stats ? set_stats(args, stats) : 0;
 	}
 	name->profiling = asking->profiling;
@@ -206,16 +208,16 @@ static inline size_t take(struct asking *asking, const struct ort_event_source *
 {
 	size_t count = 0;
 	const char *text = ask(asking, NODE_INDEX_TEXT);
-	bool is_known = text && name->set && name->profiling == asking->profiling, is_node = false;
+	bool is_node = false;
 	if (USUAL(text != NULL)) {
 		args[0].key = own_keys[OWN_NODE_INDEX];
 		ort_value_read(&args[count++], text);
-		is_node = args[0].type == EPP_ARG_I64 && args[0].value.u64 == name->node_index;
+		is_node = args[0].type == EPP_ARG_I64 && args[0].value.u64 == name->node_index &&
+		          name->profiling == asking->profiling && source->graphs == ORT_GRAPHS_ONE;
 		name->node_index = (uint32_t)args[0].value.u64;
 	}
-	is_node = is_node && source->graphs == ORT_GRAPHS_ONE;
-	unsigned keys = !is_known || !has_shapes(name->set) ? KEYS_OF_NEW : is_node ? KEYS_OF_NODE : KEYS_OF_NAME;
-	count += take_node(asking, memory, name, is_known, keys, args + count);
+	unsigned keys = !name->set || !has_shapes(name->set) ? KEYS_ALL : is_node ? KEYS_OF_NODE : KEYS_OF_NAME;
+	count += take_node(asking, memory, name, keys, args + count);
 	if (source->host->version >= MEMORY_VERSION)
 		count += take_memory(asking, memory, args + count);
 	return count;
@@ -228,9 +230,9 @@ OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtP
 	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
 	const char *text = NULL;
 	int64_t start_us = 0, duration_us = 0;
-	struct memory *memory = &this_thread;
-	/* The compiler would ask for it again, which costs a call. */
-	__asm__("" : "+r"(memory));
+	struct memory *memory = this_thread;
+	if (!USUAL(memory != NULL))
+		memory = ort_thread_memory(&this_thread, sizeof(*memory));
 	OrtStatus *status = ep->ProfilingEvent_GetCategory(event, &category);
 	read->args = NULL;
 	read->count = 0;
@@ -241,6 +243,10 @@ OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtP
 	if (!status)
 		status = ep->ProfilingEvent_GetDurationUs(event, &duration_us);
 	read->category = (epp_category)category;
+	if (!memory) {
+		read->name = epp_name_intern(text ? text : "");
+		return status;
+	}
 	struct name *name = name_of(memory, text ? text : "");
 	read->name = memory->last;
 	if (status)

@@ -9,6 +9,7 @@
 #ifdef ASKING
 #include "../../bridges/ort_event_args.c"
 #include "../../bridges/ort_sets.c"
+#include "../../bridges/ort_thread.c"
 #endif
 
 struct null_profiler {
