@@ -263,8 +263,11 @@ EPP_EXPORT epp_name epp_args_intern(const epp_arg *args, size_t args_count);
 
 /* The arg that stands for them; not of 0. */
 #define EPP_ARGS_KEY ((epp_name)10)
-#define EPP_ARGS_OF(number) \
-	((epp_arg){ .key = EPP_ARGS_KEY, .type = EPP_ARG_U64, .value = { .u64 = (number) }, .text_bytes = 0 })
+#ifdef __cplusplus
+#define EPP_ARGS_OF(number) (epp_arg{ EPP_ARGS_KEY, EPP_ARG_U64, { static_cast<int64_t>(number) }, 0 })
+#else
+#define EPP_ARGS_OF(number) ((epp_arg){ EPP_ARGS_KEY, EPP_ARG_U64, { (int64_t)(number) }, 0 })
+#endif
 
 /* How many sessions record now; read it through EPPROF_ENABLED(). */
 EPP_EXPORT extern uint32_t epp_recording_count;
