@@ -1,6 +1,7 @@
 /* Reading an event.  ONNX Runtime lists no keys, so the known ones are asked for, which is most of what the collector costs
- * (make bench HOST=onnxruntime).  Events of a session have none, and those about memory come together or not at all.  Three more
- * rules spare questions:
+ * (make bench HOST=onnxruntime).  Events of a session have none, and those about memory come together or not at all.  An event's
+ * id is its start since the epoch, so it gives its time, too, once one has told when the profile began.  Three more rules spare
+ * questions:
  *
  *   sizes  ONNX Runtime adds up the bytes of the very tensors whose types and shapes it lists.  So with output_type_shape as it
  *          was, output_size is as it was; and with input_type_shape and activation_size, so is the rest, parameter_size.
@@ -71,7 +72,9 @@ struct memory {
 	epp_name last;
 	struct name expected;
 	const struct ort_set *in_use; /* of memory, the last one; NULL: none */
-	uint32_t poolless;            /* the profiling whose events have had empty stats */
+	uint64_t profile_of; /* the profiling that profile_us is of, when ONNX Runtime's profile began; 0: none */
+	int64_t profile_us;
+	uint32_t poolless; /* the profiling whose events have had empty stats */
 	epp_arg args[OWN_KEYS + ORT_KEYS];
 	struct name followers[FOLLOWERS];
 	uint32_t seen[ORT_SETS_SEEN];
@@ -204,14 +207,13 @@ static inline bool has_shapes(const struct ort_set *set)
 
 /* Returns how many args the event has. */
 static inline size_t take(struct asking *asking, const struct ort_event_source *source, struct memory *memory,
-                          struct name *name, epp_arg *args)
+                          struct name *name, const char *index, epp_arg *args)
 {
 	size_t count = 0;
-	const char *text = ask(asking, NODE_INDEX_TEXT);
 	bool is_node = false;
-	if (USUAL(text != NULL)) {
+	if (USUAL(index != NULL)) {
 		args[0].key = own_keys[OWN_NODE_INDEX];
-		ort_value_read(&args[count++], text);
+		ort_value_read(&args[count++], index);
 		is_node = args[0].type == EPP_ARG_I64 && args[0].value.u64 == name->node_index &&
 		          name->profiling == asking->profiling && source->graphs == ORT_GRAPHS_ONE;
 		name->node_index = (uint32_t)args[0].value.u64;
@@ -221,6 +223,19 @@ static inline size_t take(struct asking *asking, const struct ort_event_source *
 	if (source->host->version >= MEMORY_VERSION)
 		count += take_memory(asking, memory, args + count);
 	return count;
+}
+
+/* The first of a thread's events of a profiling tells when the profile began, and so when all others did. */
+static inline OrtStatus *take_start(const OrtEpApi *ep, const OrtProfilingEvent *event, struct memory *memory,
+                                    uint64_t profiling, uint64_t ort_id, int64_t *start_us)
+{
+	*start_us = (int64_t)ort_id - memory->profile_us;
+	if (USUAL(memory->profile_of == profiling))
+		return NULL;
+	OrtStatus *status = ep->ProfilingEvent_GetTimestampUs(event, start_us);
+	memory->profile_us = (int64_t)(ort_id - (uint64_t)*start_us);
+	memory->profile_of = status ? 0 : profiling;
+	return status;
 }
 
 OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtProfilingEvent *event, uint64_t ort_id,
@@ -233,37 +248,37 @@ OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtP
 	struct memory *memory = this_thread;
 	if (!USUAL(memory != NULL))
 		memory = ort_thread_memory(&this_thread, sizeof(*memory));
-	OrtStatus *status = ep->ProfilingEvent_GetCategory(event, &category);
-	read->args = NULL;
-	read->count = 0;
-	if (!status)
-		status = ep->ProfilingEvent_GetName(event, &text);
-	if (!status)
-		status = ep->ProfilingEvent_GetTimestampUs(event, &start_us);
-	if (!status)
-		status = ep->ProfilingEvent_GetDurationUs(event, &duration_us);
-	read->category = (epp_category)category;
+	OrtStatus *status = ep->ProfilingEvent_GetName(event, &text);
+	*read = (struct ort_event_args){ .category = EPP_NODE };
 	if (!memory) {
 		read->name = epp_name_intern(text ? text : "");
 		return status;
 	}
 	struct name *name = name_of(memory, text ? text : "");
 	read->name = memory->last;
+	if (!status)
+		status = ep->ProfilingEvent_GetDurationUs(event, &duration_us);
+	if (!status)
+		status = take_start(ep, event, memory, source->profiling, ort_id, &start_us);
 	if (status)
 		return status;
 	epp_arg *args = memory->args;
 	set_own(&args[OWN_START_US], OWN_START_US, start_us);
 	set_own(&args[OWN_DURATION_US], OWN_DURATION_US, duration_us);
-	set_own(&args[OWN_PROFILE_US], OWN_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
+	set_own(&args[OWN_PROFILE_US], OWN_PROFILE_US, memory->profile_us);
 	read->args = args;
 	read->count = OWN_STARTED_US;
 	if (started_us >= 0)
 		set_own(&args[read->count++], OWN_STARTED_US, started_us);
-	if (category == OrtProfilingEventCategory_SESSION)
-		return NULL;
 	struct asking asking = { .get = ep->ProfilingEvent_GetArgValue,
 		                 .event = event,
 		                 .profiling = (uint32_t)source->profiling };
-	read->count += take(&asking, source, memory, name, args + read->count);
+	/* What has an index is a node's; of the rest only the category tells. */
+	const char *index = ask(&asking, NODE_INDEX_TEXT);
+	if (!USUAL(index != NULL) && !asking.status)
+		asking.status = ep->ProfilingEvent_GetCategory(event, &category);
+	read->category = (epp_category)category;
+	if (category != OrtProfilingEventCategory_SESSION)
+		read->count += take(&asking, source, memory, name, index, args + read->count);
 	return asking.status;
 }
