@@ -12,8 +12,8 @@
  *          more graphs they are asked for: the same name and index may be a node's in each branch of an If.
  *
  * What a node was the last time is remembered by its name, as a set (ort_sets.h), so that a record of an event that has the same
- * names that, and the node's index.  So is what memory was in use, but that is often what it was at the node before, too.  Where
- * neither is so, all is asked for, and a set looked for by what it holds.
+ * names that, and the node's index.  What memory is in use is most likely what it was at the node before, whichever that is, so of
+ * that the last set is remembered.  Of what is not as it was all is asked for, and a set looked for by what it holds.
  *
  * A name is looked for first where it was after the same predecessor: a model runs its nodes in the same order again and again.
  */

@@ -21,10 +21,10 @@
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
+#define CHUNKS_TO_SPARE (WINDOW_FIRST_CHUNKS / 4)
+
 _Static_assert(sizeof(struct epf_block) + CODEC_BOUND_DEFINED(EPF_CHUNK_BYTES) <= SESSION_SCRATCH_BYTES,
                "a region's block fits");
-
-#define CHUNKS_TO_SPARE (WINDOW_FIRST_CHUNKS / 4)
 
 /* Kinds whose records took an id of their own. */
 #define OWN_ID_KINDS \
