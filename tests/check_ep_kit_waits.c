@@ -122,12 +122,48 @@ START_TEST(what_cannot_be_used_is_nothing)
 }
 END_TEST
 
+/* Ten times launch, wait, report, under one node: each wait covers the launches before it, none the later ones. */
+START_TEST(often_under_one_node)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned kernels = 0;
+
+	set_up();
+	uint64_t node = epp_event_begin(session, EPP_NODE, epp_name_intern("node")), token = epp_ep_current(&kit);
+	for (int i = 0; i < 10; i++) {
+		uint64_t since = epp_ep_host_ticks(&kit), start = epp_host_ticks();
+		epp_ep_clock_pair(&kit, start, start, second / 1000000);
+		let_pass(second / 10000);
+		epp_ep_emit(&kit,
+		            &(epp_ep_event){
+				.parent = token, .name = "kernel", .start_ticks = start, .end_ticks = epp_host_ticks() });
+		epp_ep_waited(&kit, token, since);
+	}
+	epp_event_end(session, node, NULL, 0);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	check_valid(trace);
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		kernels += !strcmp(event->name, "kernel");
+		ck_assert_uint_eq(event->flags & (EPP_FLAG_OUTSIDE_PARENT | EPP_FLAG_AFTER_WAIT), 0);
+	}
+	check_ok(epp_timeline_status(timeline));
+	ck_assert_uint_eq(kernels, 10);
+	epp_timeline_release(timeline);
+	epp_trace_close(trace);
+	epp_session_release(session);
+}
+END_TEST
+
 static Suite *waits_suite(void)
 {
 	Suite *suite = suite_create("ep_kit_waits");
 	TCase *tcase = tcase_create("waits");
 	tcase_add_loop_test(tcase, it_narrows_the_bound, 0, 2);
 	tcase_add_test(tcase, what_cannot_be_used_is_nothing);
+	tcase_add_test(tcase, often_under_one_node);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

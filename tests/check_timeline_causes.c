@@ -1,5 +1,6 @@
 /* What cause and effect say of events of devices: bounds that they narrow, contradictions, and how validate tells of them.
  * Covers correlate.c of timeline/, and cli/validate.c. */
+#include "epprof/summary.h"
 #include "tests/command.h"
 #include "tests/timeline_events.h"
 
@@ -150,6 +151,82 @@ START_TEST(after_what_waited)
 }
 END_TEST
 
+#define ROUNDS 10
+
+/* Ten times 2 ms under one event: launch, a kernel of 0.5 ms from 0.2 ms on, a wait from 0.1 to 1 ms. */
+static struct scene launch_and_wait_often(int64_t half_width_ns, int64_t clock_off_ns, uint64_t kernels[ROUNDS])
+{
+	struct scene scene = scene_begin((uint64_t)half_width_ns);
+	scene.launch = builder_begin(scene.builder, scene.thread, AT(200 * MS), EPP_NODE, scene.name);
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t at = 200 * MS + i * 2 * MS;
+		kernels[i] = add_kernel(&scene, at + MS / 5 + clock_off_ns, MS / 2);
+		uint64_t wait = builder_begin(scene.builder, scene.thread, AT(at + MS / 10), EPP_API, scene.name);
+		builder_end(scene.builder, scene.thread, wait, AT(at + MS), NULL, 0);
+		builder_flow(scene.builder, scene.thread, AT(at + MS), scene.launch, wait);
+	}
+	builder_end(scene.builder, scene.thread, scene.launch, AT(220 * MS), NULL, 0);
+	return scene;
+}
+
+START_TEST(a_wait_covers_what_was_launched_before_it)
+{
+	uint64_t kernels[ROUNDS];
+	struct scene scene = launch_and_wait_often(100, 0, kernels);
+	/* After the last wait, which nothing waits for; and one that contradicts the third wait. */
+	uint64_t left = add_kernel(&scene, 219 * MS + MS / 2, MS / 10), wrong = add_kernel(&scene, 204 * MS + MS / 5, MS);
+	struct seen seen = see_all(scene.builder);
+	for (int i = 0; i < ROUNDS; i++) {
+		const epp_event *kernel = seen_find(&seen, kernels[i]);
+		ck_assert_uint_eq(kernel->flags & EPP_FLAG_OUTSIDE_PARENT, 0);
+		ck_assert_int_eq(kernel->launch_ns, 200 * MS + (i ? i * 2 * MS - MS : 0));
+	}
+	ck_assert_uint_eq(seen_find(&seen, left)->flags & EPP_FLAG_OUTSIDE_PARENT, 0);
+	ck_assert_int_eq(seen_find(&seen, left)->launch_ns, 219 * MS);
+	ck_assert_uint_ne(seen_find(&seen, wrong)->flags & EPP_FLAG_AFTER_WAIT, 0);
+	ck_assert_uint_eq(seen.counts.outside_parent, 1);
+	seen_release(&seen);
+}
+END_TEST
+
+/* The clock is 1.5 ms behind, which its bound allows and which is more than a round's half: no wait is taken for another. */
+START_TEST(of_several_waits_none_is_guessed)
+{
+	uint64_t kernels[ROUNDS];
+	struct scene scene = launch_and_wait_often(HALF_WIDTH_NS, -3 * MS / 2, kernels);
+	struct seen seen = see_all(scene.builder);
+	for (int i = 0; i < ROUNDS; i++) {
+		const epp_event *kernel = seen_find(&seen, kernels[i]);
+		ck_assert_int_ge(kernel->start_error_ns, 3 * MS / 2);
+		ck_assert_int_ge(kernel->end_error_ns, 3 * MS / 2);
+		ck_assert_uint_eq(kernel->flags & EPP_FLAG_OUTSIDE_PARENT, 0);
+	}
+	seen_release(&seen);
+}
+END_TEST
+
+/* Until a wait ended the next kernel was not launched, so its stream was not late. */
+START_TEST(the_summary_books_waits_as_unlaunched)
+{
+	uint64_t kernels[ROUNDS];
+	struct scene scene = launch_and_wait_often(100, 0, kernels);
+	const char *path = check_path("waits.epp");
+	epp_trace *trace;
+	epp_summary *summary;
+	builder_write(scene.builder, EPF_FINISHED, path);
+	builder_destroy(scene.builder);
+	check_ok(epp_trace_open(path, &trace));
+	check_ok(epp_summary_create(trace, NULL, &summary));
+	const epp_summary_line *stream = epp_summary_line_at(summary, EPP_BY_STREAM, 0);
+	/* 0.2 ms behind the first launch, then 1.2 ms behind the end of each wait. */
+	ck_assert_int_eq((stream->idle_ns[EPP_IDLE_LATE] + 5000) / 10000, 20 + 9 * 120);
+	ck_assert_int_eq((epp_spread_quantile(stream->launches, 1) + 50000) / 100000, 12);
+	epp_summary_release(summary);
+	epp_trace_close(trace);
+	unlink(path);
+}
+END_TEST
+
 /* `words` are a finding's with a place in the file, or anything that is said. */
 static void expect_validate(struct scene *scene, int code, const char *severity, const char *words)
 {
@@ -226,6 +303,9 @@ static Suite *suite(void)
 	tcase_add_test(tc, not_every_flow_is_a_wait);
 	tcase_add_test(tc, an_impossible_place_within_the_bound);
 	tcase_add_test(tc, after_what_waited);
+	tcase_add_test(tc, a_wait_covers_what_was_launched_before_it);
+	tcase_add_test(tc, of_several_waits_none_is_guessed);
+	tcase_add_test(tc, the_summary_books_waits_as_unlaunched);
 	tcase_add_test(tc, validate_tells);
 	suite_add_tcase(s, tc);
 	return s;

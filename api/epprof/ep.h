@@ -116,7 +116,8 @@ EPP_EP_API void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_tic
 EPP_EP_API uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler);
 EPP_EP_API uint64_t epp_ep_host_ticks_per_second(epp_ep_profiler *profiler);
 
-/* Says that this thread has waited for the device and goes on now: what was launched under `parent`, a token, has ended.
+/* Reports that this thread has waited for the device and goes on now: what was launched under `parent`, a token, before the
+ * wait began has ended.  May be called often for one token: work that is launched after a wait belongs to the next one.
  * `start_host_ticks`: when the wait began, of epp_ep_host_ticks; 0: not known.  In an epprof host the wait is an event of
  * category API then, with an arrow to it, and the bounds of what it waited for are narrowed: they cannot end behind it.  In
  * ONNX Runtime it does nothing, as outside StartProfiling to EndProfiling.

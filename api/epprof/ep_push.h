@@ -73,7 +73,7 @@ typedef struct EpprofTrack {
 	uint32_t clock;
 } EpprofTrack;
 
-/* A thread waited for the device: what had been launched under `parent` had ended when the wait was over. */
+/* A thread waited for the device: what had been launched under `parent` before the wait began had ended when it was over. */
 typedef struct EpprofWait {
 	uint64_t parent;           /* the id that StartEvent gave to what launched it */
 	uint64_t start_host_ticks; /* of EpprofApi_HostTicks_SinceV1; not after the end */

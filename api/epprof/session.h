@@ -311,7 +311,8 @@ EPP_EXPORT void epp_counter_i64(epp_session *session, epp_name name, int64_t val
 EPP_EXPORT void epp_counter_f64(epp_session *session, epp_name name, double value);
 
 /* An arrow from one event to another, by their ids, drawn at this moment.  To an event of category EPP_API, from one that
- * launched work for a device, it says that the work was waited for: it ended before that event did.
+ * launched work for a device, it says that the work was waited for: what was launched before that event began ended before
+ * that event did.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_flow(epp_session *session, uint64_t from_id, uint64_t to_id);
 

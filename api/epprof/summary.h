@@ -29,7 +29,7 @@ typedef enum epp_summary_by {
 	EPP_BY_THREAD = 3,
 	/* Parts of an accelerator's work, by category, cause and name:
 	 *   submit    API events of the host that something else names as its cause: the calls that launch
-	 *   queue     of each device event, from the start of its cause to its own
+	 *   queue     of each device event, from when it can have been launched (epp_event.launch_ns) to its start
 	 *   copy in   device events whose name has "copy in", "upload", "h2d", "htod" or "host to device" in it
 	 *   copy out  likewise "copy out", "download", "d2h", "dtoh", "device to host"
 	 *   copy      others with "copy", "memcpy", "memset" or "transfer"
@@ -41,10 +41,10 @@ typedef enum epp_summary_by {
 
 /* Why a stream did nothing between two of its events, and before the first. */
 typedef enum epp_idle {
-	EPP_IDLE_UNLAUNCHED = 0, /* until the host event began that caused the next one; and after the last one */
+	EPP_IDLE_UNLAUNCHED = 0, /* until the next one can have been launched (epp_event.launch_ns); and after the last one */
 	EPP_IDLE_COPY = 1,       /* after that, as long as a copy ran on another stream of the device */
 	EPP_IDLE_LATE = 2,       /* the rest: it was launched and had not started */
-	EPP_IDLE_UNKNOWN = 3,    /* the next event names no cause */
+	EPP_IDLE_UNKNOWN = 3, /* the next event names no cause */
 	EPP_IDLE_COUNT
 } epp_idle;
 
@@ -72,7 +72,7 @@ typedef struct epp_summary_line {
 	int64_t busy_ns;       /* streams and threads: the time that any event covers */
 	int64_t max_ns;
 	const epp_spread *durations;
-	const epp_spread *launches;      /* kernels, streams: from the start of the cause to their own */
+	const epp_spread *launches;      /* kernels, streams: from epp_event.launch_ns to their start */
 	const epp_spread *gaps;          /* streams: between events, each gap by its length; else NULL */
 	int64_t idle_ns[EPP_IDLE_COUNT]; /* streams: with busy_ns the time from first_ns to last_ns */
 	const epp_spread *errors;        /* streams: of each event the larger error bound of its two times; else NULL */

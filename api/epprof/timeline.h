@@ -17,8 +17,14 @@
  * device's event or from its parent (epp_flow(session, launch, wait)).  A place within that time has for its bound the
  * distance to the farther end of what it and the clock's own bound leave; a place outside of it keeps the clock's bound.
  *
- * Memory: 80 bytes a block, 2 bits an id where ids are referred to, 32 bytes an event that is referred to, 24 bytes a flow
- * until the merge begins, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and
+ * A wait for a parent covers what was launched under it before the wait began.  A thread that waits launches nothing, so
+ * these are the events that began before the wait ended: of several waits, an event belongs to the first that ended after
+ * the latest time at which the event can have begun.  An event that can have begun before and after the end of the last wait
+ * belongs to that wait if it is placed before its end; one that is placed behind it was launched later, and nothing waited
+ * for it.
+ *
+ * Memory: 80 bytes a block, 2 bits an id where ids are referred to, 32 bytes an event that is referred to, 40 bytes a flow
+ * until the merge begins and 16 then, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and
  * what is open at one instant; nothing else grows with the trace.  Blocks that overlap too much are sorted through a
  * temporary file.
  *
@@ -86,6 +92,8 @@ typedef struct epp_event {
 	const epp_trace_track *parent_track; /* of a device event's parent; NULL: unknown (yet) */
 	int64_t parent_start_ns;             /* likewise; INT64_MIN: unknown */
 	int64_t parent_end_ns;
+	int64_t launch_ns; /* likewise; a device event was launched no earlier: parent_start_ns, or the end of the last wait
+	                         under its parent that ended before its start */
 	uint32_t name_number; /* epp_name in the file */
 	uint32_t run;
 	uint32_t depth;    /* 0: outermost of its lane */

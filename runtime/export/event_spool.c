@@ -146,6 +146,7 @@ epp_status *event_spool_take(struct event_spool *spool, const epp_event **event)
 		                    .track = head.track,
 		                    .parent_start_ns = head.parent_start_ns,
 		                    .parent_end_ns = INT64_MIN,
+		                    .launch_ns = INT64_MIN,
 		                    .name_number = head.name_number,
 		                    .lane = head.lane,
 		                    .kind = head.kind,

@@ -140,7 +140,7 @@ epp_status *filter_judge(struct filter *filter, epp_event *event, bool *passes)
 		return event->flags & EPP_FLAG_REFERRED ? remember(filter, event) : NULL;
 	if (event->parent_track && was_dropped(filter, event->parent_track->source, event->parent)) {
 		event->parent_track = NULL;
-		event->parent_start_ns = event->parent_end_ns = INT64_MIN;
+		event->parent_start_ns = event->parent_end_ns = event->launch_ns = INT64_MIN;
 	}
 	return NULL;
 }

@@ -8,7 +8,12 @@
  * their clock puts them: if that is possible, their bound is what it leaves of the possible time; if it is not, by more
  * than the bound, they are marked.  Without a wait, ends are compared with the outermost event around the parent, which
  * leaves the bound as it is, since work may be left running.
+ *
+ * A wait covers what was launched before it began.  Launches have no time of their own, but a thread that waits launches
+ * nothing, so an event that began before a wait ended was launched before that wait began.
  */
+#include <stdlib.h>
+
 #include "base/status.h"
 #include "timeline/timeline.h"
 
@@ -55,27 +60,95 @@ static epp_status *known_event(struct epp_timeline *timeline, const epp_event *e
 	return NULL;
 }
 
-/* When what is known to have waited for an event, or for what `parent` caused, had its end; INT64_MAX: nothing did. */
-static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, const epp_event *event,
+/* ---- waits ---- */
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct wait *first = a, *second = b;
+	return (first->end_ns > second->end_ns) - (first->end_ns < second->end_ns);
+}
+
+/* The waits of a launch, in order of their ends; `event` is the one that they are looked up for. */
+static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *event, const struct referred_event *launch,
+                            const struct wait **waits, uint32_t *count)
+{
+	*count = 0;
+	if (!launch->wait)
+		return NULL;
+	struct wait *first = &timeline->waits[launch->wait - 1];
+	const uint32_t all = first->count;
+	for (uint32_t i = 0; i < all && !first->is_sorted; i++) {
+		struct referred_event wait;
+		bool is_known;
+		EPP_TRY(known_event(timeline, event, first[i].to, &wait, &is_known));
+		first[i].end_ns = is_known && wait.is_call ? wait.end_ns : INT64_MIN;
+	}
+	if (!first->is_sorted) {
+		qsort(first, all, sizeof(*first), compare_ends);
+		first->count = all;
+		first->is_sorted = true;
+	}
+	*waits = first;
+	*count = all;
+	return NULL;
+}
+
+/* How many of the waits ended before `ns`. */
+static uint32_t ended_before(const struct wait *waits, uint32_t count, int64_t ns)
+{
+	uint32_t low = 0;
+
+	while (low < count) {
+		uint32_t middle = low + (count - low) / 2;
+		if (waits[middle].end_ns < ns)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+/* When the wait ended that covers an event, of those under its parent: the first that the event began before for sure.  If its
+ * clock does not tell, the last one, unless that is impossible or the event is placed behind it.  INT64_MAX: none covers it. */
+static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_event *event)
+{
+	int64_t latest_start_ns;
+
+	if (__builtin_add_overflow(event->start_ns, event->start_error_ns, &latest_start_ns))
+		latest_start_ns = INT64_MAX;
+	uint32_t at = ended_before(waits, count, latest_start_ns);
+	if (at < count)
+		return waits[at].end_ns;
+	int64_t end_ns = count ? waits[count - 1].end_ns : INT64_MIN;
+	bool possible = event->start_ns <= end_ns && event->start_ns + event->duration_ns - event->end_error_ns <= end_ns;
+	return possible ? end_ns : INT64_MAX;
+}
+
+/* When what is known to have waited for an event, or for what `parent` had launched by then, had its end; INT64_MAX: nothing
+ * did.  An event behind a wait under its parent was launched no earlier than that wait ended. */
+static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, epp_event *event,
                             const struct referred_event *parent, int64_t *end_ns)
 {
 	struct referred *referred = &timeline->referred;
-	uint32_t own = referred_find(referred, &line->own_lookup, line->source, event->id);
+	uint32_t count, at, own = referred_find(referred, &line->own_lookup, line->source, event->id);
 	struct referred_event *itself = NULL;
+	const struct wait *waits;
 
-	*end_ns = INT64_MAX;
+	EPP_TRY(waits_of(timeline, event, parent, &waits, &count));
+	*end_ns = count ? covering_end(waits, count, event) : INT64_MAX;
+	at = count ? ended_before(waits, count, event->start_ns) : 0;
+	if (at && waits[at - 1].end_ns > event->launch_ns)
+		event->launch_ns = waits[at - 1].end_ns;
+
 	if (own != REFERRED_NONE)
 		EPP_TRY(referred_at(referred, own, &itself));
-	const uint32_t waits[] = { itself ? itself->wait : 0, parent->wait };
-	for (unsigned i = 0; i < 2; i++) {
-		struct referred_event wait;
-		bool is_known;
-		if (!waits[i])
-			continue;
-		EPP_TRY(known_event(timeline, event, waits[i] - 1, &wait, &is_known));
-		if (is_known && wait.is_call && wait.end_ns < *end_ns)
-			*end_ns = wait.end_ns;
-	}
+	if (!itself)
+		return NULL;
+	const struct referred_event copy = *itself;
+	EPP_TRY(waits_of(timeline, event, &copy, &waits, &count));
+	at = count ? ended_before(waits, count, INT64_MIN + 1) : 0;
+	if (at < count && waits[at].end_ns < *end_ns)
+		*end_ns = waits[at].end_ns;
 	return NULL;
 }
 
@@ -126,6 +199,7 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 	event->parent_track = lines_of_key(&timeline->lines, parent.line)->track;
 	event->parent_start_ns = parent.start_ns;
 	event->parent_end_ns = parent.end_ns;
+	event->launch_ns = parent.start_ns;
 	EPP_TRY(wait_end(timeline, line, event, &parent, &wait_end_ns));
 	bool waited = wait_end_ns != INT64_MAX;
 	check_outside(timeline, event, waited ? wait_end_ns : outer_end(timeline, &parent), waited);
@@ -168,6 +242,7 @@ static bool join_by_thread(struct epp_timeline *timeline, const struct line *lin
 	event->parent_track = thread->track;
 	event->parent_start_ns = found->start_ns;
 	event->parent_end_ns = found->end_ns;
+	event->launch_ns = found->start_ns;
 	event->placement = EPP_PLACED_INFERRED;
 	check_outside(timeline, event, nest_outer_end(&thread->nest, found->start_ns, found->end_ns), false);
 	return true;

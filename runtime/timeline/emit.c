@@ -87,6 +87,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->parent_track = NULL;
 	event->parent_start_ns = INT64_MIN;
 	event->parent_end_ns = INT64_MIN;
+	event->launch_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
 	memcpy(&event->kind, &item->is, sizeof(item->is)); /* category and placement too */
 	event->flags = item->is.flags;

@@ -44,7 +44,7 @@ static int64_t covered(const struct idle_copies *copies, int64_t until_ns)
 
 void idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct idle_copies *copies, int64_t from_ns, const epp_event *event)
 {
-	int64_t until_ns = event->start_ns, launch_ns = event->parent_start_ns;
+	int64_t until_ns = event->start_ns, launch_ns = event->launch_ns;
 
 	if (launch_ns == INT64_MIN) {
 		idle_ns[EPP_IDLE_UNKNOWN] += until_ns - from_ns;

@@ -1,8 +1,8 @@
 /* Why a stream did nothing.  A gap lies between the end of what ran on a stream and the start of its next event; before its
  * first event it begins where the trace begins.  Its time is shared out:
  *
- *   unlaunched   until the host event that caused the next one began: the device had nothing to do.  After a stream's last
- *                event the rest of the trace is that too
+ *   unlaunched   until the next one can have been launched (launch_ns): the device had nothing to do.  After a stream's
+ *                last event the rest of the trace is that too
  *   copy         after that, as long as a copy ran on another stream of the device
  *   late         the rest until the start: it was launched, and nothing was copied for it
  *   unknown      the next event names no host event

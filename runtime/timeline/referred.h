@@ -46,7 +46,7 @@ struct referred_event {
 	int64_t outer_end_ns; /* of the outermost event around it; INT64_MIN: it has not passed yet */
 	uint32_t line;        /* key */
 	uint32_t is_call : 1; /* of category API */
-	uint32_t wait : 31;   /* what a flow leads to from here: its number and 1; 0: nothing */
+	uint32_t wait : 31;   /* where in timeline->waits the flows from here begin, plus 1; 0: there are none */
 };
 
 _Static_assert(sizeof(struct referred_event) == 32, "referred_event");

@@ -136,22 +136,50 @@ static epp_status *survey_flow(struct epp_timeline *timeline, const struct surve
 	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_BY_FLOW);
 }
 
-/* The table of events tells where flows lead; of several from one event the first counts. */
+static int compare_from(const void *a, const void *b)
+{
+	const struct survey_flow *first = a, *second = b;
+	return (first->from > second->from) - (first->from < second->from);
+}
+
+/* Replaces ids by numbers and sorts the flows by where they come from; those from or to nothing are dropped. */
+static void number_flows(struct epp_timeline *timeline)
+{
+	struct referred_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
+	size_t count = 0;
+
+	for (size_t i = 0; i < timeline->flows_count && count < INT32_MAX; i++) {
+		struct survey_flow *flow = &timeline->flows[i];
+		uint32_t from = referred_find(&timeline->referred, &from_lookup, flow->source, flow->from);
+		uint32_t to = referred_find(&timeline->referred, &to_lookup, flow->source, flow->to);
+		if (from != REFERRED_NONE && to != REFERRED_NONE)
+			timeline->flows[count++] = (struct survey_flow){ from, to, flow->source };
+	}
+	timeline->flows_count = count;
+	qsort(timeline->flows, count, sizeof(*timeline->flows), compare_from);
+}
+
+/* Makes the flows from each event its waits. */
 static epp_status *link_flows(struct epp_timeline *timeline)
 {
-	struct referred *referred = &timeline->referred;
-	struct referred_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
+	struct wait *first = NULL;
 
-	for (size_t i = 0; i < timeline->flows_count && referred->has_table; i++) {
+	if (!timeline->flows_count || !timeline->referred.has_table)
+		return NULL;
+	number_flows(timeline);
+	timeline->waits = reallocarray(NULL, timeline->flows_count + 1, sizeof(*timeline->waits));
+	if (!timeline->waits)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < timeline->flows_count; i++) {
 		const struct survey_flow *flow = &timeline->flows[i];
-		struct referred_event *event;
-		uint32_t from = referred_find(referred, &from_lookup, flow->source, flow->from);
-		uint32_t to = referred_find(referred, &to_lookup, flow->source, flow->to);
-		if (from == REFERRED_NONE || to >= INT32_MAX)
-			continue;
-		EPP_TRY(referred_note(referred, from, &event));
-		if (!event->wait)
-			event->wait = to + 1;
+		timeline->waits[i] = (struct wait){ .to = (uint32_t)flow->to };
+		if (!first || flow->from != flow[-1].from) {
+			struct referred_event *event;
+			first = &timeline->waits[i];
+			EPP_TRY(referred_note(&timeline->referred, (uint32_t)flow->from, &event));
+			event->wait = (uint32_t)i + 1;
+		}
+		first->count++;
 	}
 	free(timeline->flows);
 	timeline->flows = NULL;

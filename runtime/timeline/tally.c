@@ -241,7 +241,7 @@ static bool add_place(struct tally_line *line, const epp_event *event)
 static bool add_device_event(struct tally *tally, const epp_event *event, struct tally_line *named,
                              struct tally_line *tracked)
 {
-	int64_t waited_ns = event->start_ns - event->parent_start_ns;
+	int64_t waited_ns = event->start_ns - event->launch_ns;
 
 	if (!named->line.count && !named->line.warmup_count)
 		named->phase = phase_of_name(event->name, event->name_bytes);
@@ -249,7 +249,7 @@ static bool add_device_event(struct tally *tally, const epp_event *event, struct
 		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
 	if (!add_place(tracked, event) || !add_phase(tally, named->phase, event->duration_ns))
 		return false;
-	if (event->parent_start_ns == INT64_MIN)
+	if (event->launch_ns == INT64_MIN)
 		return true;
 	return spread_add(&named->launches, waited_ns) && spread_add(&tracked->launches, waited_ns) &&
 	       add_phase(tally, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);

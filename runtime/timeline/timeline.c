@@ -79,6 +79,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	ends_deinit(&timeline->ends);
 	stretch_deinit(&timeline->ended_elsewhere);
 	free(timeline->flows);
+	free(timeline->waits);
 	free(timeline->surveyed);
 	free(timeline->rank_of_block);
 	free(timeline->block_of_rank);

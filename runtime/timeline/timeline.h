@@ -28,8 +28,16 @@ struct survey_block {
 };
 
 struct survey_flow {
-	uint64_t from, to;
+	uint64_t from, to; /* ids; numbers in `referred` once it is sealed */
 	uint32_t source;
+};
+
+/* An event that a flow leads to.  Those of one launch follow each other. */
+struct wait {
+	int64_t end_ns;         /* once sorted; INT64_MIN: it is not of category API, or not in the trace */
+	uint32_t to;            /* its number in `referred` */
+	uint32_t count : 31;    /* of the first of a launch: how many it has */
+	uint32_t is_sorted : 1; /* likewise: they are in order of their ends */
 };
 
 /* What epp_event.args points to. */
@@ -51,6 +59,7 @@ struct epp_timeline {
 	struct referred referred;
 	struct survey_flow *flows; /* until the table of events has them */
 	size_t flows_count, flows_room;
+	struct wait *waits; /* one for each flow */
 	struct ends ends;
 	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
 	bool parents;                   /* some record names a parent: referred has a table */
