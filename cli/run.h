@@ -55,8 +55,9 @@ char *ort_text(const struct ort *ort, char *text);
 /* ---- run_eps.c: EP libraries ---- */
 
 struct run_ep {
-	char *library; /* an absolute path, which it is registered under */
-	char *name;    /* of the provider; NULL: the only one that the library has */
+	char *library; /* an absolute path */
+	char *registered_name;
+	char *name; /* of the provider; NULL: the only one that the library has */
 	bool registered;
 	size_t nodes_count; /* that it took */
 };

@@ -53,6 +53,34 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	return status;
 }
 
+/* Names a library for its registration: the file's name without "lib" and ".so...", since a provider may take that name for
+ * its own and for those of its nodes.  A second library of that name gets a number. */
+static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
+{
+	const char *slash = strrchr(ep->library, '/'), *file = slash ? slash + 1 : ep->library;
+
+	if (strncmp(file, "lib", 3) == 0 && file[3] && file[3] != '.')
+		file += 3;
+	const char *end = strstr(file, ".so");
+	int length = end && end > file ? (int)(end - file) : (int)strlen(file);
+	for (unsigned number = 1; !ep->registered_name; number++) {
+		char *name;
+		int bytes = number == 1 ? asprintf(&name, "%.*s", length, file)
+		                        : asprintf(&name, "%.*s_%u", length, file, number);
+		if (bytes < 0)
+			return epp_status_no_memory();
+		bool is_free = true;
+		for (size_t i = 0; i < eps->count; i++)
+			is_free = is_free &&
+			          (!eps->eps[i].registered_name || strcmp(eps->eps[i].registered_name, name) != 0);
+		if (is_free)
+			ep->registered_name = name;
+		else
+			free(name);
+	}
+	return NULL;
+}
+
 /* ---- devices ---- */
 
 static bool is_among(const OrtEpDevice *device, const OrtEpDevice *const *devices, size_t count)
@@ -114,7 +142,7 @@ static epp_status *register_library(struct run_ep *ep, const struct ort *ort, Or
 		return status;
 	before_count = before_count < DEVICES_MAX ? before_count : DEVICES_MAX;
 	memcpy(before, devices, before_count * sizeof *before);
-	status = ort_check(ort, ort->api->RegisterExecutionProviderLibrary(ort->env, ep->library, ep->library));
+	status = ort_check(ort, ort->api->RegisterExecutionProviderLibrary(ort->env, ep->registered_name, ep->library));
 	if (status)
 		return status;
 	ep->registered = true;
@@ -142,6 +170,9 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 			return status;
 	}
 	for (size_t i = 0; i < eps->count; i++) {
+		status = name_library(eps, &eps->eps[i]);
+		if (status)
+			return status;
 		status = register_library(&eps->eps[i], ort, session_options);
 		if (status)
 			return epp_status_prefix(status, "%s", eps->eps[i].library);
@@ -154,11 +185,13 @@ void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 	for (size_t i = eps->count; i-- > 0;) {
 		struct run_ep *ep = &eps->eps[i];
 		/* Nobody could do anything about a failure now. */
-		OrtStatus *status = ep->registered ? ort->api->UnregisterExecutionProviderLibrary(ort->env, ep->library)
-		                                   : NULL;
+		OrtStatus *status = ep->registered
+		                        ? ort->api->UnregisterExecutionProviderLibrary(ort->env, ep->registered_name)
+		                        : NULL;
 		if (status)
 			ort->api->ReleaseStatus(status);
 		free(ep->library);
+		free(ep->registered_name);
 		free(ep->name);
 	}
 	memset(eps, 0, sizeof *eps);

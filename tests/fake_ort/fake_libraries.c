@@ -13,7 +13,7 @@ size_t fake_eps_count;
 OrtHardwareDevice *cpu;
 
 static struct library {
-	char path[512];
+	char name[512];
 	void *library;
 	OrtEpFactory *factories[4];
 	size_t factories_count;
@@ -44,15 +44,18 @@ static OrtStatus *register_library(OrtEnv *env, const char *name, const char *pa
 	struct library *made = &libraries[libraries_count];
 	CreateEpApiFactoriesFn create;
 
-	(void)env, (void)name;
-	tell("register %s\n", path);
+	(void)env;
+	tell("register %s as %s\n", path, name);
+	for (size_t i = 0; i < libraries_count; i++)
+		if (strcmp(libraries[i].name, name) == 0)
+			return api.CreateStatus(ORT_INVALID_ARGUMENT, "the name is taken");
 	made->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!made->library)
 		return api.CreateStatus(ORT_FAIL, dlerror());
 	*(void **)&create = dlsym(made->library, "CreateEpFactories");
 	if (!create)
 		return api.CreateStatus(ORT_FAIL, "no symbol CreateEpFactories");
-	snprintf(made->path, sizeof made->path, "%s", path);
+	snprintf(made->name, sizeof made->name, "%s", name);
 	OrtStatus *status = create(name, OrtGetApiBase(), NULL, made->factories, 4, &made->factories_count);
 	made->devices_count = 0;
 	for (size_t i = 0; !status && i < made->factories_count; i++) {
@@ -72,7 +75,7 @@ static OrtStatus *unregister_library(OrtEnv *env, const char *name)
 	for (size_t i = 0; i < libraries_count; i++) {
 		struct library *library = &libraries[i];
 		ReleaseEpApiFactoryFn release;
-		if (strcmp(library->path, name) != 0)
+		if (strcmp(library->name, name) != 0)
 			continue;
 		for (size_t j = 0; j < library->devices_count; j++)
 			ep_api.ReleaseEpDevice(library->devices[j]);
@@ -80,7 +83,7 @@ static OrtStatus *unregister_library(OrtEnv *env, const char *name)
 		for (size_t j = 0; j < library->factories_count; j++)
 			api.ReleaseStatus(release(library->factories[j]));
 		dlclose(library->library);
-		library->path[0] = '\0';
+		library->name[0] = '\0';
 		tell("unregister\n");
 	}
 	return NULL;
@@ -131,8 +134,24 @@ void fake_eps_release(void)
 	fake_eps_count = 0;
 }
 
+static OrtStatus *logger_severity(const OrtLogger *logger, OrtLoggingLevel *severity)
+{
+	(void)logger;
+	*severity = ORT_LOGGING_LEVEL_FATAL;
+	return NULL;
+}
+
+static OrtStatus *logger_log(const OrtLogger *logger, OrtLoggingLevel severity, const char *message, const char *file,
+                             int line, const char *function)
+{
+	(void)logger, (void)severity, (void)message, (void)file, (void)line, (void)function;
+	return NULL;
+}
+
 void fake_libraries_fill(void)
 {
+	api.Logger_GetLoggingSeverityLevel = logger_severity;
+	api.Logger_LogMessage = logger_log;
 	api.CreateEnvWithCustomLogger = create_env;
 	api.ReleaseEnv = release_env;
 	api.RegisterExecutionProviderLibrary = register_library;
