@@ -90,6 +90,55 @@ START_TEST(nested_values_that_are_broken_keep_their_text)
 }
 END_TEST
 
+/* A value, as it stands in the file, that another arg or nothing follows. */
+START_TEST(no_value_costs_the_event)
+{
+	static const struct {
+		const char *value, *text;
+	} values[] = {
+		{ "{not json", "{not json" },
+		{ "[", "[" },
+		{ "{a:[1,{}", "{a:[1,{}" },
+		{ "{a:1,\"b\" : \"c\"}", "{a:1,\"b\" : \"c\"}" },
+		{ "[1,\n2\n]", "[1,\n2\n]" },
+		{ "{float:[4,64]}", "{float:[4,64]}" },
+		{ "\"v\"", "v" },
+		{ "\"a, \"b\"\"", "a, \"b\"" },
+	};
+	static const char *const rests[] = { "", ",\"x\" : \"1\"", ",\"x\" : [{\"float\":[4]}]", ",\"q\"k\" : \"1\"" };
+	struct event event = { 0 };
+	char record[512];
+
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		for (size_t j = 0; j < sizeof rests / sizeof *rests; j++) {
+			int bytes = snprintf(record, sizeof record, HEAD "n\",\"args\" : {\"k\"k\" : %s%s}}",
+			                     values[i].value, rests[j]);
+			ck_assert_msg(repair_record(record, (size_t)bytes, &event), "%s", record);
+			ck_assert_uint_eq(event.args_count, j ? 2 : 1);
+			ck_assert_str_eq(text_of(&event, event.args[0].key), "k\"k");
+			ck_assert_str_eq(text_of(&event, event.args[0].text), values[i].text);
+			if (j)
+				ck_assert_str_eq(text_of(&event, event.args[1].key), j == 3 ? "q\"k" : "x");
+		}
+	}
+	event_deinit(&event);
+}
+END_TEST
+
+START_TEST(args_that_cannot_be_told_apart_are_one)
+{
+	static const char record[] = HEAD "n\",\"args\" : {\"a,\"b\" : \"c\",\"d\" : e}}";
+	struct event event = { 0 };
+
+	ck_assert(repair_record(record, sizeof record - 1, &event));
+	ck_assert_str_eq(text_of(&event, event.name), "n");
+	ck_assert_uint_eq(event.args_count, 1);
+	ck_assert_str_eq(text_of(&event, event.args[0].key), "args");
+	ck_assert_str_eq(text_of(&event, event.args[0].text), "\"a,\"b\" : \"c\",\"d\" : e");
+	event_deinit(&event);
+}
+END_TEST
+
 /* Each cut record stands at the end of an allocation of its own, so that a sanitizer sees a step beyond. */
 START_TEST(cut_anywhere_is_no_record)
 {
@@ -115,6 +164,8 @@ static Suite *repair_suite(void)
 	tcase_add_test(tests, strictly_is_as_json);
 	tcase_add_test(tests, strictly_refuses_what_json_may_read_otherwise);
 	tcase_add_test(tests, nested_values_that_are_broken_keep_their_text);
+	tcase_add_test(tests, no_value_costs_the_event);
+	tcase_add_test(tests, args_that_cannot_be_told_apart_are_one);
 	tcase_add_test(tests, cut_anywhere_is_no_record);
 	suite_add_tcase(suite, tests);
 	return suite;

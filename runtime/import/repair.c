@@ -1,5 +1,6 @@
 /* See repair.h.  A text ends at the first quote behind which the record goes on as it must: with the next member, with the
- * next arg (a comma, a key in quotes, " : ", and the beginning of a value), or with its end. */
+ * next arg (a comma, a key in quotes, " : ", and the beginning of a value), or with its end.  Args that cannot be separated
+ * become one arg, so that an event is kept whatever its args hold. */
 #include "import/repair.h"
 
 #include <string.h>
@@ -58,18 +59,26 @@ static bool take_integer(struct rest *rest, int64_t *value)
 	return event_integer(first, (size_t)(rest->at - first), value);
 }
 
+/* The quote that ends the key which begins here: " : " and a value follow.  A key may hold quotes, but not the beginning of
+ * another one.  NULL: there is none. */
+static const char *key_end(const char *key, const char *end)
+{
+	for (const char *quote = key; (quote = memchr(quote, '"', (size_t)(end - quote))) != NULL; quote++) {
+		if (end - quote > 4 && memcmp(quote, "\" : ", 4) == 0 &&
+		    (quote[4] == '"' || quote[4] == '[' || quote[4] == '{'))
+			return quote;
+		if (quote > key && quote[-1] == ',')
+			return NULL;
+	}
+	return NULL;
+}
+
 /* Whether a value may end here: the record does, or another arg begins. */
 static bool value_ends(const char *at, const char *end)
 {
-	struct rest rest = { at, end, false };
-	const char *key;
-	size_t bytes;
-
 	if (end - at == 2 && at[0] == '}' && at[1] == '}')
 		return true;
-	if (!TAKE(&rest, ",\"") || !TAKE_UNTIL(&rest, "\" : ", &key, &bytes) || memchr(key, '"', bytes) || !left(&rest))
-		return false;
-	return *rest.at == '"' || *rest.at == '[' || *rest.at == '{';
+	return end - at > 2 && at[0] == ',' && at[1] == '"' && key_end(at + 2, end);
 }
 
 static bool take_text(struct rest *rest, struct event *event, struct event_text *text)
@@ -88,29 +97,63 @@ static bool take_text(struct rest *rest, struct event *event, struct event_text 
 	return false;
 }
 
-/* An array or object: up to where it is JSON, or else to the first place where it could end. */
-static bool take_nested(struct rest *rest, struct event *event, struct event_text *text)
+/* The end of an array or object that is JSON; NULL: it is not. */
+static const char *json_end(const struct rest *rest)
 {
 	char closing = *rest->at == '[' ? ']' : '}';
-	const char *first = NULL, *stop = NULL;
 
-	for (const char *at = rest->at + 1; at < rest->end && !stop; at++) {
-		at = memchr(at, closing, (size_t)(rest->end - at));
-		if (!at)
-			break;
-		if (!value_ends(at + 1, rest->end))
-			continue;
-		first = first ? first : at + 1;
-		if (json_valid(rest->at, (size_t)(at + 1 - rest->at)))
-			stop = at + 1;
+	for (const char *at = rest->at; (at = memchr(at + 1, closing, (size_t)(rest->end - at) - 1)) != NULL;) {
+		if (value_ends(at + 1, rest->end) && json_valid(rest->at, (size_t)(at + 1 - rest->at)))
+			return at + 1;
 	}
-	if (!stop && !rest->strict)
-		stop = first;
-	if (!stop)
+	return NULL;
+}
+
+/* The end of what only begins like an array or object: the first place where it can end with its brackets closed, or else
+ * the first where it can end at all. */
+static const char *broken_end(const struct rest *rest)
+{
+	const char *first = NULL;
+	size_t depth = 0;
+
+	for (const char *at = rest->at; at < rest->end; at++) {
+		if (at > rest->at && value_ends(at, rest->end)) {
+			if (!depth)
+				return at;
+			first = first ? first : at;
+		}
+		if (*at == '[' || *at == '{')
+			depth++;
+		else if (depth && (*at == ']' || *at == '}'))
+			depth--;
+	}
+	return first;
+}
+
+static bool take_nested(struct rest *rest, struct event *event, struct event_text *text)
+{
+	const char *end = json_end(rest);
+
+	if (!end && !rest->strict)
+		end = broken_end(rest);
+	if (!end)
 		return false;
-	*text = event_keep_text(event, rest->at, (size_t)(stop - rest->at));
-	rest->at = stop;
+	*text = event_keep_text(event, rest->at, (size_t)(end - rest->at));
+	rest->at = end;
 	return true;
+}
+
+static bool take_key(struct rest *rest, const char **key, size_t *bytes)
+{
+	if (!TAKE(rest, "\""))
+		return false;
+	*key = rest->at;
+	const char *end = rest->strict ? memchr(*key, '"', left(rest)) : key_end(*key, rest->end);
+	if (!end)
+		return false;
+	*bytes = (size_t)(end - *key);
+	rest->at = end;
+	return TAKE(rest, "\" : ");
 }
 
 static bool take_arg(struct rest *rest, struct event *event)
@@ -119,8 +162,7 @@ static bool take_arg(struct rest *rest, struct event *event)
 	const char *key;
 	size_t bytes;
 
-	if (!TAKE(rest, "\"") || !TAKE_UNTIL(rest, "\" : ", &key, &bytes) || !left(rest) ||
-	    (rest->strict && memchr(key, '"', bytes)))
+	if (!take_key(rest, &key, &bytes) || !left(rest))
 		return false;
 	arg = event_add_arg(event, event_keep_text(event, key, bytes));
 	if (!arg)
@@ -145,6 +187,47 @@ static bool take_args(struct rest rest, struct event *event)
 	return false;
 }
 
+/* All args as one, as they stand. */
+static bool take_args_whole(const struct rest *rest, struct event *event)
+{
+	size_t bytes = left(rest);
+
+	if (bytes < 2 || memcmp(rest->end - 2, "}}", 2) != 0)
+		return false;
+	struct event_arg *arg = event_add_arg(event, event_keep_text(event, "args", strlen("args")));
+	if (arg) {
+		arg->type = EPP_ARG_TEXT;
+		arg->text = event_keep_text(event, rest->at, bytes - 2);
+	}
+	return true;
+}
+
+/* Name and args of a record; a name may hold what looks like the beginning of the args. */
+static bool take_name(struct rest rest, struct event *event)
+{
+	const char *name = rest.at, *text;
+	size_t kept_bytes = event->text_bytes, text_bytes;
+	struct rest first = { 0 };
+
+	while (TAKE_UNTIL(&rest, "\",\"args\" : {", &text, &text_bytes)) {
+		event->text_bytes = kept_bytes;
+		event->args_count = 0;
+		event->name = event_keep_text(event, name, (size_t)(text + text_bytes - name));
+		if (rest.strict && memchr(name, '"', event->name.bytes))
+			return false;
+		if (take_args(rest, event))
+			return true;
+		if (!first.at)
+			first = rest;
+	}
+	if (!first.at || first.strict)
+		return false;
+	event->text_bytes = kept_bytes;
+	event->args_count = 0;
+	event->name = event_keep_text(event, name, (size_t)(first.at - name) - strlen("\",\"args\" : {"));
+	return take_args_whole(&first, event);
+}
+
 static bool read_record(struct rest rest, struct event *event)
 {
 	const char *text;
@@ -165,20 +248,7 @@ static bool read_record(struct rest rest, struct event *event)
 	if (!TAKE(&rest, "\",\"name\" :\""))
 		return false;
 	event->members = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
-
-	/* A name may hold what looks like the beginning of the args. */
-	const char *name = rest.at;
-	size_t kept_bytes = event->text_bytes;
-	while (TAKE_UNTIL(&rest, "\",\"args\" : {", &text, &text_bytes)) {
-		event->text_bytes = kept_bytes;
-		event->args_count = 0;
-		event->name = event_keep_text(event, name, (size_t)(text + text_bytes - name));
-		if (rest.strict && memchr(name, '"', event->name.bytes))
-			return false;
-		if (take_args(rest, event))
-			return true;
-	}
-	return false;
+	return take_name(rest, event);
 }
 
 /* Whether some byte is a control character, which JSON has to escape; eight at a time. */
