@@ -318,6 +318,56 @@ START_TEST(ids_that_meet_nothing_are_not_believed)
 }
 END_TEST
 
+/* ---- what is lost ---- */
+
+static epp_trace_account provided_account(const char *path)
+{
+	epp_trace_account account = { 0 };
+	epp_trace *trace;
+
+	check_ok(epp_trace_open(path, &trace));
+	for (size_t i = 0; i < epp_trace_accounts_count(trace) && !account.is_plugin; i++)
+		check_ok(epp_trace_account_at(trace, i, &account));
+	ck_assert(account.is_plugin && account.balanced);
+	static char note[80];
+	snprintf(note, sizeof note, "%s", account.note);
+	account.note = note;
+	epp_trace_close(trace);
+	return account;
+}
+
+#define KERNEL(dur, ts, name, args) \
+	"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :" dur ",\"ts\" :" ts \
+	",\"ph\" : \"X\",\"name\" :\"" name "\",\"args\" : {" args "}}"
+
+START_TEST(providers_losses_are_in_their_account)
+{
+	static const char text[] =
+	    "[\n" INIT
+	    ",\n" KERNEL("2", "5", "good", "") ",\n" KERNEL("2", "6", "brace", "\"k\" : {not json") ",\n" KERNEL("2", "7", "lines", "\"a\"b\" : [1,\n2\n],\"k\" : \"two\nlines\"") ",\n" KERNEL(
+		"-5", "5", "negative",
+		"") ",\n" KERNEL("2", "-9223372036854775808", "first",
+	                         "") ",\n" KERNEL("9223372036854775807", "5", "long",
+	                                          "\"k\" : {") ",\n" KERNEL("2", "9223372036854775807", "last",
+	                                                                    "") ",\n{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"ts\" :5,\"ph\" : \"X\",\"name\" :\"no duration\",\"args\" : {}}"
+										",\n{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : {"
+										"\"ep\" : \"TestEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"lost_refused\" : \"2\",\"texts_cut\" : \"7\"}}\n]\n";
+	struct imported *imported = imported_text(text, sizeof text - 1);
+	epp_trace_account account = provided_account(check_path("out.epp"));
+
+	ck_assert_uint_eq(imported->count, 4);
+	ck_assert_str_eq(imported_find(imported, "brace")->args, "k={not json;");
+	ck_assert_str_eq(imported_find(imported, "lines")->args, "a\"b=[1,\n2\n];k=two\nlines;");
+	ck_assert_uint_eq(imported->counts.left_out, 5);
+	ck_assert_uint_eq(account.lost[EPP_LOSS_REFUSED], 5);
+	ck_assert_uint_eq(account.lost[EPP_LOSS_PLUGIN], 30);
+	ck_assert_uint_eq(account.emitted, 3 + 35);
+	ck_assert_str_eq(account.note, "TestEP: lost_no_buffer 28 lost_refused 2 texts_cut 7");
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "TestEP: lost_no_buffer 28"));
+	free(imported);
+}
+END_TEST
+
 /* ---- the output ---- */
 
 START_TEST(output_is_whole_or_not_there)
@@ -383,6 +433,7 @@ static Suite *import_suite(void)
 	tcase_add_test(tests, an_id_of_two_threads_is_told_apart_or_believed_of_none);
 	tcase_add_test(tests, bounds_of_providers_are_what_the_file_warrants);
 	tcase_add_test(tests, ids_that_meet_nothing_are_not_believed);
+	tcase_add_test(tests, providers_losses_are_in_their_account);
 	tcase_add_test(tests, output_is_whole_or_not_there);
 	tcase_add_test(tests, a_record_beyond_all_limits_is_cut_and_said_so);
 	suite_add_tcase(suite, tests);

@@ -158,6 +158,12 @@ START_TEST(accounts_balance_with_losses)
 	epp_trace_writer_lose(writer, device, EPP_LOSS_NO_BUFFER, 4);
 	epp_trace_writer_lose(writer, 0, EPP_LOSS_REFUSED, 5);
 	epp_trace_writer_lose(writer, 99, EPP_LOSS_REFUSED, 5);
+	epp_trace_writer_lose_producer(writer, producer, EPP_LOSS_PLUGIN, 30);
+	epp_trace_writer_lose_producer(writer, producer, EPP_LOSS_TOO_LARGE, 2);
+	epp_trace_writer_lose_producer(writer, producer + 1, EPP_LOSS_PLUGIN, 7);
+	epp_trace_writer_lose_producer(writer, -1, EPP_LOSS_PLUGIN, 7);
+	epp_trace_writer_note_producer(writer, producer, "why");
+	epp_trace_writer_note_producer(writer, -1, "nobody's");
 	check_ok(finish(writer));
 	epp_trace_writer_destroy(writer);
 
@@ -169,8 +175,9 @@ START_TEST(accounts_balance_with_losses)
 		check_ok(epp_trace_account_at(trace, i, &account));
 		ck_assert(account.balanced);
 		total += account.lost_total;
+		ck_assert_str_eq(account.note, account.is_plugin ? "why" : "");
 	}
-	ck_assert_uint_eq(total, 12);
+	ck_assert_uint_eq(total, 12 + 30);
 	epp_trace_close(trace);
 }
 END_TEST

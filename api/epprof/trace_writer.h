@@ -107,6 +107,11 @@ EPP_EXPORT epp_status *epp_trace_writer_record(epp_trace_writer *writer, const e
 /* Counts events that could not be kept, for a thread's track, or for the session as a whole (track 0). */
 EPP_EXPORT void epp_trace_writer_lose(epp_trace_writer *writer, uint32_t track, epp_loss reason, uint64_t count);
 
+/* The same for a producer's account; a producer that there is not has none. */
+EPP_EXPORT void epp_trace_writer_lose_producer(epp_trace_writer *writer, int32_t producer, epp_loss reason, uint64_t count);
+/* Puts a note of at most 79 bytes beside a producer's account, in place of the last one. */
+EPP_EXPORT void epp_trace_writer_note_producer(epp_trace_writer *writer, int32_t producer, const char *text);
+
 /* The earliest start and the latest end in host ticks so far; returns 0 if there is none. */
 EPP_EXPORT int epp_trace_writer_span(const epp_trace_writer *writer, uint64_t *first_ticks, uint64_t *last_ticks);
 

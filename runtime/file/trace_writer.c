@@ -216,6 +216,21 @@ void epp_trace_writer_lose(epp_trace_writer *writer, uint32_t track, epp_loss re
 		writer->lost[reason] += count;
 }
 
+void epp_trace_writer_lose_producer(epp_trace_writer *writer, int32_t producer, epp_loss reason, uint64_t count)
+{
+	if ((unsigned)reason >= EPP_LOSS_ENTRY_COUNT || producer < 0 || (uint32_t)producer >= writer->producers_count)
+		return;
+	writer->producers[producer].lost[reason] += count;
+	if (EPF_LOSS_IS_OF_EVENTS(reason))
+		writer->producers[producer].emitted += count;
+}
+
+void epp_trace_writer_note_producer(epp_trace_writer *writer, int32_t producer, const char *text)
+{
+	if (producer >= 0 && (uint32_t)producer < writer->producers_count)
+		strlcpy(writer->producers[producer].note, text, sizeof(writer->producers[producer].note));
+}
+
 int epp_trace_writer_span(const epp_trace_writer *writer, uint64_t *first_ticks, uint64_t *last_ticks)
 {
 	*first_ticks = writer->first_ticks;

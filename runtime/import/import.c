@@ -58,6 +58,25 @@ void import_lose(struct import *import, epp_loss reason)
 	epp_trace_writer_lose(import->writer, 0, reason, 1);
 }
 
+int32_t import_producer(struct import *import)
+{
+	int32_t *producer = &import->lanes.producer;
+
+	if (*producer < 0)
+		epp_status_release(epp_trace_writer_add_producer(import->writer, "execution providers", producer));
+	return *producer;
+}
+
+void import_lose_provided(struct import *import, epp_loss reason, uint64_t count)
+{
+	int32_t producer = import_producer(import);
+
+	if (producer < 0)
+		epp_trace_writer_lose(import->writer, 0, reason, count);
+	else
+		epp_trace_writer_lose_producer(import->writer, producer, reason, count);
+}
+
 epp_status *import_check_cancel(const struct import *import)
 {
 	if (import->options.cancel && *import->options.cancel)

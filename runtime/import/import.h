@@ -78,6 +78,10 @@ void import_note_count(struct import *import, uint64_t count, const char *what);
 
 /* An event that cannot be kept; the ledger says so. */
 void import_lose(struct import *import, epp_loss reason);
+/* The same for events of execution providers, in their account. */
+void import_lose_provided(struct import *import, epp_loss reason, uint64_t count);
+/* The producer of execution providers' events, made if need be; -1: there is no room for one. */
+int32_t import_producer(struct import *import);
 
 /* Whether somebody wants it to end. */
 epp_status *import_check_cancel(const struct import *import) EPP_MUST_CHECK;

@@ -197,8 +197,8 @@ static epp_status *make_device(struct import *import, struct lane *lane, const s
 	char name[48], group[48];
 	int64_t device = lane->pid < 0 ? -1 - lane->pid : lane->pid;
 
-	if (import->lanes.producer < 0)
-		EPP_TRY(epp_trace_writer_add_producer(import->writer, "execution providers", &import->lanes.producer));
+	if (import_producer(import) < 0)
+		return epp_status_no_memory();
 	snprintf(name, sizeof(name), lane->tid >= 0 ? "stream %" PRId64 : "events", lane->tid);
 	snprintf(group, sizeof(group), "device %" PRId64, device);
 	/* The one clock pair of ONNX Runtime's formula is shared: clock 1 (providers.h). */

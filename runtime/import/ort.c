@@ -5,6 +5,7 @@
  * record: one ends where the next begins as records do.  Host events come in order of their end, so that ids count
  * down: of two that start in the same microsecond the one that ended later is the outer one.  Providers' events stand
  * behind them, and are told by their category, their pid, or the args that the kit and ONNX Runtime's own providers add. */
+#include <stdio.h>
 #include <string.h>
 
 #include "import/json_events.h"
@@ -81,6 +82,46 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 	                                                           .name = record->name });
 }
 
+/* What the kit adds when it has lost events: it belongs in the ledger. */
+static bool take_lost(struct import *import, const struct event *event)
+{
+	static const char *const keys[] = { "lost_no_buffer", "lost_refused", "lost_outside_run",
+		                            "lost_other",     "parents_lost", "texts_cut" };
+	const unsigned of_events = 4;
+	const struct event_arg *ep = event_find_arg(event, "ep");
+	char note[512];
+	uint64_t lost = 0;
+	size_t used;
+
+	if (!event_text_is(event, event->name, "epprof.lost") || !event_find_arg(event, "emitted"))
+		return false;
+	used = (size_t)snprintf(note, sizeof note, "%.*s:", ep ? (int)(ep->text.bytes < 32 ? ep->text.bytes : 32) : 2,
+	                        ep ? event_chars(event, ep->text) : "ep");
+	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {
+		const struct event_arg *arg = event_find_arg(event, keys[i]);
+		int64_t count;
+		if (!arg || !event_arg_i64(event, arg, &count) || count <= 0)
+			continue;
+		used += (size_t)snprintf(note + used, sizeof note - used, " %s %lld", keys[i], (long long)count);
+		lost += i < of_events ? (uint64_t)count : 0;
+	}
+	import_lose_provided(import, EPP_LOSS_PLUGIN, lost);
+	epp_trace_writer_note_producer(import->writer, import_producer(import), note);
+	import_note(import, "what an execution provider lost itself: %s", note);
+	return true;
+}
+
+/* An event, or a record that cannot be read. */
+static void leave_out(struct import *import, bool of_provider, epp_loss reason)
+{
+	if (!of_provider) {
+		import_lose(import, reason);
+		return;
+	}
+	import->counts.left_out++;
+	import_lose_provided(import, reason, 1);
+}
+
 static epp_status *take_event(struct ort_reader *reader, struct event *event)
 {
 	const unsigned needed = EVENT_NAME | EVENT_TS | EVENT_DUR | EVENT_PID | EVENT_TID;
@@ -101,16 +142,18 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 	if ((event->members & needed) != needed || event->dur_ns < 0 ||
 	    __builtin_add_overflow(event->ts_ns, event->dur_ns, &end_ns) || !import_time_fits(event->ts_ns) ||
 	    !import_time_fits(end_ns)) {
-		import_lose(import, EPP_LOSS_REFUSED);
+		leave_out(import, is_of_provider(event), EPP_LOSS_REFUSED);
 		return NULL;
 	}
+	if (take_lost(import, event))
+		return NULL;
 	bool of_provider = is_of_provider(event);
 	if (of_provider && event->tid < 0 && (stream = event_find_arg(event, "stream")) != NULL)
 		(void)event_arg_i64(event, stream, &event->tid);
 	record_prepare(import, event, true);
 	EPP_TRY(lanes_find(import, event, of_provider, &import->prepared.lane));
 	if (import->prepared.lane == LANE_NONE) {
-		import_lose(import, EPP_LOSS_NO_SLOT);
+		leave_out(import, of_provider, EPP_LOSS_NO_SLOT);
 		return NULL;
 	}
 	import->prepared.record.start_ticks = import_ticks(import, event->ts_ns);
@@ -119,6 +162,19 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 }
 
 /* ---- lines ---- */
+
+/* Whether a record that cannot be read is a provider's. */
+static bool looks_provided(const char *record, size_t bytes)
+{
+	static const char *const marks[] = { RECORD_BEGINS "Kernel\"", RECORD_BEGINS "Api\"", "\",\"pid\" :-",
+		                             "\"ort_correlation_id\"", "\"ort_event_name\"" };
+
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		if (memmem(record, bytes, marks[i], strlen(marks[i])))
+			return true;
+	}
+	return false;
+}
 
 static epp_status *take_record(struct ort_reader *reader, const char *record, size_t bytes)
 {
@@ -134,8 +190,20 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 		import->counts.repaired_lines++;
 		return take_event(reader, &reader->json.event);
 	}
-	import_lose(import, EPP_LOSS_REFUSED);
+	leave_out(import, looks_provided(record, bytes), EPP_LOSS_REFUSED);
 	return NULL;
+}
+
+/* Whether the array ends here, behind a newline.  Arrays in args may be on several lines too. */
+static bool ends_array(const char *here, size_t count, size_t at)
+{
+	size_t last = at - 1;
+
+	if (here[at] != ']' || (at + 1 < count && here[at + 1] != '\n' && here[at + 1] != '\r'))
+		return false;
+	while (last > 0 && strchr("\r\n \t", here[last - 1]))
+		last--;
+	return last >= 2 && here[last - 1] == '}' && here[last - 2] == '}';
 }
 
 /* A record that is cut off at the end of the input begins like one as far as it goes. */
@@ -146,7 +214,7 @@ static bool begins_record(const struct input *input, size_t at)
 
 	if (count - at < bytes)
 		bytes = count - at;
-	return here[at] == ']' || !memcmp(here + at, RECORD_BEGINS, bytes);
+	return ends_array(here, count, at) || !memcmp(here + at, RECORD_BEGINS, bytes);
 }
 
 /* Where a record that begins here ends: where another begins, or the array ends. */
