@@ -54,6 +54,7 @@ struct job {
 	OrtSessionOptions *session_options;
 	OrtSession *session;
 	epp_session *recording;
+	epp_member *account; /* of the providers' events */
 	unsigned kernels;
 	struct run_folder profiles;
 };
@@ -105,8 +106,19 @@ static epp_status *end_profiling(struct job *job)
 		if (status)
 			return status;
 	}
-	return run_kernels_append(job->recording, job->profiles.path,
-	                          job->eps.count == 2 ? job->eps.eps[1].name : "providers", &job->kernels);
+	epp_status *status = run_kernels_append(job->recording, job->account, job->profiles.path, &job->kernels);
+	epp_member_leave(job->account);
+	job->account = NULL;
+	if (!status)
+		status = run_kernels_count_failures(job->recording, &job->ort);
+	return status;
+}
+
+static epp_status *expect_kernels(struct job *job)
+{
+	const char *label = run_eps_label(&job->eps);
+
+	return label ? run_kernels_expect(job->recording, label, &job->account) : NULL;
 }
 
 static epp_status *record(struct job *job)
@@ -132,6 +144,8 @@ static epp_status *record(struct job *job)
 	if (!status)
 		status = run_eps_register(&job->eps, &job->ort, options, job->session_options);
 	if (!status)
+		status = expect_kernels(job);
+	if (!status)
 		status = load_model(job);
 	if (status)
 		return status;
@@ -152,6 +166,7 @@ static void clean_up(struct job *job)
 		ort->api->ReleaseSession(job->session);
 	if (job->session_options)
 		ort->api->ReleaseSessionOptions(job->session_options);
+	epp_member_leave(job->account);
 	epp_session_release(job->recording);
 	run_folder_remove(&job->profiles);
 }

@@ -10,6 +10,13 @@
 #include "epprof/ort_tables.h"
 #include "epprof/timeline.h"
 
+#define TRY(expr) \
+	do { \
+		epp_status *status_ = (expr); \
+		if (status_) \
+			return status_; \
+	} while (0)
+
 #define RUN_LIST_MAX 64 /* of EP libraries, of inputs, of shapes */
 
 /* The command line. */
@@ -29,6 +36,14 @@ struct run_options {
 
 #define ORT_LOGS_MAX 16
 
+/* What ONNX Runtime logs of profilers that return errors: of each provider the first. */
+struct ort_failure {
+	char *ep;
+	char *message; /* "EndProfiling: ..." */
+	size_t count;
+	size_t ends_count; /* how many were of EndProfiling, for which ONNX Runtime drops all events of the profiler */
+};
+
 struct ort {
 	char *path;
 	char version[32];
@@ -37,6 +52,8 @@ struct ort {
 	pthread_mutex_t logs_lock; /* guards what is below */
 	char *logs[ORT_LOGS_MAX];  /* the first of what it logs */
 	size_t logs_count;
+	struct ort_failure failures[RUN_LIST_MAX];
+	size_t failures_count;
 };
 
 /* Opens ONNX Runtime: the library that is asked for, or the first that will do of EPPROF_ORT, the loader's path, the
@@ -73,6 +90,8 @@ struct run_eps {
  * this order. */
 epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const struct run_options *options,
                              OrtSessionOptions *session_options) EPP_MUST_CHECK;
+/* What the tracks of their events are called; NULL: there are none, or all give their events to the recording themselves. */
+const char *run_eps_label(const struct run_eps *eps);
 /* Counts the nodes of each, and warns of those without any. */
 epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, const OrtSession *session) EPP_MUST_CHECK;
 /* When no session is left. */
@@ -208,10 +227,15 @@ size_t run_causes_find(const struct run_causes *causes, const struct run_effect 
 /* Where they are from: of these, any. */
 enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMPORTED = 2 };
 
+/* Opens the account that their events will have, and notes in it that they are still to come: so the trace of a run that is
+ * killed says that they are missing.  `label` is what their tracks are called. */
+epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_member **account) EPP_MUST_CHECK;
 /* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, but for those
- * that they gave it themselves.  `label` is what their tracks are called. */
-epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, unsigned *kernels)
+ * that they gave it themselves; what is lost of them is counted in the account.  `account` is NULL if none was expected. */
+epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, unsigned *kernels)
     EPP_MUST_CHECK;
+/* Puts what profilers returned as errors into accounts of their names. */
+epp_status *run_kernels_count_failures(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
 
 /* ---- run_report.c ---- */
 

@@ -180,6 +180,31 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	return NULL;
 }
 
+/* Whether the collector carries it: EPPROF_PROFILERS names it. */
+static bool is_carried(const char *library)
+{
+	const char *named = getenv("EPPROF_PROFILERS");
+	char *list = named ? strdup(named) : NULL, *rest = list, *path;
+	bool found = false;
+
+	while (!found && (path = strsep(&rest, ":")) != NULL) {
+		char *real = realpath(path, NULL);
+		found = real && strcmp(real, library) == 0;
+		free(real);
+	}
+	free(list);
+	return found;
+}
+
+const char *run_eps_label(const struct run_eps *eps)
+{
+	bool any = false;
+
+	for (size_t i = 1; i < eps->count; i++)
+		any = any || !is_carried(eps->eps[i].library);
+	return !any ? NULL : eps->count == 2 ? eps->eps[1].name : "providers";
+}
+
 void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 {
 	for (size_t i = eps->count; i-- > 0;) {

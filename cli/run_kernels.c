@@ -13,6 +13,7 @@
  * Of a provider that the collector carries the recording has the events already.  In the profile they bear a mark; where ONNX
  * Runtime drives the same provider too, each stands there once more without it. */
 #include <bsd/stdlib.h>
+#include <bsd/string.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,20 +27,22 @@
 #include "run.h"
 
 #define PAIR_EVERY_US 500000
-#define ARGS_MAX 64
+#define ARGS_MAX 256
 #define CLOCK 0
+#define NOTE_BYTES 80
 
 struct kernels {
 	epp_session *recording;
-	const char *label;
-	epp_member *member;  /* NULL: no event yet */
+	epp_member *member;  /* the account; NULL: nothing for it yet */
+	bool has_clock;      /* it was told of the clock */
 	epp_trace *recorded; /* the recording, to be read */
 	struct run_causes causes;
 	int64_t profile_us;       /* when the present profile began, unix time; 0: not known */
 	bool profile_is_sure;     /* one of its own host events says so */
 	struct run_twins carried; /* event_number() of those with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
-	uint64_t pushed_count, refused_count;
+	uint64_t pushed_count, unplaced_count;
+	char note[NOTE_BYTES]; /* why something is missing */
 };
 
 /* ---- the provider that gives them ---- */
@@ -226,12 +229,7 @@ static uint64_t event_number(const epp_event *event, const struct told *told)
 
 static epp_status *join(struct kernels *kernels)
 {
-	if (kernels->member)
-		return NULL;
-	epp_status *status = epp_session_join(kernels->recording, &stand_in, kernels->label, &kernels->member);
-	if (!status)
-		push_clock(kernels);
-	return status;
+	return kernels->member ? NULL : epp_session_join(kernels->recording, &stand_in, "providers", &kernels->member);
 }
 
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
@@ -242,7 +240,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	if (told.is_carried || run_twins_take(&kernels->carried, event_number(event, &told)))
 		return NULL;
 	if (!kernels->profile_us) {
-		kernels->refused_count++;
+		kernels->unplaced_count++;
 		return NULL;
 	}
 	EpprofEvent pushed = {
@@ -258,26 +256,51 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	const EpprofBatch batch = { .struct_size = sizeof batch, .events = &pushed, .events_count = 1 };
 	find_parent(kernels, event, &told, &pushed);
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
-	epp_status *status = join(kernels);
-	if (!status)
-		kernels->push(&stand_in, &batch);
-	kernels->pushed_count += !status;
-	return status;
+	TRY(join(kernels));
+	if (!kernels->has_clock)
+		push_clock(kernels);
+	kernels->has_clock = true;
+	kernels->push(&stand_in, &batch);
+	kernels->pushed_count++;
+	return NULL;
 }
 
-/* What could not be placed is lost, and not in silence. */
-static epp_status *count_refused(struct kernels *kernels)
-{
-	const EpprofLedger ledger = { .emitted = kernels->pushed_count + kernels->refused_count,
-		                      .lost_refused = kernels->refused_count };
-	const EpprofBatch batch = { .struct_size = sizeof batch, .ledger = &ledger };
+/* ---- what is lost ---- */
 
-	if (!kernels->refused_count)
+static epp_status *lose(struct kernels *kernels, epp_loss reason, uint64_t count, const char *why)
+{
+	if (!count)
 		return NULL;
-	epp_status *status = join(kernels);
-	if (!status)
-		kernels->push(&stand_in, &batch);
-	return status;
+	TRY(join(kernels));
+	epp_member_lose(kernels->member, reason, count);
+	if (why[0])
+		strlcpy(kernels->note, why, sizeof kernels->note);
+	return NULL;
+}
+
+/* What the importer could not read, and what the kit says that it lost. */
+static epp_status *take_losses(struct kernels *kernels, epp_trace *trace)
+{
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		epp_trace_account account;
+		char why[NOTE_BYTES] = "";
+		TRY(epp_trace_account_at(trace, i, &account));
+		if (!account.is_plugin)
+			continue;
+		if (account.lost[EPP_LOSS_REFUSED])
+			snprintf(why, sizeof why, "what is refused cannot be read in ONNX Runtime's profile");
+		if (account.note[0])
+			strlcpy(why, account.note, sizeof why);
+		for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT; reason++)
+			TRY(lose(kernels, (epp_loss)reason, account.lost[reason], why));
+	}
+	return NULL;
+}
+
+static epp_status *lose_unplaced(struct kernels *kernels)
+{
+	return lose(kernels, EPP_LOSS_REFUSED, kernels->unplaced_count,
+	            "what is refused is in a profile that does not tell when it began");
 }
 
 /* What must be known of all events of a profile before the first is taken: marks, and when the profile began. */
@@ -330,6 +353,8 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	run_twins_settle(&kernels->carried);
 	if (!status)
 		status = each_device_event(kernels, trace, append);
+	if (!status)
+		status = take_losses(kernels, trace);
 	epp_trace_close(trace);
 	return status;
 }
@@ -383,9 +408,17 @@ static epp_status *append_profiles(struct kernels *kernels, const char *folder)
 	return status;
 }
 
-epp_status *run_kernels_append(epp_session *recording, const char *folder, const char *label, unsigned *from)
+epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_member **account)
 {
-	struct kernels kernels = { .recording = recording, .label = label };
+	TRY(epp_session_join(recording, &stand_in, label, account));
+	epp_member_note(*account, "missing: its events would have come at the end of the run");
+	epp_member_expect(*account, 1);
+	return NULL;
+}
+
+epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, unsigned *from)
+{
+	struct kernels kernels = { .recording = recording, .member = account };
 
 	*from = RUN_KERNELS_NONE;
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
@@ -394,11 +427,45 @@ epp_status *run_kernels_append(epp_session *recording, const char *folder, const
 	if (!status && kernels.causes.count)
 		status = append_profiles(&kernels, folder);
 	if (!status)
-		status = count_refused(&kernels);
-	*from = (kernels.causes.has_device_events ? RUN_KERNELS_PUSHED : 0) | (kernels.member ? RUN_KERNELS_IMPORTED : 0);
-	epp_member_leave(kernels.member);
+		status = lose_unplaced(&kernels);
+	*from = (kernels.causes.has_device_events ? RUN_KERNELS_PUSHED : 0) |
+	        (kernels.pushed_count ? RUN_KERNELS_IMPORTED : 0);
+	if (kernels.member && !status) {
+		epp_member_note(kernels.member, kernels.note);
+		epp_member_expect(kernels.member, 0);
+	}
+	if (kernels.member != account)
+		epp_member_leave(kernels.member);
 	free(kernels.carried.twins);
 	free(kernels.causes.causes);
 	epp_trace_close(kernels.recorded);
 	return epp_status_prefix(status, "ONNX Runtime's profile");
+}
+
+/* ---- profilers that return errors ---- */
+
+static epp_status *count_failure(epp_session *recording, const struct ort_failure *failure)
+{
+	epp_member *account;
+	char note[NOTE_BYTES];
+
+	TRY(epp_session_join(recording, &stand_in, failure->ep, &account));
+	for (size_t i = 0; i < failure->count; i++)
+		epp_member_count_error(account);
+	epp_member_lose(account, EPP_LOSS_PLUGIN, failure->ends_count);
+	snprintf(note, sizeof note, "%s%s", failure->ends_count ? "its events are lost: " : "", failure->message);
+	epp_member_note(account, note);
+	epp_member_leave(account);
+	return NULL;
+}
+
+epp_status *run_kernels_count_failures(epp_session *recording, struct ort *ort)
+{
+	epp_status *status = NULL;
+
+	pthread_mutex_lock(&ort->logs_lock);
+	for (size_t i = 0; i < ort->failures_count && !status; i++)
+		status = count_failure(recording, &ort->failures[i]);
+	pthread_mutex_unlock(&ort->logs_lock);
+	return status;
 }

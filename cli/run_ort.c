@@ -166,6 +166,36 @@ static epp_status *find_library(struct ort *ort, const char *asked)
 
 /* ---- what it logs ---- */
 
+/* Takes a message of ONNX Runtime's apart; the lock is held. */
+static void keep_failure(struct ort *ort, const char *message)
+{
+	static const char begins[] = "OrtEpProfilerImpl::", of[] = "() for ", says[] = " returned an error OrtStatus: ";
+	const char *step = strncmp(message, begins, strlen(begins)) == 0 ? message + strlen(begins) : NULL;
+	const char *name = step ? strstr(step, of) : NULL, *text = name ? strstr(name, says) : NULL;
+	struct ort_failure *failure = ort->failures;
+
+	if (!text)
+		return;
+	int step_bytes = (int)(name - step);
+	name += strlen(of);
+	size_t name_bytes = (size_t)(text - name);
+	while (failure < ort->failures + ort->failures_count &&
+	       !(strlen(failure->ep) == name_bytes && strncmp(failure->ep, name, name_bytes) == 0))
+		failure++;
+	if (failure == ort->failures + RUN_LIST_MAX)
+		return;
+	if (failure == ort->failures + ort->failures_count) {
+		*failure = (struct ort_failure){ .ep = strndup(name, name_bytes) };
+		if (!failure->ep || asprintf(&failure->message, "%.*s: %s", step_bytes, step, text + strlen(says)) < 0) {
+			free(failure->ep);
+			return;
+		}
+		ort->failures_count++;
+	}
+	failure->count++;
+	failure->ends_count += strncmp(step, "EndProfiling(", strlen("EndProfiling(")) == 0;
+}
+
 static void keep_log(void *user, OrtLoggingLevel severity, const char *category, const char *logid,
                      const char *code_location, const char *message)
 {
@@ -173,6 +203,7 @@ static void keep_log(void *user, OrtLoggingLevel severity, const char *category,
 
 	(void)severity, (void)category, (void)logid, (void)code_location;
 	pthread_mutex_lock(&ort->logs_lock);
+	keep_failure(ort, message);
 	if (ort->logs_count < ORT_LOGS_MAX && (ort->logs[ort->logs_count] = strdup(message)))
 		ort->logs_count++;
 	pthread_mutex_unlock(&ort->logs_lock);
@@ -211,6 +242,10 @@ void ort_close(struct ort *ort)
 	free(ort->path);
 	for (size_t i = 0; i < ort->logs_count; i++)
 		free(ort->logs[i]);
+	for (size_t i = 0; i < ort->failures_count; i++) {
+		free(ort->failures[i].ep);
+		free(ort->failures[i].message);
+	}
 	memset(ort, 0, sizeof *ort);
 }
 

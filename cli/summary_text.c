@@ -55,6 +55,23 @@ static void print_device(const struct summary *summary, double wall_ns)
 	       cli_duration((double)totals->counts.largest_error_ns, number));
 }
 
+/* Why, as far as the accounts say. */
+static void print_loss_notes(epp_trace *trace)
+{
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		epp_trace_account account;
+		epp_status *status = epp_trace_account_at(trace, i, &account);
+		if (!status && account.lost_total && account.note[0]) {
+			char *label = cli_clean(account.producer, strlen(account.producer));
+			char *note = cli_clean(account.note, strlen(account.note));
+			printf("          %s: %s\n", label ? label : "", note ? note : "");
+			free(label);
+			free(note);
+		}
+		epp_status_release(status);
+	}
+}
+
 static void print_head(const struct summary *summary)
 {
 	const epp_trace_info *info = epp_trace_get_info(summary->trace);
@@ -91,6 +108,7 @@ static void print_head(const struct summary *summary)
 		printf("  lost    ");
 		print_number(summary->accounts.lost_total, "event", "events");
 		printf(": %s\n", reasons);
+		print_loss_notes(summary->trace);
 	} else {
 		printf("  lost    none\n");
 	}

@@ -108,7 +108,7 @@ START_TEST(kernels_that_cannot_be_placed_are_counted)
 	setenv("FAKE_ORT", "kernels=lost", 1);
 	EXPECT(0, "", MODEL, "--run-level", "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "30");
 	struct command run = command_run(NULL, "summary", "model.epp", NULL);
-	ck_assert_msg(strstr(run.out, "lost    31 events: 31 plugin") != NULL, "%s", run.out);
+	ck_assert_msg(strstr(run.out, "lost    31 events: 31 refused") != NULL, "%s", run.out);
 	command_free(&run);
 	run = command_run(NULL, "validate", "model.epp", NULL);
 	ck_assert_msg(run.code == 0, "%s%s", run.out, run.err);

@@ -5,6 +5,7 @@
 
 #include "epprof/plugin.h"
 #include "profiler_double.h"
+#include "valid_trace.h"
 
 static epp_member *join(epp_session *session, struct profiler_double *profiler, const char *label)
 {
@@ -200,6 +201,40 @@ START_TEST(accounts_go_by_label)
 }
 END_TEST
 
+START_TEST(losses_are_counted_with_their_reason)
+{
+	epp_session *session = recording_start(NULL);
+	struct profiler_double one = double_make('1'), two = double_make('2');
+	epp_member *member = join(session, &one, "one"), *beside = join(session, &two, "two");
+	add(member, 0, 1, NULL);
+	epp_member_lose(member, EPP_LOSS_REFUSED, 3);
+	epp_member_lose(member, EPP_LOSS_TOO_LARGE, 2);
+	epp_member_lose(member, EPP_LOSS_ENTRY_COUNT, 9);
+	/* What was expected and came is no loss, what did not come is one. */
+	epp_member_expect(member, 1);
+	epp_member_expect(member, 1);
+	epp_member_expect(member, 0);
+	epp_member_expect(member, 0);
+	epp_member_expect(beside, 1);
+	epp_member_leave(beside);
+	epp_member_leave(member);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	check_valid(trace);
+	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
+		epp_trace_account line;
+		check_ok(epp_trace_account_at(trace, i, &line));
+		ck_assert(line.balanced);
+		bool is_one = strcmp(line.producer, "one") == 0, is_two = strcmp(line.producer, "two") == 0;
+		ck_assert_uint_eq(line.lost_total, is_one ? 3 : is_two ? 1 : 0);
+		ck_assert_uint_eq(line.lost[EPP_LOSS_TOO_LARGE], is_one ? 2 : 0);
+		ck_assert_uint_eq(line.lost[EPP_LOSS_PLUGIN], is_two ? 1 : 0);
+	}
+	epp_trace_close(trace);
+	epp_session_release(session);
+}
+END_TEST
+
 START_TEST(who_cannot_join)
 {
 	epp_session *session = recording_start(NULL);
@@ -246,6 +281,8 @@ START_TEST(the_session_goes_first)
 	add(member, 0, 1, NULL);
 	epp_member_note(member, "late");
 	epp_member_count_error(member);
+	epp_member_lose(member, EPP_LOSS_REFUSED, 1);
+	epp_member_expect(member, 1);
 	epp_member_leave(member);
 	struct trace_scan *scan = recording_finish(next);
 	ck_assert_str_eq(scan->producers[0].label, "");
@@ -312,6 +349,7 @@ static Suite *profilers_suite(void)
 	tcase_add_loop_test(tcase, what_it_was_told_was_late, 0, 3);
 	tcase_add_test(tcase, times_that_are_none);
 	tcase_add_test(tcase, accounts_go_by_label);
+	tcase_add_test(tcase, losses_are_counted_with_their_reason);
 	tcase_add_test(tcase, who_cannot_join);
 	tcase_add_test(tcase, the_session_goes_first);
 	tcase_add_loop_test(tcase, threads_that_come_and_go, 0, 2);

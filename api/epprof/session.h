@@ -127,6 +127,26 @@ EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_
 EPP_EXPORT epp_status *epp_session_attach(epp_session *session, OrtEpProfilerImpl *profiler, const char *label)
     EPP_MUST_CHECK;
 
+/* Why events are lost. */
+typedef enum epp_loss {
+	EPP_LOSS_NO_BUFFER = 0, /* the pool of chunks was dry */
+	EPP_LOSS_NO_SLOT = 1,   /* more threads at once than slots */
+	EPP_LOSS_TOO_DEEP = 2,  /* more than 64 open events on one thread */
+	EPP_LOSS_TOO_LARGE = 3, /* args beyond the limits: the event is kept, its args are cut; counts cuts, not events */
+	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more; or
+	                         what a host could not hand over: epp_session_count_refused */
+	EPP_LOSS_DISK = 5,    /* a write failed */
+	EPP_LOSS_POLICY = 6,    /* stop: full; ring: overwritten */
+	EPP_LOSS_FILTER = 7,    /* filtered out on request */
+	EPP_LOSS_AFTER_END = 8, /* an end that came after the session's end */
+	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events; each stands
+	                             in the trace as an event `epprof.restart_gap` */
+	EPP_LOSS_PLUGIN = 10, /* what a plugin says it lost itself */
+	EPP_LOSS_KILLED = 11, /* a plugin's, which was being handed over when the process was killed; or was still to be, which
+	                             counts as one: epp_member_expect */
+	EPP_LOSS_ENTRY_COUNT = 16 /* room in the format */
+} epp_loss;
+
 /* A profiler that somebody else drives, most often a framework that the calls come from. */
 typedef struct epp_member epp_member;
 
@@ -167,6 +187,16 @@ EPP_EXPORT uint64_t epp_member_producers(const epp_member *member);
 /* A callback of the profiler gave an error: the ledger counts it.
  * Thread: [any-thread], not beside epp_member_leave. */
 EPP_EXPORT void epp_member_count_error(epp_member *member);
+
+/* Counts events of the profiler's that its host could not take over.
+ * Thread: [any-thread], not beside epp_member_leave. */
+EPP_EXPORT void epp_member_lose(epp_member *member, epp_loss reason, uint64_t count);
+
+/* 1: the profiler's events come later, all at once; 0: they have come.  In between the account counts one event as emitted, so
+ * that the trace of a process that is killed says what is missing: EPP_LOSS_KILLED, beside the note.  What is still expected
+ * when the member leaves is lost: EPP_LOSS_PLUGIN.
+ * Thread: one at a time for one member. */
+EPP_EXPORT void epp_member_expect(epp_member *member, int expected);
 
 /* Puts a note of at most 79 bytes beside its account, in place of the last one.
  * Thread: one at a time for one member.  Ownership: the text is copied. */
@@ -212,23 +242,6 @@ EPP_EXPORT epp_session *epp_session_default(void);
 
 /* Units: events.  What was lost so far, by reason (see epp_loss), over all threads of the session and all its runs.
  * Thread: [any-thread], not beside release. */
-typedef enum epp_loss {
-	EPP_LOSS_NO_BUFFER = 0, /* the pool of chunks was dry */
-	EPP_LOSS_NO_SLOT = 1,   /* more threads at once than slots */
-	EPP_LOSS_TOO_DEEP = 2,  /* more than 64 open events on one thread */
-	EPP_LOSS_TOO_LARGE = 3, /* args beyond the limits: the event is kept, its args are cut; counts cuts, not events */
-	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more; or
-	                         what a host could not hand over: epp_session_count_refused */
-	EPP_LOSS_DISK = 5,    /* a write failed */
-	EPP_LOSS_POLICY = 6,    /* stop: full; ring: overwritten */
-	EPP_LOSS_FILTER = 7,    /* filtered out on request */
-	EPP_LOSS_AFTER_END = 8, /* an end that came after the session's end */
-	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events; each stands
-	                             in the trace as an event `epprof.restart_gap` */
-	EPP_LOSS_PLUGIN = 10,     /* what a plugin says it lost itself */
-	EPP_LOSS_KILLED = 11,     /* a plugin's, which was being handed over when the process was killed */
-	EPP_LOSS_ENTRY_COUNT = 16 /* room in the format */
-} epp_loss;
 EPP_EXPORT uint64_t epp_session_lost(epp_session *session, epp_loss reason);
 
 /* ---- recording ---- */

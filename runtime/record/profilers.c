@@ -19,6 +19,7 @@
 
 struct epp_member {
 	OrtProfilingEventsContainer container; /* first */
+	bool expects;                          /* its account counts an event that is still to come */
 	OrtEpProfilerImpl *profiler;
 	uintptr_t session_handle;
 };
@@ -164,7 +165,7 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 	struct epp_member *made = calloc(1, sizeof(*made));
 	if (!made)
 		return epp_status_no_memory();
-	*made = (struct epp_member){ { .add = container_add }, profiler, of_session };
+	*made = (struct epp_member){ { .add = container_add }, false, profiler, of_session };
 	struct session_profiler *of = NULL;
 	/* Its release may have come in between. */
 	session = session_lock(of_session);
@@ -257,11 +258,47 @@ void epp_member_count_error(epp_member *member)
 	profiler_registry_leave(member->profiler);
 }
 
+void epp_member_lose(epp_member *member, epp_loss reason, uint64_t count)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if ((unsigned)reason < EPP_LOSS_ENTRY_COUNT) {
+		if (EPF_LOSS_IS_OF_EVENTS(reason))
+			ADD_RELAXED(&of->session->window.producers[of->producer].emitted, count);
+		handover_lose(of, reason, count);
+	}
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_expect(epp_member *member, int expected)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if (member->expects != (expected != 0))
+		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, expected ? 1 : UINT64_MAX);
+	member->expects = expected != 0;
+	profiler_registry_leave(member->profiler);
+}
+
+/* It was counted as emitted when it was announced. */
+static void lose_expected(const epp_member *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	handover_lose(of, EPP_LOSS_PLUGIN, 1);
+	profiler_registry_leave(member->profiler);
+}
+
 void epp_member_leave(epp_member *member)
 {
 	if (!member)
 		return;
 	struct session *session = session_of(member->session_handle);
+	if (member->expects)
+		lose_expected(member);
 	profiler_registry_detach(member->profiler);
 	if (session) {
 		pthread_mutex_lock(&session->lock);

@@ -23,11 +23,22 @@ static struct library {
 static size_t libraries_count;
 static const OrtEpDevice *all_devices[LIST_MAX * LIST_MAX];
 
+static OrtLoggingFunction log_function;
+static void *log_param;
+
+void fake_log(const char *message)
+{
+	if (log_function)
+		log_function(log_param, ORT_LOGGING_LEVEL_ERROR, "", "", "", message);
+}
+
 static OrtStatus *create_env(OrtLoggingFunction function, void *param, OrtLoggingLevel level, const char *id, OrtEnv **out)
 {
 	(void)level, (void)id;
+	log_function = function;
+	log_param = param;
 	if (word("log="))
-		function(param, ORT_LOGGING_LEVEL_ERROR, "", "", "", word("log="));
+		fake_log(word("log="));
 	*out = (OrtEnv *)&api;
 	return ep_api.CreateHardwareDevice(OrtHardwareDeviceType_CPU, 0, 0, "", NULL, &cpu);
 }

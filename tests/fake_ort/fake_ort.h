@@ -6,6 +6,8 @@
  *
  * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
  *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it;
+ *               kernels=broken, what ONNX Runtime makes of args that it does not escape, one with a negative duration, and the
+ *               kit's epprof.lost of 30 events; end_fails, EndProfiling of SampleEP fails and its kernels are dropped;
  *               twins, nodes of two threads begin together and one lasts longer, with kernels at their ends; twins=told,
  *               and kernels tell their thread
  * FAKE_ORT_LOG  a file for what was asked for, a line each */
@@ -44,6 +46,8 @@ struct fake_ep {
 extern struct fake_ep fake_eps[FAKE_LIST_MAX];
 extern size_t fake_eps_count;
 
+/* Logs as an error. */
+void fake_log(const char *message);
 OrtStatus *fake_eps_create(const OrtSessionOptions *options);
 void fake_eps_release(void);
 void fake_libraries_fill(void);

@@ -49,8 +49,24 @@ static void add_line(struct profile *profile, char *line)
 	pthread_mutex_unlock(&profile->lock);
 }
 
+static void add_broken(struct profile *profile)
+{
+	static const char *const lines[] = {
+		"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :-5,\"ts\" :1,\"ph\" : \"X\",\"name\" :\"odd\",\"args\" : {}}",
+		"{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : "
+		"{\"ep\" : \"SampleEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"lost_refused\" : \"2\",\"texts_cut\" : \"7\"}}",
+	};
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		add_line(profile, strdup(lines[i]));
+}
+
 void end_profile(struct profile *profile)
 {
+	if (word("kernels=broken"))
+		add_broken(profile);
+	if (word("end_fails"))
+		fake_log("OrtEpProfilerImpl::EndProfiling() for SampleEP returned an error OrtStatus: it is told to fail");
 	for (size_t i = 0; i < profile->profilers_count; i++) {
 		OrtEpProfilerImpl *profiler = profile->profilers[i];
 		api.ReleaseStatus(profiler->EndProfiling(profiler, (OrtProfilingEventsContainer *)profile));
@@ -152,6 +168,8 @@ void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, cons
 {
 	char cause[120] = "", *line;
 
+	if (word("end_fails"))
+		return;
 	if (word("kernels=late") || word("kernels=lost"))
 		late_us = 1000000;
 	if (word("twins=told"))
@@ -159,6 +177,9 @@ void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, cons
 		         cause_us, (int)gettid());
 	else if (!word("kernels=lost"))
 		snprintf(cause, sizeof cause, ",\"ort_correlation_id\" : \"%" PRId64 "\"", cause_us);
+	if (word("kernels=broken"))
+		snprintf(cause + strlen(cause), sizeof cause - strlen(cause), "%s",
+		         ",\"a\"b\" : \"two\nlines\",\"shape\" : {not json");
 	if (asprintf(&line,
 	             "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :1,\"ts\" :%" PRId64
 	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\"%s,\"ort_event_name\" : \"%s\"}}",

@@ -2,7 +2,6 @@
 """epprof run with ONNX Runtime itself: on the CPU and on the sample EP, in all ways of running, and what it refuses."""
 import json
 import os
-import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -15,24 +14,9 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-DIGITS = str(interop.DATA / "digits.onnx")
+from run_command import DIGITS, LIBRARY, epprof, run, summary
+
 SAMPLE = interop.library("libsample_ort_ep")
-EPPROF = str(interop.BUILD / "epprof")
-LIBRARY = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so*"))
-
-
-def epprof(*arguments, **environment):
-    return subprocess.run([EPPROF, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          cwd=interop.scratch(), env={**os.environ, **environment}, check=False, timeout=300)
-
-
-def run(model, *arguments, library=LIBRARY, **environment):
-    """Runs a model; the path of the trace is the last argument given."""
-    return epprof("run", "--ort", library, "--force", "-o", "run.epp", model, *arguments, **environment)
-
-
-def summary():
-    return json.loads(epprof("summary", "--format", "json", "run.epp").stdout)
 
 
 def counts(lines):
