@@ -129,7 +129,20 @@ static epp_status *take_dictionary(struct header *header, struct npy *npy)
 	return NULL;
 }
 
-/* ---- what the type and the order mean ---- */
+/* ---- what the type means ---- */
+
+/* U5: texts of 5 units of UTF-32; S5: of 5 bytes. */
+static bool understand_text(const char *descr, struct npy *npy)
+{
+	size_t digits = strspn(descr + (*descr != 0), "0123456789");
+
+	if ((*descr != 'U' && *descr != 'S') || digits == 0 || digits > 9 || descr[1 + digits])
+		return false;
+	npy->type = ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+	npy->unit_bytes = *descr == 'U' ? 4 : 1;
+	npy->element_bytes = npy->unit_bytes * strtoul(descr + 1, NULL, 10);
+	return true;
+}
 
 static epp_status *understand(const struct header *header, struct npy *npy)
 {
@@ -157,20 +170,21 @@ static epp_status *understand(const struct header *header, struct npy *npy)
 	char order = header->descr[0];
 	const char *descr = strchr("<>|=", order) && order ? header->descr + 1 : header->descr;
 
-	if (header->fortran_order && npy->rank > 1)
-		return epp_status_create(
-		    EPP_INCOMPATIBLE, "%s: in Fortran order; save numpy.ascontiguousarray(array) instead", header->path);
+	npy->fortran_order = header->fortran_order;
+	npy->swapped = (order == '<' || order == '>') && order != native;
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
 		if (strcmp(types[i].descr, descr) != 0)
 			continue;
-		if (types[i].bytes > 1 && (order == '<' || order == '>') && order != native)
-			return epp_status_create(EPP_INCOMPATIBLE, "%s: its type '%s' has the other byte order",
-			                         header->path, header->descr);
 		npy->type = types[i].type;
-		npy->element_bytes = types[i].bytes;
+		npy->element_bytes = npy->unit_bytes = types[i].bytes;
 		return NULL;
 	}
-	return epp_status_create(EPP_INCOMPATIBLE, "%s: its type '%s' is no number or boolean that a tensor has",
+	if (understand_text(descr, npy))
+		return NULL;
+	if (strcmp(descr, "O") == 0)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: it holds Python objects; save array.astype(str)",
+		                         header->path);
+	return epp_status_create(EPP_INCOMPATIBLE, "%s: its type '%s' is no number, boolean or text that a tensor has",
 	                         header->path, header->descr);
 }
 
@@ -240,12 +254,96 @@ epp_status *npy_open(const char *path, struct npy *npy)
 	return status;
 }
 
+/* Copies elements whose first index changes fastest to where the last one does. */
+static void transpose(const struct npy *npy, unsigned char *to, const unsigned char *from)
+{
+	size_t strides[NPY_RANK_MAX], indices[NPY_RANK_MAX] = { 0 }, stride = npy->element_bytes, offset = 0;
+
+	for (size_t i = npy->rank; i-- > 0; stride *= (size_t)npy->dims[i])
+		strides[i] = stride;
+	for (size_t element = 0; element < npy->elements_count; element++, from += npy->element_bytes) {
+		memcpy(to + offset, from, npy->element_bytes);
+		for (size_t i = 0; i < npy->rank; i++) {
+			offset += strides[i];
+			if (++indices[i] < (size_t)npy->dims[i])
+				break;
+			offset -= strides[i] * indices[i];
+			indices[i] = 0;
+		}
+	}
+}
+
+static void swap_bytes(unsigned char *data, size_t bytes, size_t unit_bytes)
+{
+	for (unsigned char *end = data + bytes; data < end; data += unit_bytes) {
+		for (size_t i = 0; i < unit_bytes / 2; i++) {
+			unsigned char byte = data[i];
+			data[i] = data[unit_bytes - 1 - i];
+			data[unit_bytes - 1 - i] = byte;
+		}
+	}
+}
+
 epp_status *npy_read(struct npy *npy, const char *path, void *data)
 {
+	size_t bytes = npy->elements_count * npy->element_bytes;
+	bool transposed = npy->fortran_order && npy->rank > 1 && bytes;
+	void *columns = transposed ? malloc(bytes) : data;
+	epp_status *status = NULL;
+
+	if (transposed && !columns)
+		return epp_status_no_memory();
 	errno = 0;
-	if (fread(data, npy->element_bytes, npy->elements_count, npy->file) == npy->elements_count)
-		return NULL;
-	return errno ? epp_status_errno(errno, "%s", path) : corrupt(path, "it is cut off");
+	if (fread(columns, 1, bytes, npy->file) != bytes)
+		status = errno ? epp_status_errno(errno, "%s", path) : corrupt(path, "it is cut off");
+	if (!status && transposed)
+		transpose(npy, data, columns);
+	if (!status && npy->swapped)
+		swap_bytes(data, bytes, npy->unit_bytes);
+	if (transposed)
+		free(columns);
+	return status;
+}
+
+/* Writes a code point as UTF-8, to NULL nothing; returns its length, 0 if it is none. */
+static size_t put_utf8(char *to, uint32_t point)
+{
+	size_t bytes = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+
+	if (point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+		return 0;
+	for (size_t i = bytes; to && i-- > 1; point >>= 6)
+		to[i] = (char)(0x80 | (point & 0x3f));
+	if (to)
+		to[0] = (char)(first[bytes] | point);
+	return bytes;
+}
+
+bool npy_text(const struct npy *npy, const void *element, char *text, size_t *length)
+{
+	const unsigned char *units = element;
+	size_t bytes = npy->element_bytes;
+
+	/* Zeros fill an element up to its width. */
+	while (bytes && !units[bytes - 1])
+		bytes--;
+	*length = 0;
+	if (npy->unit_bytes == 1) {
+		*length = bytes;
+		if (text)
+			memcpy(text, units, bytes);
+		return true;
+	}
+	for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+		uint32_t point;
+		memcpy(&point, units + i, sizeof point);
+		size_t more = put_utf8(text ? text + *length : NULL, point);
+		if (!more)
+			return false;
+		*length += more;
+	}
+	return true;
 }
 
 void npy_close(struct npy *npy)

@@ -31,7 +31,7 @@ static const char help[] =
     "\n"
     "Options:\n"
     "  --ep LIBRARY[:NAME]     an execution provider's library, and which of its providers; several in order of preference\n"
-    "  --input [NAME=]FILE     an input from a .npy file, or 'random'; again for each input\n"
+    "  --input [NAME=]FILE     an input from a .npy file (numbers, booleans or texts), or 'random'; again for each input\n"
     "  --shape NAME=8,64       the shape of an input\n"
     "  --runs N                how many runs are measured; 10 if not given\n"
     "  --warmup N              how many runs come before; 1 if not given\n"

@@ -172,24 +172,35 @@ static epp_status *apply_shape(struct run_inputs *inputs, const char *text)
 	return NULL;
 }
 
+/* The input that NAME=FILE names.  Both may hold '=': the longest name wins. */
+static struct run_input *find_named(const struct run_inputs *inputs, const char *text, const char **file)
+{
+	for (size_t i = strlen(text); i-- > 0;) {
+		struct run_input *input = text[i] == '=' ? find(inputs, text, i) : NULL;
+		if (input) {
+			*file = text + i + 1;
+			return input;
+		}
+	}
+	return NULL;
+}
+
 /* [NAME=]FILE.npy or [NAME=]random. */
 static epp_status *apply_source(struct run_inputs *inputs, const char *text)
 {
-	const char *equals = strchr(text, '='), *source = text;
-	struct run_input *input = equals ? find(inputs, text, (size_t)(equals - text)) : NULL;
+	const char *equals = strrchr(text, '='), *source = text;
+	struct run_input *input = find_named(inputs, text, &source);
 
-	if (input)
-		source = equals + 1;
-	else if (strcmp(text, "random") == 0)
+	if (!input && strcmp(text, "random") == 0)
 		return NULL;
-	else if (equals && (inputs->count != 1 || access(text, F_OK) != 0))
+	if (!input && equals && (inputs->count != 1 || access(text, F_OK) != 0))
 		return unknown_input(inputs, "--input", text, (size_t)(equals - text));
-	else if (inputs->count == 1)
-		input = &inputs->inputs[0];
-	else
+	if (!input && inputs->count != 1)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "--input %s: the model has %zu inputs; say --input NAME=FILE.npy for each",
 		                         text, inputs->count);
+	if (!input)
+		input = &inputs->inputs[0];
 	if (input->source)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "--input %s: input '%s' has a file already, '%s'", text,
 		                         input->name, input->source);
@@ -263,20 +274,41 @@ static void settle_rest(struct run_inputs *inputs)
 
 /* ---- values ---- */
 
-static epp_status *make_strings(struct run_input *input, const struct ort *ort, size_t count)
+static epp_status *read_numbers(const struct run_input *input, const struct ort *ort, struct npy *npy)
 {
-	const char **texts = calloc(count + 1, sizeof *texts);
+	void *data;
 
-	if (!texts)
+	TRY(ort_check(ort, ort->api->GetTensorMutableData(input->value, &data)));
+	return npy_read(npy, input->source, data);
+}
+
+static epp_status *set_text(const struct run_input *input, const struct ort *ort, const struct npy *npy, size_t index,
+                            const char *element)
+{
+	size_t length;
+	char *text;
+
+	if (!npy_text(npy, element, NULL, &length))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: element %zu is not Unicode", input->source, index);
+	TRY(ort_check(ort, ort->api->GetResizedStringTensorElementBuffer(input->value, index, length, &text)));
+	npy_text(npy, element, text, &length);
+	return NULL;
+}
+
+static epp_status *read_texts(const struct run_input *input, const struct ort *ort, struct npy *npy)
+{
+	char *elements = malloc(npy->elements_count * npy->element_bytes + 1);
+
+	if (!elements)
 		return epp_status_no_memory();
-	for (size_t i = 0; i < count; i++)
-		texts[i] = "";
-	epp_status *status = ort_check(ort, ort->api->FillStringTensor(input->value, texts, count));
-	free(texts);
+	epp_status *status = npy_read(npy, input->source, elements);
+	for (size_t i = 0; !status && i < npy->elements_count; i++)
+		status = set_text(input, ort, npy, i, elements + i * npy->element_bytes);
+	free(elements);
 	return status;
 }
 
-static epp_status *read_file(const struct run_input *input, size_t count, void *data)
+static epp_status *read_file(const struct run_input *input, const struct ort *ort, size_t count)
 {
 	struct npy npy;
 
@@ -286,8 +318,10 @@ static epp_status *read_file(const struct run_input *input, size_t count, void *
 	/* It may have changed since it was looked into. */
 	if (npy.elements_count != count || npy.type != input->type)
 		status = misfit(input, &npy);
-	if (!status)
-		status = npy_read(&npy, input->source, data);
+	else if (npy.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
+		status = read_texts(input, ort, &npy);
+	else
+		status = read_numbers(input, ort, &npy);
 	npy_close(&npy);
 	return status;
 }
@@ -308,12 +342,11 @@ static epp_status *make_value(struct run_input *input, const struct ort *ort, ui
 	if (!status)
 		status = ort_check(ort, ort->api->CreateTensorAsOrtValue(allocator, input->dims, input->rank,
 		                                                         input->type, &input->value));
-	if (!status && input->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
-		status = make_strings(input, ort, count);
-	} else if (!status) {
+	if (!status && input->source)
+		return read_file(input, ort, count);
+	/* New strings are empty. */
+	if (!status && input->type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
 		status = ort_check(ort, ort->api->GetTensorMutableData(input->value, &data));
-		if (!status && input->source)
-			return read_file(input, count, data);
 		if (!status)
 			run_fill_random(input->type, data, count, seed);
 	}

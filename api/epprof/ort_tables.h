@@ -163,8 +163,7 @@ struct OrtApi {
 
 	/* Tensors: the data live as long as the value. */
 	OrtStatus *(*GetTensorMutableData)(OrtValue *value, void **out) EPP_ORT_CHECK;
-	OrtStatus *(*FillStringTensor)(OrtValue *value, const char *const *s, size_t s_len) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_53[2];
+	epp_ort_slot unnamed_52[3];
 	OrtStatus *(*CastTypeInfoToTensorInfo)(const OrtTypeInfo *info,
 	                                       const OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_56[4];
@@ -237,7 +236,11 @@ struct OrtApi {
 	                                const char *message,
 	                                const char *file_path, int line_number, const char *func_name) EPP_ORT_CHECK;
 	OrtStatus *(*Logger_GetLoggingSeverityLevel)(const OrtLogger *logger, OrtLoggingLevel *out) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_249[23];
+	epp_ort_slot unnamed_249[3];
+	/* Makes an element of a tensor of strings so long; `*buffer` is where its bytes go. */
+	OrtStatus *(*GetResizedStringTensorElementBuffer)(OrtValue *value, size_t index, size_t length_in_bytes,
+	                                                  char **buffer) EPP_ORT_CHECK;
+	epp_ort_slot unnamed_253[19];
 	OrtStatus *(*ReadOpAttr)(const OrtOpAttr *op_attr, OrtOpAttrType type, void *data, size_t len,
 	                         size_t *out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_273[16];

@@ -71,7 +71,8 @@ static OrtStatus *create_session(const OrtEnv *env, const char *path, const OrtS
 		status = status ? status : api.CreateStatus(ORT_INVALID_PROTOBUF, "Protobuf parsing failed.");
 	struct OrtSession *session = calloc(1, sizeof *session);
 	while (!status && fgets(line, sizeof line, file)) {
-		if (sscanf(line, "input %31s %d %63s", name, &type, rest) == 3)
+		if (sscanf(line, "input '%31[^']' %d %63s", name, &type, rest) == 3 ||
+		    sscanf(line, "input %31s %d %63s", name, &type, rest) == 3)
 			read_input(&session->inputs[session->inputs_count++], name, type, rest);
 		if (sscanf(line, "node %31s %63s", session->nodes[session->nodes_count].name,
 		           session->nodes[session->nodes_count].provider) == 2)

@@ -1,8 +1,8 @@
 /* The parts of fake_ort.so, a library that answers as ONNX Runtime's does, as far as `epprof run` calls it: it registers EP
  * libraries, makes sessions with their profilers, shows these its events, and writes a profile.  It computes nothing.
  *
- * A model is a text: "fake model", then lines "input NAME TYPE DIMS" (a type's number; "2,N,?", or "-" for a scalar) and
- * "node NAME PROVIDER"; a node that is not the CPU's has a kernel in the profile.
+ * A model is a text: "fake model", then lines "input NAME TYPE DIMS" (a name with blanks is quoted: 'a b'; a type's number;
+ * "2,N,?", or "-" for a scalar) and "node NAME PROVIDER"; a node that is not the CPU's has a kernel in the profile.
  *
  * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
  *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it;

@@ -1,4 +1,4 @@
-/* Tensors, which hold their data and do nothing. */
+/* Tensors, which hold their data and do nothing.  Those of strings hold a pointer to each; an empty string is NULL. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,15 +56,31 @@ static OrtStatus *tensor_data(OrtValue *value, void **out)
 	return NULL;
 }
 
-static OrtStatus *fill_strings(OrtValue *value, const char *const *texts, size_t count)
+struct text {
+	size_t bytes;
+	char text[];
+};
+
+static OrtStatus *resize_string(OrtValue *value, size_t index, size_t bytes, char **buffer)
 {
-	(void)value;
-	tell("strings %zu '%s'\n", count, count ? texts[0] : "");
+	struct text **texts = value->data;
+
+	free(texts[index]);
+	texts[index] = calloc(1, sizeof **texts + bytes);
+	texts[index]->bytes = bytes;
+	*buffer = texts[index]->text;
 	return NULL;
+}
+
+static size_t strings_count(const OrtValue *value)
+{
+	return value->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING ? value->bytes / sizeof(struct text *) : 0;
 }
 
 static void release_value(OrtValue *value)
 {
+	for (size_t i = 0; i < strings_count(value); i++)
+		free(((struct text **)value->data)[i]);
 	free(value->data);
 	free(value);
 }
@@ -78,7 +94,15 @@ void tell_values(const char *const *names, const OrtValue *const *values, size_t
 			used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, j ? "," : "",
 			                         values[i]->dims[j]);
 		used += (size_t)snprintf(text + used, sizeof text - used, " ");
-		for (size_t j = 0; j < values[i]->bytes && j < 16; j++)
+		for (size_t j = 0; j < strings_count(values[i]); j++) {
+			const struct text *string = ((struct text **)values[i]->data)[j];
+			used += (size_t)snprintf(text + used, sizeof text - used, "<");
+			for (size_t k = 0; string && k < string->bytes; k++)
+				used += (size_t)snprintf(text + used, sizeof text - used, "%02x",
+				                         (uint8_t)string->text[k]);
+			used += (size_t)snprintf(text + used, sizeof text - used, ">");
+		}
+		for (size_t j = 0; !strings_count(values[i]) && j < values[i]->bytes && j < 16; j++)
 			used += (size_t)snprintf(text + used, sizeof text - used, "%02x",
 			                         ((unsigned char *)values[i]->data)[j]);
 		tell("value %s type %d dims %s\n", names[i], (int)values[i]->type, text);
@@ -91,6 +115,6 @@ void fake_values_fill(void)
 	api.AllocatorFree = free_text;
 	api.CreateTensorAsOrtValue = create_tensor;
 	api.GetTensorMutableData = tensor_data;
-	api.FillStringTensor = fill_strings;
+	api.GetResizedStringTensorElementBuffer = resize_string;
 	api.ReleaseValue = release_value;
 }

@@ -114,11 +114,11 @@ class Runs(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
-    def save(self, nodes, inputs, outputs):
+    def save(self, nodes, inputs, outputs, constants=(), opset=17):
         """A model with inputs {name: (type, shape)}."""
         values = [[helper.make_tensor_value_info(name, *each) for name, each in ends.items()] for ends in (inputs, outputs)]
-        graph = helper.make_graph(nodes, "g", *values)
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        graph = helper.make_graph(nodes, "g", *values, list(constants))
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
         path = interop.scratch() / "model.onnx"
         onnx.save(made, path)
         return path
@@ -156,8 +156,44 @@ class Models(unittest.TestCase):
                 numpy.save(interop.scratch() / "x.npy", numpy.ones((2, 3), dtype))
                 done = run(model, "--input", "x.npy")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-                numpy.save(interop.scratch() / "x.npy", numpy.asfortranarray(numpy.ones((2, 3), dtype)))
-                self.assertIn("Fortran order", run(model, "--input", "x.npy").stderr)
+
+    def check_values(self, nodes, kind, array, right):
+        """The nodes make 'same' out of the input 'x=a b': a run fails where it is false."""
+        nodes = [*nodes, helper.make_node("Not", ["same"], ["differs"]),
+                 helper.make_node("Cast", ["differs"], ["index"], to=TensorProto.INT64),
+                 helper.make_node("Gather", ["one", "index"], ["y"])]
+        constants = [helper.make_tensor("one", TensorProto.INT64, [1], [1])]
+        if kind != TensorProto.STRING:
+            constants.append(helper.make_tensor("right", kind, array.shape, array.flatten().tolist()))
+        model = self.save(nodes, {"x=a b": (kind, array.shape)}, {"y": (TensorProto.INT64, array.shape)}, constants, 20)
+        numpy.save(interop.scratch() / "x.npy", array)
+        done = run(model, "--input", "x=a b=x.npy")
+        if right:
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        else:
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("Gather", done.stderr)
+
+    def test_values_of_files_arrive(self):
+        """In each order of bytes and of elements; the right values are in the model."""
+        same = [helper.make_node("Equal", ["x=a b", "right"], ["same"])]
+        for dtype, kind in (("<f4", TensorProto.FLOAT), (">f4", TensorProto.FLOAT), (">f8", TensorProto.DOUBLE),
+                            (">i8", TensorProto.INT64), (">i4", TensorProto.INT32)):
+            for order in (numpy.ascontiguousarray, numpy.asfortranarray):
+                with self.subTest(dtype=dtype, order=order.__name__):
+                    self.check_values(same, kind, order(numpy.arange(24).reshape((2, 3, 4)).astype(dtype)), True)
+        self.check_values([helper.make_node("Less", ["x=a b", "right"], ["same"])], TensorProto.FLOAT,
+                          numpy.ones((2,), "f4"), False)
+
+    def test_texts_of_files_arrive(self):
+        for pattern, array, right in (("\u20ac?[a-z]\U0001f600", [["\u20acz\U0001f600", "a\U0001f600"]], True),
+                                      ("\u20ac", ["\u20ad"], False), ("ab|", [b"ab", b""], True)):
+            for order in ("<", ">"):
+                with self.subTest(pattern=pattern, order=order):
+                    texts = numpy.array(array)
+                    texts = texts.astype(texts.dtype.newbyteorder(order))
+                    same = [helper.make_node("RegexFullMatch", ["x=a b"], ["same"], pattern=pattern)]
+                    self.check_values(same, TensorProto.STRING, texts, right)
 
     def test_an_ep_that_claims_nothing(self):
         kind = (TensorProto.FLOAT, [2, 3])
