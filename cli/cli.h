@@ -75,6 +75,8 @@ int cli_choice(const struct cli_command *command, const char *option, const char
 /* optarg as a time ("250us", "1.5ms", "2s"), or a number from `low` to `high`; false: a mistake was explained. */
 bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
 bool cli_number(const struct cli_command *command, const char *option, long long low, long long high, long long *number);
+/* optarg as a number of bytes: "64M", "2G", or without a unit. */
+bool cli_size(const struct cli_command *command, const char *option, uint64_t *bytes);
 
 bool cli_is_same_file(const char *a, const char *b);
 

@@ -240,6 +240,17 @@ bool cli_number(const struct cli_command *command, const char *option, long long
 	return !problem;
 }
 
+bool cli_size(const struct cli_command *command, const char *option, uint64_t *bytes)
+{
+	const char *unit = optarg + strspn(optarg, "0123456789");
+
+	/* expand_number ignores what follows the unit. */
+	if (unit > optarg && (!*unit || !unit[1]) && expand_number(optarg, bytes) == 0)
+		return true;
+	cli_misuse(command, "%s '%s': a size has a number and a unit: 500K, 64M, 2G", option, optarg);
+	return false;
+}
+
 bool cli_is_same_file(const char *a, const char *b)
 {
 	struct stat a_stat, b_stat;

@@ -20,7 +20,7 @@ static const char help[] =
     "\n"
     "Runs a model in ONNX Runtime (1.25 or later), on execution providers from libraries and on the CPU, records what\n"
     "happens, and sums it up: latencies, time by op and by kernel, host against device.  Ctrl-C ends the run and keeps\n"
-    "the trace.\n"
+    "the trace.  A run that records more than --max-bytes keeps the newest events; the others are counted.\n"
     "\n"
     "Providers give their events to ONNX Runtime, and they are taken out of its profile.  Those whose libraries\n"
     "EPPROF_PROFILERS names too give them to the recording itself, where their clocks are known better.  A library is\n"
@@ -41,8 +41,12 @@ static const char help[] =
     "  --ort LIBRARY           ONNX Runtime's library.  Without it: the one in EPPROF_ORT, or that the loader finds, or\n"
     "                          of the Python package onnxruntime, or that 'make run HOST=onnxruntime' fetched\n"
     "  -o, --output FILE.epp   where the trace goes; MODEL.epp here if not given\n"
+    "  --max-bytes N           how much the trace keeps: 64M, 10G (at least 4M), or 0 for all; 2G if not given\n"
     "  --force                 replaces the trace if it exists\n"
     "  --help                  this text\n";
+
+#define RING_BYTES_MIN (UINT64_C(4) << 20)
+#define RING_BYTES (UINT64_C(2) << 30)
 
 /* What is made for a run, and is there as far as it got. */
 struct job {
@@ -106,7 +110,8 @@ static epp_status *end_profiling(struct job *job)
 		if (status)
 			return status;
 	}
-	epp_status *status = run_kernels_append(job->recording, job->account, job->profiles.path, &job->kernels);
+	epp_status *status = run_kernels_append(job->recording, job->account, job->profiles.path,
+	                                        job->options->max_bytes, &job->kernels);
 	epp_member_leave(job->account);
 	job->account = NULL;
 	if (!status)
@@ -121,12 +126,23 @@ static epp_status *expect_kernels(struct job *job)
 	return label ? run_kernels_expect(job->recording, label, &job->account) : NULL;
 }
 
+static void print_limit(const struct run_options *options)
+{
+	char number[CLI_NUMBER_BYTES];
+
+	if (options->max_bytes)
+		fprintf(stderr, "epprof: the trace keeps the newest %s (--max-bytes sets the limit, 0 is none)\n",
+		        cli_bytes(options->max_bytes, number));
+}
+
 static epp_status *record(struct job *job)
 {
 	const struct run_options *options = job->options;
 	const epp_session_options recording = { .struct_size = sizeof recording,
 		                                .path = options->output,
 		                                .label = options->model,
+		                                .policy = options->max_bytes ? EPP_POLICY_RING : EPP_POLICY_STREAM,
+		                                .max_bytes = options->max_bytes,
 		                                .overwrite = options->force };
 
 	/* This tells the collector where to; it joins the session that is made there below. */
@@ -149,6 +165,7 @@ static epp_status *record(struct job *job)
 		status = load_model(job);
 	if (status)
 		return status;
+	print_limit(options);
 	status = run_loop(&job->results, &job->ort, job->session, &job->inputs, options,
 	                  options->run_level ? job->profiles.path : NULL);
 	if (!status)
@@ -268,6 +285,15 @@ static bool set_count(const char *option, long long low, size_t *count)
 	return true;
 }
 
+static bool set_limit(uint64_t *bytes)
+{
+	if (!cli_size(&cli_run, "--max-bytes", bytes))
+		return false;
+	if (*bytes && *bytes < RING_BYTES_MIN)
+		cli_misuse(&cli_run, "--max-bytes '%s': at least 4M, or 0 for no limit", optarg);
+	return !*bytes || *bytes >= RING_BYTES_MIN;
+}
+
 static bool take_option(struct run_options *run, int option)
 {
 	switch (option) {
@@ -292,6 +318,8 @@ static bool take_option(struct run_options *run, int option)
 	case 'r':
 		run->run_level = true;
 		return true;
+	case 'm':
+		return set_limit(&run->max_bytes);
 	case 'o':
 		run->output = optarg;
 		return true;
@@ -304,15 +332,22 @@ static bool take_option(struct run_options *run, int option)
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "ort", required_argument, NULL, 'L' },     { "ep", required_argument, NULL, 'e' },
-		{ "input", required_argument, NULL, 'i' },   { "shape", required_argument, NULL, 's' },
-		{ "runs", required_argument, NULL, 'n' },    { "warmup", required_argument, NULL, 'w' },
-		{ "threads", required_argument, NULL, 't' }, { "parallel", no_argument, NULL, 'p' },
-		{ "run-level", no_argument, NULL, 'r' },     { "output", required_argument, NULL, 'o' },
-		{ "force", no_argument, NULL, '!' },         { 0 },
+		{ "ort", required_argument, NULL, 'L' },
+		{ "ep", required_argument, NULL, 'e' },
+		{ "input", required_argument, NULL, 'i' },
+		{ "shape", required_argument, NULL, 's' },
+		{ "runs", required_argument, NULL, 'n' },
+		{ "warmup", required_argument, NULL, 'w' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "parallel", no_argument, NULL, 'p' },
+		{ "run-level", no_argument, NULL, 'r' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "max-bytes", required_argument, NULL, 'm' },
+		{ "force", no_argument, NULL, '!' },
+		{ 0 },
 	};
 	struct cli_options options = { &cli_run, argc, argv, "o:", longs, CLI_OK };
-	struct run_options run = { .runs_count = 10, .warmup_count = 1, .threads_count = 1 };
+	struct run_options run = { .runs_count = 10, .warmup_count = 1, .threads_count = 1, .max_bytes = RING_BYTES };
 	char output[4096];
 	int option;
 

@@ -4,6 +4,7 @@
 #ifndef EPPROF_CLI_RUN_H
 #define EPPROF_CLI_RUN_H
 
+#include <dirent.h>
 #include <pthread.h>
 
 #include "cli.h"
@@ -29,6 +30,7 @@ struct run_options {
 	const char *shapes[RUN_LIST_MAX]; /* NAME=8,64 */
 	size_t eps_count, inputs_count, shapes_count;
 	size_t runs_count, warmup_count, threads_count;
+	uint64_t max_bytes; /* of the trace, which is a ring; 0: no limit */
 	bool parallel, run_level, force;
 };
 
@@ -222,6 +224,13 @@ epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded) EPP_
  * only one that the effect can have been in, so far as its provider's clock is known, which is likely and no more; or NULL. */
 size_t run_causes_find(const struct run_causes *causes, const struct run_effect *effect, const struct run_cause **cause);
 
+/* ---- run_limit.c: a recording with a limit is a ring ---- */
+
+/* All kernels come at its end, so they would replace the host events that caused them.  Estimates the time, in us of unix
+ * time, from which both fit into `max_bytes`; INT64_MIN: all fit.  `causes` is not empty; `profiles` are files of the folder. */
+int64_t run_limit_from_us(const struct run_causes *causes, const char *folder, struct dirent *const *profiles,
+                          int count, uint64_t max_bytes);
+
 /* ---- run_kernels.c: events of providers ---- */
 
 /* Where they are from: of these, any. */
@@ -231,9 +240,10 @@ enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMP
  * killed says that they are missing.  `label` is what their tracks are called. */
 epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_member **account) EPP_MUST_CHECK;
 /* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, but for those
- * that they gave it themselves; what is lost of them is counted in the account.  `account` is NULL if none was expected. */
-epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, unsigned *kernels)
-    EPP_MUST_CHECK;
+ * that they gave it themselves; what is lost of them is counted in the account.  `account` is NULL if none was expected.
+ * `max_bytes` is the limit of the recording; 0: none. */
+epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
+                               unsigned *kernels) EPP_MUST_CHECK;
 /* Puts what profilers returned as errors into accounts of their names. */
 epp_status *run_kernels_count_failures(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
 

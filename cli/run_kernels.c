@@ -11,7 +11,10 @@
  * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.
  *
  * Of a provider that the collector carries the recording has the events already.  In the profile they bear a mark; where ONNX
- * Runtime drives the same provider too, each stands there once more without it. */
+ * Runtime drives the same provider too, each stands there once more without it.
+ *
+ * A recording with a limit is a ring.  All kernels come at its end, so they would replace the host events that caused them:
+ * those kernels are left out that began before the time from which both fit. */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <dirent.h>
@@ -41,7 +44,8 @@ struct kernels {
 	bool profile_is_sure;     /* one of its own host events says so */
 	struct run_twins carried; /* event_number() of those with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
-	uint64_t pushed_count, unplaced_count;
+	int64_t from_us; /* kernels before this do not fit */
+	uint64_t pushed_count, unplaced_count, too_old_count;
 	char note[NOTE_BYTES]; /* why something is missing */
 };
 
@@ -232,6 +236,13 @@ static epp_status *join(struct kernels *kernels)
 	return kernels->member ? NULL : epp_session_join(kernels->recording, &stand_in, "providers", &kernels->member);
 }
 
+static bool is_too_old(const struct kernels *kernels, const epp_event *event, const struct told *told)
+{
+	if (told->is_correlated)
+		return told->correlation < kernels->from_us;
+	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->from_us;
+}
+
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	struct told told;
@@ -239,6 +250,10 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	read_args(timeline, event, &told);
 	if (told.is_carried || run_twins_take(&kernels->carried, event_number(event, &told)))
 		return NULL;
+	if (is_too_old(kernels, event, &told)) {
+		kernels->too_old_count++;
+		return NULL;
+	}
 	if (!kernels->profile_us) {
 		kernels->unplaced_count++;
 		return NULL;
@@ -389,7 +404,7 @@ static int is_profile(const struct dirent *entry)
 	return dot && strcmp(dot, ".json") == 0;
 }
 
-static epp_status *append_profiles(struct kernels *kernels, const char *folder)
+static epp_status *append_profiles(struct kernels *kernels, const char *folder, uint64_t max_bytes)
 {
 	const OrtApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
 	struct dirent **entries;
@@ -399,6 +414,7 @@ static epp_status *append_profiles(struct kernels *kernels, const char *folder)
 	int count = scandir(folder, &entries, is_profile, alphasort);
 	if (count < 0)
 		return epp_status_errno(errno, "%s", folder);
+	kernels->from_us = run_limit_from_us(&kernels->causes, folder, entries, count, max_bytes);
 	for (int i = 0; i < count; i++) {
 		if (!status)
 			status = append_profile(kernels, folder, entries[i]->d_name);
@@ -416,7 +432,8 @@ epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_me
 	return NULL;
 }
 
-epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, unsigned *from)
+epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
+                               unsigned *from)
 {
 	struct kernels kernels = { .recording = recording, .member = account };
 
@@ -425,9 +442,12 @@ epp_status *run_kernels_append(epp_session *recording, epp_member *account, cons
 	if (!status)
 		status = run_causes_take(&kernels.causes, kernels.recorded);
 	if (!status && kernels.causes.count)
-		status = append_profiles(&kernels, folder);
+		status = append_profiles(&kernels, folder, max_bytes);
 	if (!status)
 		status = lose_unplaced(&kernels);
+	if (!status)
+		status = lose(&kernels, EPP_LOSS_FILTER, kernels.too_old_count,
+		              "filtered: kernels of runs that --max-bytes does not keep");
 	*from = (kernels.causes.has_device_events ? RUN_KERNELS_PUSHED : 0) |
 	        (kernels.pushed_count ? RUN_KERNELS_IMPORTED : 0);
 	if (kernels.member && !status) {

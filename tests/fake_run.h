@@ -3,6 +3,7 @@
 #define EPPROF_TESTS_FAKE_RUN_H
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -54,7 +55,9 @@ static inline bool logged(const char *text)
 	return found;
 }
 
-/* Runs it, and expects an exit status and a part of what it prints on standard error ("" for nothing at all). */
+#define TOLD_LIMIT "epprof: the trace keeps the newest 2.0 GiB (--max-bytes sets the limit, 0 is none)\n"
+
+/* Runs it, and expects an exit status and a part of what it prints on standard error ("" for nothing but the limit). */
 #define EXPECT(expected_code, error, ...) \
 	do { \
 		struct command run_ = command_run(NULL, "run", __VA_ARGS__, NULL); \
@@ -62,7 +65,7 @@ static inline bool logged(const char *text)
 		if ((error)[0]) \
 			ck_assert_msg(strstr(run_.err, error) != NULL, "told '%s', not '%s'", run_.err, error); \
 		else \
-			ck_assert_str_eq(run_.err, ""); \
+			ck_assert_str_eq(run_.err, TOLD_LIMIT); \
 		if (run_.code) \
 			ck_assert_str_eq(run_.out, ""); \
 		command_free(&run_); \

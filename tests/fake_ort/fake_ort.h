@@ -20,7 +20,7 @@
 #include "epprof/status.h"
 
 #define FAKE_LIST_MAX 8
-#define FAKE_LINES_MAX 20000
+#define FAKE_LINES_MAX 1000000 /* as ONNX Runtime */
 
 /* What is handed out: libepprof's tables with a host's entries put in. */
 extern OrtApi api;
@@ -59,7 +59,7 @@ struct profile {
 	OrtEpProfilerImpl *profilers[FAKE_LIST_MAX];
 	size_t profilers_count;
 	pthread_mutex_t lock;
-	char *lines[FAKE_LINES_MAX];
+	char **lines;
 	size_t lines_count;
 	char path[600];
 };

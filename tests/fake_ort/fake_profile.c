@@ -44,8 +44,13 @@ void begin_profile(struct profile *profile, const char *prefix)
 static void add_line(struct profile *profile, char *line)
 {
 	pthread_mutex_lock(&profile->lock);
+	/* Room for twice as many at each power of two. */
+	if (!(profile->lines_count & (profile->lines_count - 1)))
+		profile->lines = reallocarray(profile->lines, profile->lines_count * 2 + 1, sizeof *profile->lines);
 	if (profile->lines_count < FAKE_LINES_MAX)
 		profile->lines[profile->lines_count++] = line;
+	else
+		free(line);
 	pthread_mutex_unlock(&profile->lock);
 }
 
@@ -84,6 +89,7 @@ void end_profile(struct profile *profile)
 		fprintf(file, "]\n");
 		fclose(file);
 	}
+	free(profile->lines);
 }
 
 /* Each microsecond once, so that what begins is known by it. */

@@ -10,6 +10,7 @@ import interop
 
 DIGITS = str(interop.DATA / "digits.onnx")
 EPPROF = str(interop.BUILD / "epprof")
+LIMIT = "epprof: the trace keeps the newest 2.0 GiB (--max-bytes sets the limit, 0 is none)\n"
 LIBRARY = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so*"))
 
 
