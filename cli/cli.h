@@ -137,6 +137,9 @@ void cli_print_heading(const char *text);
 
 /* ---- table.c: aligned columns ---- */
 
+/* Cuts a text that cli_clean made to at most so many columns, at least 8, with an ellipsis at its end. */
+void cli_cut(char *text, int columns);
+
 struct cli_table;
 
 /* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right; one that begins with
@@ -146,9 +149,11 @@ struct cli_table *cli_table_create(const char *titles);
 struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);
 /* Adds a cell, row by row; the text is cleaned and copied. */
 void cli_table_cell(struct cli_table *table, const char *text);
+/* The same with a text of any bytes. */
+void cli_table_text(struct cli_table *table, const char *text, size_t bytes);
 void cli_table_count(struct cli_table *table, uint64_t count);
 void cli_table_duration(struct cli_table *table, double ns);
-/* Prints it to standard output and frees it.  On a terminal the last column is cut to what fits, if it is one of texts. */
+/* Prints it to standard output and frees it.  On a terminal columns of texts are cut to what fits, if the last is one. */
 void cli_table_print(struct cli_table *table);
 
 #endif

@@ -171,7 +171,7 @@ static void print_text(const struct change *changes, size_t count, size_t top, b
 		cli_table_count(table, change->to.count);
 		if (!kernels)
 			cli_table_cell(table, cli_category(line->category));
-		cli_table_cell(table, line->name);
+		cli_table_text(table, line->name, line->name_bytes);
 	}
 	printf("%s\n", kernels ? "By kernel, medians" : "By op, medians");
 	cli_table_print(table);

@@ -141,7 +141,7 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 		cli_table_cell(table, text);
 		cli_table_cell(table, line->group);
 	}
-	cli_table_cell(table, line->name);
+	cli_table_text(table, line->name, line->name_bytes);
 }
 
 /* The mean of the first ones, told apart. */

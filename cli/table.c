@@ -1,5 +1,5 @@
 /* Tables for people: cells are kept until all are known, then columns are as wide as their widest cell.  Where the terminal is
- * too narrow for that, columns that may be missed are left out one by one, and the last one is cut. */
+ * too narrow for that, columns that may be missed are left out one by one, then columns of texts are cut. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +74,11 @@ struct cli_table *cli_table_create(const char *titles)
 
 void cli_table_cell(struct cli_table *table, const char *text)
 {
+	cli_table_text(table, text, strlen(text));
+}
+
+void cli_table_text(struct cli_table *table, const char *text, size_t bytes)
+{
 	if (!table)
 		return;
 	if (table->cells_count == table->cells_room) {
@@ -84,7 +89,7 @@ void cli_table_cell(struct cli_table *table, const char *text)
 		table->cells = larger;
 		table->cells_room = room;
 	}
-	char *clean = cli_clean(text, strlen(text));
+	char *clean = cli_clean(text, bytes);
 	size_t column = table->cells_count % table->columns_count;
 	int width = clean ? cli_columns(clean) : 0;
 	if (width > table->columns[column].width)
@@ -128,7 +133,7 @@ static size_t shorter(const char *text, size_t bytes)
 
 /* A text in at most `columns` of at least NAME_COLUMNS_MIN, an ellipsis at its end.  A clean text has room for that: what goes
  * was as long, or was made of fewer bytes than there was room for. */
-static void cut(char *cell, int columns)
+void cli_cut(char *cell, int columns)
 {
 	size_t bytes = strlen(cell), most = (size_t)columns * 8;
 
@@ -144,7 +149,17 @@ static void cut(char *cell, int columns)
 	stpcpy(cell + bytes, "\xE2\x80\xA6");
 }
 
-/* Leaves out what it must, and cuts the last column. */
+static void cut_column(struct cli_table *table, size_t column, int width)
+{
+	for (size_t i = column; i < table->cells_count; i += table->columns_count) {
+		if (table->cells[i])
+			cli_cut(table->cells[i], width);
+	}
+	if (table->columns[column].width > width)
+		table->columns[column].width = width;
+}
+
+/* Leaves out what it must, and cuts texts: the last column to what is left, the others only where it would get too little. */
 static void fit(struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
@@ -158,10 +173,14 @@ static void fit(struct cli_table *table, int width)
 		table->columns[i].left_out = table->columns[i].optional;
 		rest += table->columns[i].optional ? table->columns[i].width + 2 : 0;
 	}
-	for (size_t i = last; i < table->cells_count; i += table->columns_count) {
-		if (table->cells[i] && rest >= NAME_COLUMNS_MIN)
-			cut(table->cells[i], rest);
+	for (size_t i = 0; i < last && rest < (needed < NAME_COLUMNS ? needed : NAME_COLUMNS); i++) {
+		if (!table->columns[i].left || table->columns[i].width <= NAME_COLUMNS)
+			continue;
+		rest += table->columns[i].width - NAME_COLUMNS;
+		cut_column(table, i, NAME_COLUMNS);
 	}
+	if (rest >= NAME_COLUMNS_MIN)
+		cut_column(table, last, rest);
 }
 
 static void print_row(const struct cli_table *table, char *const *cells, bool faint)

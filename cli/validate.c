@@ -49,8 +49,17 @@ struct outsiders {
 		uint32_t source;
 		uint64_t id;
 	} where[OUTSIDE_KINDS];         /* the first one's */
-	char first[OUTSIDE_KINDS][256]; /* in words */
+	char first[OUTSIDE_KINDS][768]; /* in words */
 };
+
+static char *short_text(const char *text, size_t bytes)
+{
+	char *clean = cli_clean(text, bytes);
+
+	if (clean)
+		cli_cut(clean, 60);
+	return clean;
+}
 
 static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 {
@@ -65,13 +74,17 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 
 	if (outsiders->count[kind]++)
 		return;
+	char *name = short_text(event->name, event->name_bytes);
+	char *track = short_text(event->track->name, strlen(event->track->name));
 	outsiders->where[kind].source = event->track->source;
 	outsiders->where[kind].id = event->id;
 	snprintf(outsiders->first[kind], sizeof outsiders->first[kind],
-	         "id %" PRIu64 " (%.60s on %.60s) at %.9f s: %s %s, bound %s", event->id, event->name, event->track->name,
+	         "id %" PRIu64 " (%s on %s) at %.9f s: %s %s, bound %s", event->id, name ? name : "", track ? track : "",
 	         (double)event->start_ns / 1e9, cli_duration((double)(before ? before_ns : behind_ns), off),
 	         before ? "before that began" : "behind its parent's end",
 	         cli_duration((double)(before ? event->start_error_ns : event->end_error_ns), bound));
+	free(name);
+	free(track);
 }
 
 static epp_status *check_causes(epp_trace *trace, uint64_t *found)
@@ -89,7 +102,7 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 	uint64_t errors = 0;
 	epp_timeline *timeline;
 	const epp_event *event;
-	char text[512];
+	char text[1024];
 
 	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
 	if (status)

@@ -94,6 +94,15 @@ START_TEST(long_names_are_cut_and_marked)
 	ck_assert_uint_eq(name_get(cut).bytes, EPF_NAME_BYTES_MAX);
 	ck_assert_str_eq(name_get(cut).text + EPF_NAME_BYTES_MAX - 4, "z...");
 	ck_assert_uint_eq(epp_name_intern_bytes(text, EPF_NAME_BYTES_MAX + 1), cut);
+	/* Never within a character. */
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t at = i; at + 3 <= bytes; at += 3)
+			memcpy(text + at, "\xE4\xB8\xAD", 3);
+		struct name_text got = name_get(epp_name_intern_bytes(text, bytes));
+		ck_assert_uint_le(got.bytes, EPF_NAME_BYTES_MAX);
+		ck_assert_uint_ge(got.bytes, EPF_NAME_BYTES_MAX - 2);
+		ck_assert_str_eq(got.text + got.bytes - 6, "\xE4\xB8\xAD...");
+	}
 	free(text);
 }
 END_TEST

@@ -207,6 +207,54 @@ START_TEST(a_terminal_has_a_width_and_bold_letters)
 }
 END_TEST
 
+/* Names of any bytes and of the greatest length are whole in JSON, CSV and on a pipe. */
+START_TEST(names_are_whole)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	static char name[65537];
+
+	memset(name, 'n', 65536);
+	memcpy(name + 65533, "END", 3);
+	builder_event(builder, thread, BUILDER_START, 100, EPP_NODE, builder_name(builder, name), NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 200, 90, EPP_NODE, builder_name_bytes(builder, "zero\0byte", 9),
+	              NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+	static const char *const formats[] = { "text", "json", "csv" };
+	static const char *const zeros[] = { "  zero\xEF\xBF\xBD"
+		                             "byte\n",
+		                             "\"zero\\u0000byte\"", "op,\"zero" };
+	for (unsigned i = 0; i < 3; i++) {
+		command_free(&run);
+		run = command_run(NULL, "summary", "--by", "op", "--format", formats[i], path, NULL);
+		ck_assert_ptr_nonnull(strstr(run.out, name));
+		ck_assert_msg(strstr(run.out, zeros[i]) != NULL, "%s: no '%s'", formats[i], zeros[i]);
+	}
+	command_free(&run);
+	run = command_run(NULL, "diff", path, path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, name));
+	ck_assert_msg(strstr(run.out, zeros[0]) != NULL, "%s", run.out);
+}
+END_TEST
+
+START_TEST(a_terminal_cuts_each_text_that_is_too_long)
+{
+	static char text[16384], name[60001];
+
+	memset(name, 'n', 60000);
+	uint32_t stream = builder_device(builder, name, name, 0, 1, EPF_TRACK_CLOCK_HOST);
+	builder_complete(builder, stream, BUILDER_START, 100, EPP_KERNEL, builder_name(builder, name), 0, NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+	setenv("TERM", "dumb", 1);
+	if (!summarize_on_terminal(80, text)) {
+		printf("SKIP: how a summary looks on a terminal: /dev/pts is not mounted here\n");
+		return;
+	}
+	ck_assert_ptr_nonnull(strstr(text, "nnn\xE2\x80\xA6  nnn"));
+	for (const char *line = text, *end; (end = strstr(line, "\r\n")) != NULL; line = end + 2)
+		ck_assert_msg(end - line <= 84 || line < strstr(text, "By "), "%.100s", line);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("summary_text");
@@ -218,6 +266,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, columns_are_aligned);
 	tcase_add_test(tc, a_histogram_has_every_event);
 	tcase_add_test(tc, a_terminal_has_a_width_and_bold_letters);
+	tcase_add_test(tc, names_are_whole);
+	tcase_add_test(tc, a_terminal_cuts_each_text_that_is_too_long);
 	suite_add_tcase(s, tc);
 	return s;
 }

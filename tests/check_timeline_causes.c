@@ -274,6 +274,13 @@ START_TEST(validate_tells)
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
 	expect_validate(&scene, 3, "warning", "1 device events end behind what waited for them");
 
+	/* A long name is marked where it is cut. */
+	scene = scene_begin(100);
+	scene.name = builder_name(scene.builder, "a-name-of-sixty-one-characters-that-does-not-fit-a-finding-xy");
+	add_kernel(&scene, 98 * MS, 1000);
+	expect_validate(&scene, 3, NULL,
+	                "(a-name-of-sixty-one-characters-that-does-not-fit-a-finding-\xE2\x80\xA6 on stream)");
+
 	/* Work may be left running. */
 	scene = scene_begin(100);
 	add_kernel(&scene, 101 * MS, 3 * MS);

@@ -228,6 +228,11 @@ START_TEST(names_have_limits)
 	memset(text, 'n', 70000);
 	epp_name longest = epp_trace_writer_name(writer, text, 70000);
 	ck_assert_uint_eq(epp_trace_writer_name(writer, text, 70001), longest);
+	/* Never within a character: what is left of the last one would tell them apart. */
+	memcpy(text + 65531, "\xE4\xB8\xAD", 3);
+	epp_name cut = epp_trace_writer_name(writer, text, 70000);
+	memcpy(text + 65531, "\xE4\xB9\xAD", 3);
+	ck_assert_uint_eq(epp_trace_writer_name(writer, text, 70000), cut);
 	ck_assert_uint_eq(epp_trace_writer_name(writer, "", 0), 1);
 	ck_assert_uint_eq(epp_trace_writer_name(writer, "a\0b", 3), epp_trace_writer_name(writer, "a\0b", 3));
 	ck_assert_uint_ne(epp_trace_writer_name(writer, "a\0b", 3), epp_trace_writer_name(writer, "a\0c", 3));

@@ -270,9 +270,7 @@ epp_name epp_name_intern_bytes(const char *text, size_t bytes)
 	char *cut = malloc(EPF_NAME_BYTES_MAX);
 	if (!cut)
 		return EPF_NAME_LOST;
-	memcpy(cut, text, EPF_NAME_BYTES_MAX - 3);
-	memcpy(cut + EPF_NAME_BYTES_MAX - 3, "...", 3);
-	epp_name name = intern(cut, EPF_NAME_BYTES_MAX);
+	epp_name name = intern(cut, name_cut(cut, text));
 	free(cut);
 	return name;
 }

@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "epprof/session.h"
+#include "file/format.h"
 
 struct name_text {
 	const char *text; /* NUL-terminated; may hold zeros */
@@ -26,6 +28,20 @@ struct name_text name_get(epp_name name);
 
 /* The number of args; 0: no memory.  `slots` has at most EPF_NAME_BYTES_MAX bytes. */
 epp_name name_intern_args(const void *slots, size_t bytes);
+
+/* Fills `cut`, of EPF_NAME_BYTES_MAX bytes, with the beginning of a longer text, whole characters, and "..."; returns the
+ * length. */
+static inline size_t name_cut(char *cut, const char *text)
+{
+	size_t bytes = EPF_NAME_BYTES_MAX - 3, least = bytes - 3;
+
+	/* A character has at most three bytes behind its first. */
+	while (bytes > least && ((unsigned char)text[bytes] & 0xC0) == 0x80)
+		bytes--;
+	memcpy(cut, text, bytes);
+	memcpy(cut + bytes, "...", 3);
+	return bytes + 3;
+}
 
 /* By its low bits the table is searched. */
 uint64_t name_hash(const char *text, size_t bytes);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name.h"
 #include "file/trace_writer_private.h"
 
 /* Eight bytes at a time; names and arg keys are short and many. */
@@ -96,9 +97,7 @@ epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_
 		char *cut = malloc(EPF_NAME_BYTES_MAX);
 		if (!cut)
 			return EPF_NAME_LOST;
-		memcpy(cut, text, EPF_NAME_BYTES_MAX - 3);
-		memcpy(cut + EPF_NAME_BYTES_MAX - 3, "...", 3);
-		epp_name name = epp_trace_writer_name(writer, cut, EPF_NAME_BYTES_MAX);
+		epp_name name = epp_trace_writer_name(writer, cut, name_cut(cut, text));
 		free(cut);
 		return name;
 	}
