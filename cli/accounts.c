@@ -1,12 +1,15 @@
 /* What was lost, over all producers of a trace. */
 #include "accounts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 {
+	const epp_trace_info *info = epp_trace_get_info(trace);
 	size_t count = epp_trace_accounts_count(trace);
+	uint64_t missing[2] = { 0 }; /* of threads, of plugins: an event may be in an account of each */
 
 	memset(accounts, 0, sizeof *accounts);
 	accounts->balanced = true;
@@ -16,6 +19,8 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 		if (status)
 			return status;
 		accounts->balanced = accounts->balanced && account.balanced;
+		uint64_t known = account.written + account.lost_total + account.open;
+		missing[account.is_plugin != 0] += account.emitted > known ? account.emitted - known : 0;
 		for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT; reason++) {
 			if (account.is_plugin && (reason == EPP_LOSS_DISK || reason == EPP_LOSS_POLICY))
 				continue;
@@ -24,7 +29,11 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 				accounts->lost_total += account.lost[reason];
 		}
 	}
-	accounts->damage_count = epp_trace_get_info(trace)->damage_count;
+	accounts->damage_count = info->damage_count;
+	accounts->truncated = info->is_truncated;
+	accounts->file_bytes = info->file_bytes;
+	accounts->missing_bytes = info->missing_bytes;
+	accounts->missing_events = info->is_truncated ? missing[missing[1] > missing[0]] : 0;
 	return NULL;
 }
 
@@ -42,8 +51,47 @@ void accounts_reasons(const uint64_t lost[EPP_LOSS_ENTRY_COUNT], char *text, siz
 	}
 }
 
+const char *accounts_missing(const struct accounts *accounts, char text[ACCOUNTS_MISSING_BYTES])
+{
+	char left[CLI_NUMBER_BYTES], of[CLI_NUMBER_BYTES];
+	size_t used = 0;
+
+	if (accounts->missing_bytes)
+		used = (size_t)snprintf(text, ACCOUNTS_MISSING_BYTES, "%s of %s are left",
+		                        cli_bytes(accounts->file_bytes, left),
+		                        cli_bytes(accounts->file_bytes + accounts->missing_bytes, of));
+	else
+		used = (size_t)snprintf(text, ACCOUNTS_MISSING_BYTES, "%s are left",
+		                        cli_bytes(accounts->file_bytes, left));
+	if (accounts->missing_events)
+		snprintf(text + used, ACCOUNTS_MISSING_BYTES - used, ", at least %s events are missing",
+		         cli_count(accounts->missing_events, left));
+	return text;
+}
+
+static void print_known(const char *key, uint64_t number, bool known)
+{
+	printf("\"%s\": ", key);
+	printf(known ? "%" PRIu64 ", " : "null, ", number);
+}
+
+void accounts_print_missing_json(const struct accounts *accounts)
+{
+	bool whole = !accounts->truncated;
+
+	printf("\"truncated\": %s, ", whole ? "false" : "true");
+	print_known("missing_bytes", accounts->missing_bytes, whole || accounts->missing_bytes);
+	print_known("missing_events", accounts->missing_events, whole || accounts->missing_events);
+}
+
 static void warn(const struct accounts *accounts, FILE *to, const char *before)
 {
+	char text[ACCOUNTS_MISSING_BYTES];
+
+	if (accounts->truncated) {
+		fprintf(to, "%sWARNING: the file is cut off: %s\n", before, accounts_missing(accounts, text));
+		return;
+	}
 	if (!accounts->balanced)
 		fprintf(to, "%sWARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n", before);
 	if (accounts->damage_count)
@@ -70,13 +118,15 @@ int accounts_warn(epp_trace *trace)
 
 int accounts_strict(const struct accounts *accounts)
 {
-	if (!accounts->lost_total && accounts->balanced && !accounts->damage_count)
+	if (!accounts->lost_total && accounts->balanced && !accounts->damage_count && !accounts->truncated)
 		return CLI_OK;
 	if (accounts->lost_total)
 		fprintf(stderr, "epprof: %llu events were lost\n", (unsigned long long)accounts->lost_total);
-	if (!accounts->balanced)
+	if (accounts->truncated)
+		fprintf(stderr, "epprof: the file is cut off\n");
+	else if (!accounts->balanced)
 		fprintf(stderr, "epprof: the accounts do not balance\n");
-	if (accounts->damage_count)
+	if (accounts->damage_count && !accounts->truncated)
 		fprintf(stderr, "epprof: the file is damaged or was cut\n");
 	return CLI_INVALID;
 }

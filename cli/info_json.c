@@ -21,6 +21,7 @@ static void print_head(const struct info *info)
 	printf("{\n  ");
 	print_text("trace", info->path, ", ");
 	print_text("state", cli_state(trace->state), ", ");
+	accounts_print_missing_json(&info->accounts);
 	printf("\"damage\": %u, ", trace->damage_count);
 	printf("\"version\": %u, \"file_id\": \"%s\",\n  ", trace->version, trace->file_id);
 	print_text("program", trace->program, ", ");

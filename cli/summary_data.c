@@ -149,6 +149,7 @@ void summary_print_json(const struct summary *summary)
 	print_json_text("program", info->program);
 	print_json_text("hostname", info->hostname);
 	print_json_text("state", cli_state(info->state));
+	accounts_print_missing_json(&summary->accounts);
 	printf("\"pid\": %u,\n  \"wall_ns\": %" PRId64 ", \"host_events\": %" PRIu64 ", \"device_events\": %" PRIu64
 	       ", \"instants\": %" PRIu64 ", \"counters\": %" PRIu64 ", \"unended\": %" PRIu64 ",\n",
 	       info->pid, totals->last_ns - totals->first_ns, totals->host_events, totals->device_events,

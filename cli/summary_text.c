@@ -72,6 +72,18 @@ static void print_loss_notes(epp_trace *trace)
 	}
 }
 
+/* Of a file that is cut off: how long it was, if that is left. */
+static void print_run_length(const epp_trace *trace)
+{
+	char number[CLI_NUMBER_BYTES];
+	epp_trace_run run;
+
+	for (size_t i = 0; epp_trace_run_at(trace, i, &run); i++) {
+		if (run.ended)
+			printf(" of a run of %s", cli_duration((double)(run.end_ns - run.start_ns), number));
+	}
+}
+
 static void print_head(const struct summary *summary)
 {
 	const epp_trace_info *info = epp_trace_get_info(summary->trace);
@@ -86,7 +98,10 @@ static void print_head(const struct summary *summary)
 	       hostname ? hostname : "", cli_state(info->state));
 	free(program);
 	free(hostname);
-	printf("  wall    %s\n  host    ", cli_duration(wall_ns, number));
+	printf("  wall    %s", cli_duration(wall_ns, number));
+	if (summary->accounts.truncated)
+		print_run_length(summary->trace);
+	printf("\n  host    ");
 	print_number(threads_count, "thread", "threads");
 	printf(", ");
 	print_number(totals->host_events, "event", "events");
@@ -109,7 +124,7 @@ static void print_head(const struct summary *summary)
 		print_number(summary->accounts.lost_total, "event", "events");
 		printf(": %s\n", reasons);
 		print_loss_notes(summary->trace);
-	} else {
+	} else if (!summary->accounts.truncated) {
 		printf("  lost    none\n");
 	}
 	accounts_print_warnings(&summary->accounts, "  ");

@@ -174,7 +174,9 @@ static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 		fprintf(stderr, "epprof: %" PRIu64 " more events, too many to print\n", tail->left_out);
 	tail->left_out = 0;
 	print_lines(tail);
-	if (info->state == EPP_TRACE_CUT_OFF && !status)
+	if (info->is_truncated && !status)
+		fprintf(stderr, "epprof: the file is cut off\n");
+	else if (info->state == EPP_TRACE_CUT_OFF && !status)
 		fprintf(stderr, "epprof: the recording process is gone; %" PRIu64 " events were open\n", info->open_count);
 	epp_trace_close(trace);
 	return status;

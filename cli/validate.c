@@ -142,7 +142,11 @@ static int check(epp_trace *trace, const char *path, bool strict)
 	if (status)
 		return cli_unreadable(epp_status_prefix(status, "%s", path));
 	if (found) {
-		printf("invalid: %" PRIu64 " %s\n", found, found == 1 ? "finding" : "findings");
+		char missing[ACCOUNTS_MISSING_BYTES];
+		printf("invalid: ");
+		if (accounts.truncated)
+			printf("cut off, %s; ", accounts_missing(&accounts, missing));
+		printf("%" PRIu64 " %s\n", found, found == 1 ? "finding" : "findings");
 		return CLI_INVALID;
 	}
 	printf("valid: %s records, %s lost, %s\n", cli_count(info->records_count, records),

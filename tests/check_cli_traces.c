@@ -66,15 +66,15 @@ START_TEST(a_cut_trace_is_not_taken_for_a_whole_one)
 		for (int j = 0; j < 2; j++) {
 			struct command run = command_run(NULL, j ? "info" : "summary", cut, NULL);
 			ck_assert_int_eq(run.code, 0);
-			ck_assert_msg(strstr(run.out, "WARNING: the file is damaged or was cut") != NULL,
-			              "%zu of %zu: %s", ends[i], bytes, run.out);
+			ck_assert_msg(strstr(run.out, "WARNING: the file is cut off") != NULL, "%zu of %zu: %s",
+			              ends[i], bytes, run.out);
 			command_free(&run);
-			EXPECT(3, "the file is damaged or was cut", j ? "info" : "summary", "--strict", cut);
+			EXPECT(3, "the file is cut off", j ? "info" : "summary", "--strict", cut);
 		}
-		EXPECT(3, "the file is damaged or was cut", "convert", "--strict", "-o", "/dev/null", cut);
+		EXPECT(3, "the file is cut off", "convert", "--strict", "-o", "/dev/null", cut);
 		/* What is made of it does not show it. */
 		for (size_t j = 0; j < sizeof makers / sizeof *makers; j++)
-			EXPECT(0, "WARNING: the file is damaged or was cut", makers[j], "--force", "-o", made, cut);
+			EXPECT(0, "WARNING: the file is cut off", makers[j], "--force", "-o", made, cut);
 	}
 	free(whole);
 }

@@ -37,7 +37,8 @@ EPP_EXPORT void epp_trace_close(epp_trace *trace);
 typedef enum epp_trace_state {
 	EPP_TRACE_FINISHED = 1,  /* the session was released */
 	EPP_TRACE_RECORDING = 2, /* its process is alive */
-	EPP_TRACE_CUT_OFF = 3 /* its process is gone and never finished it (killed, or the file was copied while live) */
+	EPP_TRACE_CUT_OFF = 3 /* its process is gone and never finished it (killed, or the file was copied while live); or the
+	                         end of the finished file is missing: is_truncated */
 } epp_trace_state;
 
 typedef struct epp_trace_info {
@@ -65,6 +66,9 @@ typedef struct epp_trace_info {
 	uint32_t survives;     /* 0: the window was anonymous memory, a kill loses what it holds */
 	uint32_t damage_count; /* errors that were found in the file so far: what they cost is in no account.
 	                          epp_trace_validate tells of each, and looks for more */
+	uint32_t is_truncated; /* 1: the file was finished, and its end is missing */
+	uint32_t reserved;
+	uint64_t missing_bytes; /* of such a file; 0: not known */
 } epp_trace_info;
 
 /* Ownership, here and below: valid until the trace is closed. */

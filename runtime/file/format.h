@@ -1,6 +1,7 @@
 /* The .epp file: this header is its specification.
  *
- *   offset 0          header page: struct epf_header, 4,096 bytes, written once at creation, `state` once more at the end
+ *   offset 0          header page: struct epf_header, 4,096 bytes, written once at creation, `state` once more at the end;
+ *                     struct epf_end (file/header.h) at the end
  *   live_offset       live page: struct epf_live, 4,096 bytes, mapped: the run and what was lost;
  *                     then EPF_PRODUCER_COUNT struct epf_producer
  *   slots_offset      slot_count slots of 4,096 bytes, mapped: one thread's open stack, counters and first region

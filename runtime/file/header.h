@@ -3,6 +3,7 @@
 #define EPPROF_FILE_HEADER_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/checksum.h"
 #include "file/format.h"
@@ -23,6 +24,34 @@ static inline void header_seal(struct epf_header *header, enum epf_state state)
 	header->checksum = 0;
 	header->checksum = checksum_crc32c(0, header, offsetof(struct epf_header, checksum));
 	header->state = state;
+}
+
+/* Where a finished file ends, at EPF_END_OFFSET in the header page, so that a file that was cut later is recognised.  Files
+ * of earlier versions have zeros there. */
+#define EPF_END_OFFSET 3072u
+#define EPF_END_MAGIC 0x45465045u /* "EPFE" */
+struct epf_end {
+	uint32_t magic;
+	uint32_t checksum; /* CRC-32C of this struct with checksum 0 */
+	uint64_t file_bytes;
+};
+
+static inline struct epf_end header_end(uint64_t file_bytes)
+{
+	struct epf_end end = { .magic = EPF_END_MAGIC, .file_bytes = file_bytes };
+
+	end.checksum = checksum_crc32c(0, &end, sizeof(end));
+	return end;
+}
+
+/* How large the file was when it was finished; 0: its header page does not state it. */
+static inline uint64_t header_file_bytes(const uint8_t *page)
+{
+	struct epf_end end, expected;
+
+	memcpy(&end, page + EPF_END_OFFSET, sizeof(end));
+	expected = header_end(end.file_bytes);
+	return memcmp(&end, &expected, sizeof(end)) == 0 ? end.file_bytes : 0;
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/checksum.h"
+#include "file/header.h"
 #include "file/reader_private.h"
 #include "file/reader_process.h"
 
@@ -124,6 +125,7 @@ static epp_status *take_header(struct reader_impl *impl)
 	EPP_TRY(reader_read(impl, 0, page, sizeof(page), &got));
 	memcpy(header, page, sizeof(*header));
 	memcpy(&impl->index_place, page + EPF_INDEX_PLACE_OFFSET, sizeof(impl->index_place));
+	impl->whole_bytes = header->state == EPF_FINISHED ? header_file_bytes(page) : 0;
 	if (!got)
 		return epp_status_create(EPP_CORRUPT, "the file is empty");
 	if (got < sizeof(header->magic) || memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)))
@@ -214,6 +216,48 @@ static epp_status *fill_info(struct reader_impl *impl, const char *path)
 	return NULL;
 }
 
+/* ---- a finished file that was cut ---- */
+
+/* Finds out where the file ends, if that is before where it should: reading moves reader.file_bytes there. */
+static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
+{
+	uint64_t high = impl->whole_bytes;
+	uint8_t byte;
+	size_t got = 1;
+
+	if (high)
+		EPP_TRY(reader_read(impl, high - 1, &byte, 1, &got));
+	*is_cut = !got;
+	for (uint64_t low = impl->reader.file_bytes; *is_cut && low < high;) {
+		uint64_t middle = low + (high - low) / 2;
+		EPP_TRY(reader_read(impl, middle, &byte, 1, &got));
+		if (got)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* What a finished file cannot end with tells of a cut where its header page does not. */
+static epp_status *judge_end(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	bool is_cut;
+
+	EPP_TRY(find_end(impl, &is_cut));
+	if (is_cut)
+		reader_find(impl, EPP_ERROR, reader->file_bytes, "the file was cut off: it ends after %llu of %llu bytes",
+		            (unsigned long long)reader->file_bytes, (unsigned long long)impl->whole_bytes);
+	bool has_run = reader->runs_count || impl->never_started;
+	if (is_cut || !has_run || (impl->stop.text && strncmp(impl->stop.text, "the file ends", 13) == 0)) {
+		reader->info.state = EPP_TRACE_CUT_OFF;
+		reader->info.is_truncated = 1;
+		reader->info.missing_bytes = is_cut ? impl->whole_bytes - reader->file_bytes : 0;
+	}
+	return NULL;
+}
+
 static epp_status *open_parts(struct reader_impl *impl, const char *path, bool by_index)
 {
 	struct reader *reader = &impl->reader;
@@ -251,6 +295,8 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 		            "the file ends inside its window, before any segment");
 	else if (finished && !reader->runs_count && !impl->never_started)
 		reader_find(impl, EPP_ERROR, reader->file_bytes, "the file is finished, but no run is in it: it was cut");
+	if (finished)
+		EPP_TRY(judge_end(impl));
 	for (size_t i = 1; i < reader->sources_count; i++)
 		end_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));

@@ -130,6 +130,7 @@ struct reader_impl {
 	uint64_t args_lost; /* records of the window that lack some, since nothing defines them */
 
 	struct epf_index_place index_place;
+	uint64_t whole_bytes; /* of the file when it was finished; 0: not known */
 	struct columns_decoder columns;
 	uint8_t *packed; /* a block of columns as it stands */
 	size_t packed_room;

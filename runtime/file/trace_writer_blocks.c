@@ -156,11 +156,13 @@ epp_status *trace_writer_append_producers(struct epp_trace_writer *writer, const
 
 static epp_status *write_header(struct epp_trace_writer *writer)
 {
+	const struct epf_end end = header_end(writer->segment_number ? trace_writer_end(writer) : EPF_PAGE_BYTES);
 	uint8_t page[EPF_PAGE_BYTES] = { 0 };
 
 	header_seal(&writer->header, EPF_FINISHED);
 	memcpy(page, &writer->header, sizeof(writer->header));
 	memcpy(page + EPF_INDEX_PLACE_OFFSET, &writer->index_place, sizeof(writer->index_place));
+	memcpy(page + EPF_END_OFFSET, &end, sizeof(end));
 	return write_at(writer, 0, page, sizeof(page));
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -338,6 +339,13 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 
 int window_finish(struct window *window)
 {
+	struct stat file;
+
+	/* Before the state: a file that is finished states its end. */
+	if (window->fd >= 0 && fstat(window->fd, &file) == 0) {
+		struct epf_end end = header_end((uint64_t)file.st_size);
+		memcpy(window->base + EPF_END_OFFSET, &end, sizeof(end));
+	}
 	if (window->elsewhere) {
 		window->header->features &= ~EPF_FEATURE_WINDOW_ELSEWHERE;
 		header_seal(window->header, EPF_FINISHED);

@@ -38,14 +38,16 @@ static bool find_name(int fd, const struct stat *trace, char name[PATH_MAX])
 	return stat(name, &named) == 0 && named.st_dev == trace->st_dev && named.st_ino == trace->st_ino;
 }
 
-static bool write_header(int to, const struct epf_header *finished)
+static bool write_header(int to, const struct epf_header *finished, uint64_t file_bytes)
 {
+	const struct epf_end end = header_end(file_bytes);
 	uint8_t page[EPF_PAGE_BYTES] = { 0 };
 	struct epf_header header = *finished;
 
 	header_without_window(&header);
 	header_seal(&header, EPF_FINISHED);
 	memcpy(page, &header, sizeof(header));
+	memcpy(page + EPF_END_OFFSET, &end, sizeof(end));
 	return pwrite(to, page, sizeof(page), 0) == (ssize_t)sizeof(page);
 }
 
@@ -69,10 +71,11 @@ static bool copy_segments(int from, int to, off_t bytes)
 
 static bool copy(const struct window *window, int to, const struct stat *trace, bool durable)
 {
+	off_t segments_bytes = trace->st_size - (off_t)EPF_SEGMENTS_OFFSET;
+
 	return fchown(to, trace->st_uid, trace->st_gid) == 0 && fchmod(to, trace->st_mode & 07777) == 0 &&
-	       write_header(to, window->header) &&
-	       copy_segments(window->fd, to, trace->st_size - (off_t)EPF_SEGMENTS_OFFSET) &&
-	       (!durable || fdatasync(to) == 0);
+	       write_header(to, window->header, EPF_BARE_SEGMENTS_OFFSET + (uint64_t)segments_bytes) &&
+	       copy_segments(window->fd, to, segments_bytes) && (!durable || fdatasync(to) == 0);
 }
 
 void window_shrink(const struct window *window, bool durable)
