@@ -1,4 +1,6 @@
 /* epprof probe: what a library is to the frameworks that load profilers. */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,19 +9,25 @@
 #include "cli.h"
 #include "epprof/plugin.h"
 
-static const char help[] = "usage: epprof probe [OPTION]... LIBRARY...\n"
-			   "\n"
-			   "Tells for which frameworks a library is a profiler plugin, by the symbols that it exports, and what it\n"
-			   "says of itself: versions, sizes, which entries are there and which are missing.  The library is loaded\n"
-			   "as its framework would load it, and not profiled.\n"
-			   "\n"
-			   "Kinds: ort (ONNX Runtime), tf (TensorFlow), pu1 (PyTorch), pjrt (JAX).\n"
-			   "\n"
-			   "Exit status 1 if a library is no plugin, or cannot be used as any kind.\n"
-			   "\n"
-			   "Options:\n"
-			   "  --format FORMAT  text or json\n"
-			   "  --help           this text\n";
+static const char
+    help[] = "usage: epprof probe [OPTION]... LIBRARY...\n"
+	     "\n"
+	     "Tells for which frameworks a library is a profiler plugin, by the symbols that it exports, and what it\n"
+	     "says of itself: versions, sizes, which entries are there and which are missing.  The library is loaded\n"
+	     "as its framework would load it, and not profiled.\n"
+	     "\n"
+	     "Kinds: ort (ONNX Runtime), tf (TensorFlow), pu1 (PyTorch), pjrt (JAX).\n"
+	     "\n"
+	     "Exit status 1 if a library is no plugin, or cannot be used as any kind.\n"
+	     "\n"
+	     "An execution provider of ONNX Runtime is offered this machine's processor, or the device of --device,\n"
+	     "which need not exist: a provider that serves only its vendor's devices tells about itself then.\n"
+	     "\n"
+	     "Options:\n"
+	     "  --device TYPE[:vendor=0x8086][:id=N]\n"
+	     "                   the device that is offered: cpu, gpu or npu, with the PCI ids of its vendor and itself\n"
+	     "  --format FORMAT  text or json\n"
+	     "  --help           this text\n";
 
 struct printer {
 	bool json;
@@ -165,9 +173,53 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 	return cli_failure(status);
 }
 
+/* ---- the device that is offered ---- */
+
+/* vendor=0x8086 or id=1. */
+static bool take_id(char *text, epp_plugin_device *device)
+{
+	char *number = strchr(text, '='), *end;
+
+	if (!number)
+		return false;
+	*number++ = '\0';
+	bool is_vendor = strcmp(text, "vendor") == 0;
+	errno = 0;
+	unsigned long id = strtoul(number, &end, 0);
+	if ((!is_vendor && strcmp(text, "id") != 0) || !isdigit((unsigned char)*number) || *end || errno || id > UINT32_MAX)
+		return false;
+	*(is_vendor ? &device->vendor_id : &device->device_id) = (uint32_t)id;
+	return true;
+}
+
+static bool offer_device(void)
+{
+	static const char *const types[] = { "cpu", "gpu", "npu" };
+	epp_plugin_device device = { .struct_size = sizeof device };
+	char *copy = strdup(optarg), *rest = copy, *part = strsep(&rest, ":");
+
+	while (part && device.type < 3 && strcmp(part, types[device.type]) != 0)
+		device.type++;
+	bool understood = part && device.type < 3;
+	while (understood && (part = strsep(&rest, ":")))
+		understood = take_id(part, &device);
+	free(copy);
+	if (!understood) {
+		cli_misuse(&cli_probe, "--device '%s': it is TYPE[:vendor=0x8086][:id=N], TYPE being cpu, gpu or npu",
+		           optarg);
+		return false;
+	}
+	epp_status *status = epp_plugin_offer_device(&device);
+	if (status)
+		cli_failure(status);
+	return !status;
+}
+
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "format", required_argument, NULL, 'f' }, { 0 } };
+	static const struct option longs[] = { { "device", required_argument, NULL, 'd' },
+		                               { "format", required_argument, NULL, 'f' },
+		                               { 0 } };
 	static const char *const formats[] = { "text", "json", NULL };
 	struct cli_options options = { &cli_probe, argc, argv, "f:", longs, CLI_OK };
 	struct printer printer = { 0 };
@@ -176,6 +228,11 @@ static int run(int argc, char **argv)
 	while ((option = cli_options_next(&options)) != CLI_END) {
 		if (option == CLI_STOP)
 			return options.exit;
+		if (option == 'd') {
+			if (!offer_device())
+				return CLI_USAGE;
+			continue;
+		}
 		int choice = cli_choice(&cli_probe, "--format", formats);
 		if (choice < 0)
 			return CLI_USAGE;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/ort_status.h"
+#include "epprof/plugin.h"
 #include "plugins/ort_served.h"
 
 #define check_done(expression) \
@@ -36,7 +37,7 @@ static const char *get_nothing(const OrtEpFactory *factory)
 
 START_TEST(the_host_has_a_processor)
 {
-	const OrtHardwareDevice *cpu = ort_cpu_device();
+	const OrtHardwareDevice *cpu = ort_offered_device();
 	ck_assert_int_eq((int)ort_api_HardwareDevice_Type(cpu), OrtHardwareDeviceType_CPU);
 	ck_assert_ptr_nonnull(ort_api_HardwareDevice_Vendor(cpu));
 	ck_assert_uint_eq(ort_api_HardwareDevice_VendorId(cpu), 0);
@@ -45,6 +46,25 @@ START_TEST(the_host_has_a_processor)
 	/* A plugin that releases what is not its own does no harm. */
 	ort_ep_api_ReleaseHardwareDevice((OrtHardwareDevice *)(uintptr_t)cpu);
 	ck_assert_ptr_nonnull(ort_api_HardwareDevice_Vendor(cpu));
+}
+END_TEST
+
+START_TEST(another_device_is_offered)
+{
+	epp_plugin_device device = { .struct_size = sizeof(device), .type = 2, .vendor_id = 0x8086, .device_id = 7 };
+	char text[ORT_OFFERED_BYTES];
+	ck_assert_str_eq(ort_offered_text(text), "CPU");
+	check_ok(epp_plugin_offer_device(&device));
+	ck_assert_int_eq((int)ort_api_HardwareDevice_Type(ort_offered_device()), OrtHardwareDeviceType_NPU);
+	ck_assert_uint_eq(ort_api_HardwareDevice_VendorId(ort_offered_device()), 0x8086);
+	ck_assert_uint_eq(ort_api_HardwareDevice_DeviceId(ort_offered_device()), 7);
+	ck_assert_str_eq(ort_offered_text(text), "NPU of vendor 0x8086, id 0x7");
+	device.type = 3;
+	check_fails(EPP_INVALID_ARGUMENT, epp_plugin_offer_device(&device));
+	device.struct_size = 4;
+	check_fails(EPP_INVALID_ARGUMENT, epp_plugin_offer_device(&device));
+	check_fails(EPP_INVALID_ARGUMENT, epp_plugin_offer_device(NULL));
+	ck_assert_str_eq(ort_offered_text(text), "NPU of vendor 0x8086, id 0x7");
 }
 END_TEST
 
@@ -75,14 +95,14 @@ START_TEST(an_ep_device_keeps_copies)
 	OrtEpDevice *device = NULL;
 	ort_api_CreateKeyValuePairs(&pairs);
 	ort_api_AddKeyValuePair(pairs, "k", "v");
-	check_done(ort_ep_api_CreateEpDevice(&factory, ort_cpu_device(), pairs, NULL, &device));
+	check_done(ort_ep_api_CreateEpDevice(&factory, ort_offered_device(), pairs, NULL, &device));
 	ort_api_ReleaseKeyValuePairs(pairs);
 	factory_name[0] = 'X';
 	ck_assert_str_eq(ort_api_EpDevice_EpName(device), "name");
 	ck_assert_str_eq(ort_api_EpDevice_EpVendor(device), "");
 	ck_assert_str_eq(ort_api_GetKeyValue(ort_api_EpDevice_EpMetadata(device), "k"), "v");
 	ck_assert_uint_eq(count_of(ort_api_EpDevice_EpOptions(device)), 0);
-	ck_assert_ptr_eq(ort_api_EpDevice_Device(device), ort_cpu_device());
+	ck_assert_ptr_eq(ort_api_EpDevice_Device(device), ort_offered_device());
 	ort_ep_api_ReleaseEpDevice(device);
 	ort_ep_api_ReleaseEpDevice(NULL);
 }
@@ -92,7 +112,7 @@ START_TEST(a_factory_without_entries_has_a_device_without_names)
 {
 	OrtEpFactory factory = { 0 };
 	OrtEpDevice *device = NULL;
-	check_done(ort_ep_api_CreateEpDevice(&factory, ort_cpu_device(), NULL, NULL, &device));
+	check_done(ort_ep_api_CreateEpDevice(&factory, ort_offered_device(), NULL, NULL, &device));
 	ck_assert_str_eq(ort_api_EpDevice_EpName(device), "");
 	ort_ep_api_ReleaseEpDevice(device);
 }
@@ -104,7 +124,7 @@ START_TEST(memory_is_kept_by_its_kind)
 	OrtEpDevice *device = NULL;
 	OrtMemoryInfo *own = NULL;
 	OrtMemoryInfo *pinned = NULL;
-	check_done(ort_ep_api_CreateEpDevice(&factory, ort_cpu_device(), NULL, NULL, &device));
+	check_done(ort_ep_api_CreateEpDevice(&factory, ort_offered_device(), NULL, NULL, &device));
 	check_done(ort_api_CreateMemoryInfo_V2("own", OrtMemoryInfoDeviceType_GPU, 1, 0, OrtDeviceMemoryType_DEFAULT, 0,
 	                                       OrtDeviceAllocator, &own));
 	check_done(ort_api_CreateMemoryInfo_V2("pinned", OrtMemoryInfoDeviceType_GPU, 1, 0,
@@ -125,6 +145,7 @@ static Suite *ort_devices_suite(void)
 	Suite *suite = suite_create("ort_devices");
 	TCase *tests = tcase_create("ort_devices");
 	tcase_add_test(tests, the_host_has_a_processor);
+	tcase_add_test(tests, another_device_is_offered);
 	tcase_add_test(tests, an_ep_makes_hardware_devices);
 	tcase_add_test(tests, an_ep_device_keeps_copies);
 	tcase_add_test(tests, a_factory_without_entries_has_a_device_without_names);

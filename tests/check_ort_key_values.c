@@ -116,6 +116,10 @@ START_TEST(session_options_hold_config_entries)
 	ck_assert_str_eq(value, "before");
 	check_done(ort_api_GetSessionConfigEntry(options, "k", value, &bytes));
 	ck_assert_str_eq(value, "four");
+	const void *model = value;
+	check_done(ort_ep_api_SessionOptionsGetWeightlessSourceModelBuffer(options, &model, &bytes));
+	ck_assert_ptr_null(model);
+	ck_assert_uint_eq(bytes, 0);
 	OrtKeyValuePairs *entries = NULL;
 	check_done(ort_api_GetSessionOptionsConfigEntries(options, &entries));
 	ort_api_ReleaseSessionOptions(options);

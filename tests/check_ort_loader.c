@@ -184,7 +184,7 @@ static const struct {
 	  "CreateEpFactories: the factory's CreateDataTransfer is NULL", "CreateEpFactories ReleaseEpFactory" },
 	{ "devices: status", EPP_PLUGIN, "GetSupportedDevices: no driver",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
-	{ "devices: none", EPP_INCOMPATIBLE, "GetSupportedDevices: it serves none of this host's devices (CPU)",
+	{ "devices: none", EPP_INCOMPATIBLE, "GetSupportedDevices: it does not serve the device that is offered (CPU)",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
 	{ "devices: NULL", EPP_PLUGIN, "GetSupportedDevices: number 0 of 1 is NULL",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },

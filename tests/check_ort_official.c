@@ -19,6 +19,11 @@ static const char *const ep_api_names[] = {
 #include "plugins/ort_slots.def"
 };
 
+static const char *const model_editor_names[] = {
+#define ORT_MODEL_EDITOR_API_SLOT(number, name, kind, how) [number] = #name,
+#include "plugins/ort_slots.def"
+};
+
 static const struct official_slots *official(void)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW);
@@ -42,6 +47,8 @@ START_TEST(every_slot_is_where_the_official_header_has_it)
 	const struct official_slots *slots = official();
 	compare(slots->api, slots->api_count, api_names, sizeof(api_names) / sizeof(api_names[0]));
 	compare(slots->ep_api, slots->ep_api_count, ep_api_names, sizeof(ep_api_names) / sizeof(ep_api_names[0]));
+	compare(slots->model_editor, slots->model_editor_count, model_editor_names,
+	        sizeof(model_editor_names) / sizeof(model_editor_names[0]));
 }
 END_TEST
 
@@ -51,6 +58,7 @@ START_TEST(the_tables_are_as_long_as_the_official_ones)
 	if (slots->version == EPPROF_ORT_API_VERSION) {
 		ck_assert_uint_eq(slots->api_table_count, EPPROF_ORT_API_SLOTS);
 		ck_assert_uint_eq(slots->ep_api_table_count, EPPROF_ORT_EP_API_SLOTS);
+		ck_assert_uint_eq(slots->model_editor_table_count, EPPROF_ORT_MODEL_EDITOR_API_SLOTS);
 	} else {
 		ck_assert_uint_gt(slots->version, EPPROF_ORT_API_VERSION);
 		ck_assert_uint_ge(slots->api_table_count, EPPROF_ORT_API_SLOTS);

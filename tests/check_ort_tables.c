@@ -27,6 +27,11 @@ static const struct slot ep_api_slots[] = {
 #include "plugins/ort_slots.def"
 };
 
+static const struct slot model_editor_slots[] = {
+#define ORT_MODEL_EDITOR_API_SLOT(number, name, kind, how) { number, #name, kind, how },
+#include "plugins/ort_slots.def"
+};
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const OrtApi *api(void)
@@ -81,6 +86,9 @@ START_TEST(every_slot_can_be_called)
 		call("OrtApi", (const epp_ort_slot *)(const void *)table, &api_slots[i]);
 	for (size_t i = 0; i < COUNT(ep_api_slots); i++)
 		call("OrtEpApi", (const epp_ort_slot *)(const void *)table->GetEpApi(), &ep_api_slots[i]);
+	for (size_t i = 0; i < COUNT(model_editor_slots); i++)
+		call("OrtModelEditorApi", (const epp_ort_slot *)(const void *)table->GetModelEditorApi(),
+		     &model_editor_slots[i]);
 }
 END_TEST
 
@@ -88,10 +96,13 @@ START_TEST(the_list_has_every_slot_once_and_in_order)
 {
 	ck_assert_uint_eq(COUNT(api_slots), EPPROF_ORT_API_SLOTS);
 	ck_assert_uint_eq(COUNT(ep_api_slots), EPPROF_ORT_EP_API_SLOTS);
+	ck_assert_uint_eq(COUNT(model_editor_slots), EPPROF_ORT_MODEL_EDITOR_API_SLOTS);
 	for (size_t i = 0; i < COUNT(api_slots); i++)
 		ck_assert_uint_eq(api_slots[i].number, i);
 	for (size_t i = 0; i < COUNT(ep_api_slots); i++)
 		ck_assert_uint_eq(ep_api_slots[i].number, i);
+	for (size_t i = 0; i < COUNT(model_editor_slots); i++)
+		ck_assert_uint_eq(model_editor_slots[i].number, i);
 }
 END_TEST
 

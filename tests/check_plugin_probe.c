@@ -139,6 +139,47 @@ START_TEST(the_command_says_clearly_what_is_none)
 }
 END_TEST
 
+/* Vendors' EPs serve only their own devices, which this machine lacks. */
+START_TEST(another_device_is_offered)
+{
+	static const char *const right[] = { "gpu:vendor=0x8086:id=0x56a0", "gpu:id=22176:vendor=32902" };
+	static const char *const wrong[] = { "",
+		                             "tpu",
+		                             "gpu:vendor",
+		                             "gpu:vendor=",
+		                             "gpu:vendor=x",
+		                             "gpu:1",
+		                             "gpu:colour=1",
+		                             "gpu:vendor=-1",
+		                             "gpu:vendor=0x100000000",
+		                             "gpu:id=1x" };
+
+	setenv("HOSTILE", "vendor", 1);
+	struct command command = command_run(NULL, "probe", PLUGIN("hostile_ep"), NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(strstr(command.out, "cannot be used: GetSupportedDevices: it does not serve the device that is "
+	                                          "offered (CPU)\n"));
+	command_free(&command);
+	command = command_run(NULL, "probe", "--device", "npu:vendor=0x8086", PLUGIN("hostile_ep"), NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(strstr(command.out, "is offered (NPU of vendor 0x8086, id 0x0)\n"));
+	command_free(&command);
+	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+		command = command_run(NULL, "probe", "--device", right[i], PLUGIN("hostile_ep"), NULL);
+		ck_assert_msg(command.code == 0, "%s: %s%s", right[i], command.out, command.err);
+		ck_assert_ptr_nonnull(strstr(command.out, "calls itself hostile\n"));
+		ck_assert_ptr_nonnull(strstr(command.out, "has CreateProfiler\n"));
+		command_free(&command);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		command = command_run(NULL, "probe", "--device", wrong[i], PLUGIN("hostile_ep"), NULL);
+		ck_assert_msg(command.code == 2, "%s: %d", wrong[i], command.code);
+		ck_assert_msg(strstr(command.err, "it is TYPE[:vendor=0x8086][:id=N]") != NULL, "%s", command.err);
+		command_free(&command);
+	}
+}
+END_TEST
+
 START_TEST(json_is_json)
 {
 	setenv("TF_FAULT", "digit", 1);
@@ -168,6 +209,7 @@ static Suite *plugin_probe_suite(void)
 	tcase_add_test(tests, what_is_no_plugin_is_an_error);
 	tcase_add_test(tests, the_command_prints_text);
 	tcase_add_test(tests, the_command_says_clearly_what_is_none);
+	tcase_add_test(tests, another_device_is_offered);
 	tcase_add_test(tests, json_is_json);
 	suite_add_tcase(suite, tests);
 	return suite;

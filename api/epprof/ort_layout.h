@@ -114,6 +114,7 @@ EPP_ORT_AT(OrtApi, GetResizedStringTensorElementBuffer, 252);
 EPP_ORT_AT(OrtApi, ReadOpAttr, 272);
 EPP_ORT_AT(OrtApi, GetValueInfoName, 289);
 EPP_ORT_AT(OrtApi, GetValueInfoTypeInfo, 290);
+EPP_ORT_AT(OrtApi, GetModelEditorApi, 291);
 EPP_ORT_AT(OrtApi, CreateKeyValuePairs, 295);
 EPP_ORT_AT(OrtApi, AddKeyValuePair, 296);
 EPP_ORT_AT(OrtApi, GetKeyValue, 297);
@@ -203,6 +204,7 @@ EPP_ORT_AT(OrtEpApi, ProfilingEventsContainer_AddEvents, 72);
 
 #if !defined(ORT_API_VERSION) || ORT_API_VERSION == EPPROF_ORT_API_VERSION
 EPP_ORT_ASSERT(sizeof(OrtApi) == EPPROF_ORT_API_SLOTS * sizeof(void *), "OrtApi of version 29");
+EPP_ORT_AT(OrtEpApi, SessionOptionsGetWeightlessSourceModelBuffer, 73);
 EPP_ORT_ASSERT(sizeof(OrtEpApi) == EPPROF_ORT_EP_API_SLOTS * sizeof(void *), "OrtEpApi of version 29");
 EPP_ORT_ASSERT(sizeof(OrtEp) == 26 * sizeof(void *), "OrtEp of version 29");
 EPP_ORT_ASSERT(sizeof(OrtEpFactory) == 21 * sizeof(void *), "OrtEpFactory of version 29");

@@ -21,9 +21,10 @@
 extern "C" {
 #endif
 
-/* Slots of the two tables, as of version 29. */
+/* Slots of the tables, as of version 29. */
 #define EPPROF_ORT_API_SLOTS 425
 #define EPPROF_ORT_EP_API_SLOTS 74
+#define EPPROF_ORT_MODEL_EDITOR_API_SLOTS 20
 
 /* OrtApi::GetExperimentalFunction by its slot, for code that may be compiled with official headers of version 25 to 27,
  * which lack it: the host has it if GetVersionString says 1.28 or later. */
@@ -98,6 +99,7 @@ typedef struct OrtCustomOpDomain OrtCustomOpDomain;
 typedef struct OrtEnv OrtEnv;
 typedef struct OrtEpAssignedNode OrtEpAssignedNode;
 typedef struct OrtEpAssignedSubgraph OrtEpAssignedSubgraph;
+typedef struct OrtModelEditorApi OrtModelEditorApi;
 typedef struct OrtSession OrtSession;
 
 typedef void (*OrtExperimentalFnPtr)(void);
@@ -246,7 +248,8 @@ struct OrtApi {
 	epp_ort_slot unnamed_273[16];
 	OrtStatus *(*GetValueInfoName)(const OrtValueInfo *value_info, const char **name) EPP_ORT_CHECK;
 	OrtStatus *(*GetValueInfoTypeInfo)(const OrtValueInfo *value_info, const OrtTypeInfo **type_info) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_291[4];
+	const OrtModelEditorApi *(*GetModelEditorApi)(void); /* [served] static */
+	epp_ort_slot unnamed_292[3];
 
 	/* [served] Key-value pairs: keys and values are copied; the arrays are valid until the next change. */
 	void (*CreateKeyValuePairs)(OrtKeyValuePairs **out) EPP_ORT_NOEXCEPT;
@@ -422,7 +425,11 @@ struct OrtEpApi {
 	OrtStatus *(*ProfilingEventsContainer_AddEvents)(OrtProfilingEventsContainer *events_container,
 	                                                 const OrtProfilingEvent *const *events,
 	                                                 size_t num_events) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_73[1];
+
+	/* [served] Always NULL and 0: no model was given as a buffer. */
+	OrtStatus *(*SessionOptionsGetWeightlessSourceModelBuffer)(const OrtSessionOptions *session_options,
+	                                                           const void **source_model_data,
+	                                                           size_t *source_model_data_length) EPP_ORT_CHECK;
 };
 
 /* clang-format on */

@@ -16,6 +16,21 @@ extern "C" {
 
 typedef struct epp_plugin epp_plugin;
 
+/* A hardware device as execution providers are offered it. */
+typedef struct epp_plugin_device {
+	size_t struct_size; /* sizeof(epp_plugin_device) of the caller */
+	uint32_t type;      /* OrtHardwareDeviceType: 0 CPU, 1 GPU, 2 NPU */
+	uint32_t vendor_id; /* of PCI, 0x8086; 0: none */
+	uint32_t device_id;
+	uint32_t reserved;
+} epp_plugin_device;
+
+/* Offers execution providers this device instead of the processor, for the whole process.  Nothing needs to be behind it: a
+ * provider that opens its device fails at that.
+ * Errors: EPP_INVALID_ARGUMENT.
+ * Thread: one at a time, before plugins are loaded.  Ownership: copied. */
+EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) EPP_MUST_CHECK;
+
 /* Opens a plugin, as its framework would: for an execution provider library dlopen(RTLD_NOW | RTLD_LOCAL), then
  * CreateEpFactories, GetSupportedDevices, CreateEp.
  * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library); the message names the library

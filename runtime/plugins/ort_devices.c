@@ -1,9 +1,11 @@
-/* Hardware devices and EP devices.  The host has one hardware device, its processor; an EP may make more, and pairs
- * itself with those that it serves.  Texts and pairs are copied: an EP's factory may free its own when it likes. */
+/* Hardware devices and EP devices.  The host has one hardware device, its processor or the one that it is told to offer
+ * instead; an EP may make more, and pairs itself with those that it serves.  Texts and pairs are copied: an EP's factory may free its own when it likes. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ort_status.h"
+#include "epprof/plugin.h"
 #include "plugins/ort_served.h"
 
 struct OrtHardwareDevice {
@@ -24,11 +26,36 @@ struct OrtEpDevice {
 	const OrtMemoryInfo *host_memory;
 };
 
-const OrtHardwareDevice *ort_cpu_device(void)
+static char host_vendor[] = "epprof host";
+static OrtHardwareDevice offered = { .type = OrtHardwareDeviceType_CPU, .vendor = host_vendor };
+
+const OrtHardwareDevice *ort_offered_device(void)
 {
-	static char vendor[] = "epprof host";
-	static const OrtHardwareDevice cpu = { .type = OrtHardwareDeviceType_CPU, .vendor = vendor };
-	return &cpu;
+	return &offered;
+}
+
+const char *ort_offered_text(char text[ORT_OFFERED_BYTES])
+{
+	static const char *const types[] = { "CPU", "GPU", "NPU" };
+
+	if (offered.vendor_id || offered.device_id)
+		snprintf(text, ORT_OFFERED_BYTES, "%s of vendor 0x%x, id 0x%x", types[offered.type], offered.vendor_id,
+		         offered.device_id);
+	else
+		snprintf(text, ORT_OFFERED_BYTES, "%s", types[offered.type]);
+	return text;
+}
+
+epp_status *epp_plugin_offer_device(const epp_plugin_device *device)
+{
+	if (!device || device->struct_size < sizeof(*device))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: no device, or an incomplete one");
+	if (device->type > OrtHardwareDeviceType_NPU)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: type %u is unknown", device->type);
+	offered.type = (OrtHardwareDeviceType)device->type;
+	offered.vendor_id = device->vendor_id;
+	offered.device_id = device->device_id;
+	return NULL;
 }
 
 OrtHardwareDeviceType ort_api_HardwareDevice_Type(const OrtHardwareDevice *device)
@@ -83,7 +110,7 @@ OrtStatus *ort_ep_api_CreateHardwareDevice(OrtHardwareDeviceType type, uint32_t 
 
 void ort_ep_api_ReleaseHardwareDevice(OrtHardwareDevice *device)
 {
-	if (!device || device == ort_cpu_device())
+	if (!device || device == &offered)
 		return;
 	free(device->vendor);
 	ort_api_ReleaseKeyValuePairs(device->metadata);

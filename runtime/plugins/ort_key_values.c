@@ -177,6 +177,16 @@ OrtStatus *ort_api_AddSessionConfigEntry(OrtSessionOptions *options, const char 
 	return put(options->entries, config_key, config_value) ? NULL : no_memory();
 }
 
+OrtStatus *ort_ep_api_SessionOptionsGetWeightlessSourceModelBuffer(const OrtSessionOptions *options, const void **data,
+                                                                   size_t *bytes)
+{
+	if (!options || !data || !bytes)
+		return ort_null_argument("SessionOptionsGetWeightlessSourceModelBuffer", "an argument");
+	*data = NULL;
+	*bytes = 0;
+	return NULL;
+}
+
 OrtStatus *ort_api_HasSessionConfigEntry(const OrtSessionOptions *options, const char *config_key, int *out)
 {
 	if (!options || !config_key || !out)

@@ -1,6 +1,6 @@
 /* Execution provider libraries, opened as ONNX Runtime opens them: CreateEpFactories, GetSupportedDevices with this
- * host's processor, CreateEp; profilers come from OrtEp::CreateProfiler.  The first factory that serves the processor
- * is the one; its EP lives as long as the plugin.
+ * host's device, CreateEp; profilers come from OrtEp::CreateProfiler.  The first factory that serves the
+ * device is the one; its EP lives as long as the plugin.
  *
  * What a library hands over is checked before it is used, and each array that it fills has room behind its end and is
  * looked at there, so that one entry too many is noticed instead of felt.  Whatever fails, close() takes back what was
@@ -112,11 +112,12 @@ static epp_status *create_factories(struct ort_plugin *ort, const char *registra
 
 static epp_status *find_device(struct ort_plugin *ort)
 {
-	const OrtHardwareDevice *cpu = ort_cpu_device();
+	const OrtHardwareDevice *device = ort_offered_device();
+	char text[ORT_OFFERED_BYTES];
 	for (size_t i = 0; i < ort->factories_count; i++) {
 		OrtEpFactory *factory = ort->factories[i];
 		size_t count = 0;
-		EPP_TRY(take(factory->GetSupportedDevices(factory, &cpu, 1, ort->ep_devices, EP_DEVICES_MAX, &count),
+		EPP_TRY(take(factory->GetSupportedDevices(factory, &device, 1, ort->ep_devices, EP_DEVICES_MAX, &count),
 		             "GetSupportedDevices"));
 		ort->ep_devices_count = count_filled(count, EP_DEVICES_MAX, (void *const *)ort->ep_devices);
 		EPP_TRY(count_check("GetSupportedDevices", count, EP_DEVICES_MAX, (void *const *)ort->ep_devices));
@@ -125,7 +126,9 @@ static epp_status *find_device(struct ort_plugin *ort)
 			return NULL;
 		}
 	}
-	return epp_status_create(EPP_INCOMPATIBLE, "GetSupportedDevices: it serves none of this host's devices (CPU)");
+	return epp_status_create(EPP_INCOMPATIBLE,
+	                         "GetSupportedDevices: it does not serve the device that is offered (%s)",
+	                         ort_offered_text(text));
 }
 
 static epp_status *create_ep(struct ort_plugin *ort)

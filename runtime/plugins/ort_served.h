@@ -23,8 +23,11 @@
 /* A status that says which argument of which entry is NULL. */
 OrtStatus *ort_null_argument(const char *entry, const char *argument);
 
-/* This host's only hardware: its processor.  Ownership: static. */
-const OrtHardwareDevice *ort_cpu_device(void);
+/* This host's only hardware: its processor, or what epp_plugin_offer_device set.  Ownership: static. */
+const OrtHardwareDevice *ort_offered_device(void);
+/* "CPU" or "GPU of vendor 0x8086, id 0x1". */
+#define ORT_OFFERED_BYTES 64
+const char *ort_offered_text(char text[ORT_OFFERED_BYTES]);
 
 /* No pairs.  Ownership: static. */
 const OrtKeyValuePairs *ort_key_values_empty(void);

@@ -56,6 +56,7 @@ static void stub_void(void)
 #define MAKE_SERVED(table, name, kind, slot)
 #define ORT_API_SLOT(slot, name, kind, how) MAKE_##how(OrtApi, name, kind, slot)
 #define ORT_EP_API_SLOT(slot, name, kind, how) MAKE_##how(OrtEpApi, name, kind, slot)
+#define ORT_MODEL_EDITOR_API_SLOT(slot, name, kind, how) MAKE_##how(OrtModelEditorApi, name, kind, slot)
 #include "plugins/ort_slots.def"
 
 /* ---- the tables ---- */
@@ -83,6 +84,12 @@ static const union {
 #include "plugins/ort_slots.def"
 } };
 
+/* EPs in C++ refuse a host without this table; only those that make graphs use it. */
+static const epp_ort_slot model_editor_api[EPPROF_ORT_MODEL_EDITOR_API_SLOTS] = {
+#define ORT_MODEL_EDITOR_API_SLOT(slot, name, kind, how) [slot] = FILL_##how(OrtModelEditorApi, , name, kind),
+#include "plugins/ort_slots.def"
+};
+
 static const OrtApi *get_api(uint32_t version)
 {
 	return version >= 1 && version <= EPPROF_ORT_API_VERSION ? &api.table : NULL;
@@ -102,6 +109,11 @@ const OrtApiBase *epp_ort_api_base(void)
 const OrtEpApi *ort_api_GetEpApi(void)
 {
 	return &ep_api.table;
+}
+
+const OrtModelEditorApi *ort_api_GetModelEditorApi(void)
+{
+	return (const OrtModelEditorApi *)(const void *)model_editor_api;
 }
 
 /* ---- statuses and experimental functions ---- */

@@ -8,6 +8,7 @@ EPPROF_ORT_VERSIONS         the versions, instead of all: "1.30.0 newest"
 EPPROF_TENSORFLOW_VERSIONS  likewise, of TensorFlow
 EPPROF_TORCH_VERSIONS       likewise, of PyTorch
 EPPROF_JAX_VERSIONS         likewise, of JAX
+EPPROF_VENDORS_VERSIONS     likewise, of OpenVINO's execution provider
 CI                          set: what could not run is an error, not a skip
 BUILD                       the build tree, "build"
 """
@@ -61,8 +62,11 @@ TENSORFLOW = Framework("TensorFlow", "EPPROF_TENSORFLOW_VERSIONS", ("2.21.0",), 
 TORCH = Framework("PyTorch", "EPPROF_TORCH_VERSIONS", ("2.15.0",), environment.torch)
 JAX = Framework("JAX", "EPPROF_JAX_VERSIONS", ("newest",),
                 lambda version: ["jax" if version == "newest" else f"jax=={version}", "numpy"])
+VENDORS = Framework("EPs of vendors", "EPPROF_VENDORS_VERSIONS", ("1.8.1",),
+                    lambda version: [f"onnxruntime-ep-openvino=={version}", "onnxruntime-ep-webgpu==0.4.0", "--no-deps"])
 FRAMEWORKS = {"check_kineto.py": [TORCH], "check_matrix.py": [ONNXRUNTIME, TENSORFLOW, TORCH, JAX], "check_pjrt.py": [JAX],
-              "check_tf_bridge.py": [TENSORFLOW], "check_tf_plugin.py": [TENSORFLOW]}  # of tests with others than ONNX Runtime
+              "check_probe.py": [VENDORS], "check_tf_bridge.py": [TENSORFLOW],
+              "check_tf_plugin.py": [TENSORFLOW]}  # of tests with others than ONNX Runtime
 
 
 def _closing(checks, failures, errors):

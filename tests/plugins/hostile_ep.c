@@ -100,6 +100,11 @@ static OrtStatus *get_devices(OrtEpFactory *this_ptr, const OrtHardwareDevice *c
 		return refuse("no driver");
 	if (is("devices: none"))
 		return NULL;
+	/* As vendors' EPs: their own devices only, of which this is one. */
+	if (is("vendor") &&
+	    (api->HardwareDevice_Type(devices[0]) != OrtHardwareDeviceType_GPU ||
+	     api->HardwareDevice_VendorId(devices[0]) != 0x8086 || api->HardwareDevice_DeviceId(devices[0]) != 0x56a0))
+		return NULL;
 	*num_ep_devices = 1;
 	if (is("devices: NULL"))
 		return NULL;
@@ -133,6 +138,14 @@ static OrtStatus *create_ep(OrtEpFactory *this_ptr, const OrtHardwareDevice *con
 	}
 	if (is("ep: NULL"))
 		return NULL;
+	if (is("vendor")) {
+		const void *model;
+		size_t bytes;
+		OrtStatus *status = api->GetEpApi()->SessionOptionsGetWeightlessSourceModelBuffer(session_options,
+		                                                                                  &model, &bytes);
+		if (status)
+			return status;
+	}
 	OrtEp *made = calloc(1, sizeof(*made));
 	if (!made)
 		return refuse("out of memory");
@@ -190,6 +203,9 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 		return refuse("no device found");
 	if (is("factories: none"))
 		return NULL;
+	/* As those that are made with ONNX Runtime's C++ headers. */
+	if (is("vendor") && (!api->GetEpApi() || !api->GetModelEditorApi()))
+		return refuse("GetEpApi or GetModelEditorApi returned null");
 	*num_factories = is("factories: too many") ? max_factories + 1 : 1;
 	if (is("factories: NULL"))
 		return NULL;

@@ -18,10 +18,17 @@ static const struct official_slot ep_api_slots[] = {
 #include "../../runtime/plugins/ort_slots.def"
 };
 
+static const struct official_slot model_editor_slots[] = {
+#define ORT_MODEL_EDITOR_API_SLOT(number, name, kind, how) \
+	{ #name, offsetof(OrtModelEditorApi, name) / sizeof(void *) },
+#include "../../runtime/plugins/ort_slots.def"
+};
+
 extern const struct official_slots official_slots;
 
 __attribute__((visibility("default"))) const struct official_slots official_slots = {
-	api_slots,       COUNT(api_slots),    sizeof(OrtApi) / sizeof(void *),
-	ep_api_slots,    COUNT(ep_api_slots), sizeof(OrtEpApi) / sizeof(void *),
+	api_slots,          COUNT(api_slots),          sizeof(OrtApi) / sizeof(void *),
+	ep_api_slots,       COUNT(ep_api_slots),       sizeof(OrtEpApi) / sizeof(void *),
+	model_editor_slots, COUNT(model_editor_slots), sizeof(OrtModelEditorApi) / sizeof(void *),
 	ORT_API_VERSION,
 };

@@ -16,6 +16,9 @@ struct official_slots {
 	const struct official_slot *ep_api;
 	size_t ep_api_count;
 	size_t ep_api_table_count;
+	const struct official_slot *model_editor;
+	size_t model_editor_count;
+	size_t model_editor_table_count;
 	unsigned version;
 };
 
