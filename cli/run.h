@@ -226,15 +226,31 @@ size_t run_causes_find(const struct run_causes *causes, const struct run_effect 
 
 /* ---- run_limit.c: a recording with a limit is a ring ---- */
 
-/* All kernels come at its end, so they would replace the host events that caused them.  Estimates the time, in us of unix
- * time, from which both fit into `max_bytes`; INT64_MIN: all fit.  `causes` is not empty; `profiles` are files of the folder. */
-int64_t run_limit_from_us(const struct run_causes *causes, const char *folder, struct dirent *const *profiles,
-                          int count, uint64_t max_bytes);
+/* All kernels come at its end, so they would replace the host events that caused them.  Zeroed at first, but for
+ * `max_bytes` and `from_us`, which is INT64_MIN. */
+struct run_limit {
+	uint64_t max_bytes;   /* 0: none; then nothing below is done */
+	uint64_t event_bytes; /* of an event in a trace, as far as is known */
+	int64_t from_us;      /* unix time: from then on host events and kernels fit, as far as can be estimated */
+	struct run_kernel_bytes {
+		int64_t time_us;
+		uint64_t bytes;
+	} * kernels;
+	size_t count, room;
+};
+
+/* A kernel begins at this time. */
+epp_status *run_limit_add(struct run_limit *limit, int64_t time_us) EPP_MUST_CHECK;
+/* When all are added: sets `from_us`.  `causes` is not empty. */
+void run_limit_settle(struct run_limit *limit, const struct run_causes *causes);
+/* The same with profiles of single runs, whose kernels take as many bytes as they have, at the time that they were written. */
+epp_status *run_limit_take_profiles(struct run_limit *limit, const struct run_causes *causes, const char *folder,
+                                    struct dirent *const *profiles, int count) EPP_MUST_CHECK;
 
 /* ---- run_kernels.c: events of providers ---- */
 
 /* Where they are from: of these, any. */
-enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMPORTED = 2 };
+enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMPORTED = 2, RUN_KERNELS_TOO_OLD = 4 };
 
 /* Opens the account that their events will have, and notes in it that they are still to come: so the trace of a run that is
  * killed says that they are missing.  `label` is what their tracks are called. */

@@ -13,8 +13,7 @@
  * Of a provider that the collector carries the recording has the events already.  In the profile they bear a mark; where ONNX
  * Runtime drives the same provider too, each stands there once more without it.
  *
- * A recording with a limit is a ring.  All kernels come at its end, so they would replace the host events that caused them:
- * those kernels are left out that began before the time from which both fit. */
+ * In a recording with a limit, kernels are left out where they and their causes do not fit (run_limit.c). */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <dirent.h>
@@ -44,7 +43,8 @@ struct kernels {
 	bool profile_is_sure;     /* one of its own host events says so */
 	struct run_twins carried; /* event_number() of those with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
-	int64_t from_us; /* kernels before this do not fit */
+	struct run_limit limit;
+	bool is_only; /* there is one profile, of the session, and a limit */
 	uint64_t pushed_count, unplaced_count, too_old_count;
 	char note[NOTE_BYTES]; /* why something is missing */
 };
@@ -239,8 +239,8 @@ static epp_status *join(struct kernels *kernels)
 static bool is_too_old(const struct kernels *kernels, const epp_event *event, const struct told *told)
 {
 	if (told->is_correlated)
-		return told->correlation < kernels->from_us;
-	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->from_us;
+		return told->correlation < kernels->limit.from_us;
+	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->limit.from_us;
 }
 
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
@@ -318,7 +318,7 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 	            "what is refused is in a profile that does not tell when it began");
 }
 
-/* What must be known of all events of a profile before the first is taken: marks, and when the profile began. */
+/* What must be known before the first event is taken: marks, when the profile began, and which kernels fit. */
 static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct run_cause *cause;
@@ -332,7 +332,9 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 	/* Which of several Runs at once it is in is not told by when it began. */
 	if (!kernels->profile_us && find_told(kernels, event, &told, &cause) == 1)
 		kernels->profile_us = cause->profile_us;
-	return told.is_carried ? run_twins_add(&kernels->carried, event_number(event, &told)) : NULL;
+	if (told.is_carried)
+		return run_twins_add(&kernels->carried, event_number(event, &told));
+	return kernels->is_only ? run_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
 static epp_status *each_device_event(struct kernels *kernels, epp_trace *trace,
@@ -363,9 +365,13 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	if (status)
 		return status;
 	kernels->carried.count = 0;
-	if (kernels->causes.has_device_events || !kernels->profile_us)
+	const epp_trace_info *info = epp_trace_get_info(trace);
+	kernels->limit.event_bytes = info->file_bytes / (info->records_count + 1);
+	if (kernels->causes.has_device_events || !kernels->profile_us || kernels->is_only)
 		status = each_device_event(kernels, trace, look_at);
 	run_twins_settle(&kernels->carried);
+	if (kernels->is_only)
+		run_limit_settle(&kernels->limit, &kernels->causes);
 	if (!status)
 		status = each_device_event(kernels, trace, append);
 	if (!status)
@@ -404,7 +410,7 @@ static int is_profile(const struct dirent *entry)
 	return dot && strcmp(dot, ".json") == 0;
 }
 
-static epp_status *append_profiles(struct kernels *kernels, const char *folder, uint64_t max_bytes)
+static epp_status *append_profiles(struct kernels *kernels, const char *folder)
 {
 	const OrtApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
 	struct dirent **entries;
@@ -414,7 +420,9 @@ static epp_status *append_profiles(struct kernels *kernels, const char *folder, 
 	int count = scandir(folder, &entries, is_profile, alphasort);
 	if (count < 0)
 		return epp_status_errno(errno, "%s", folder);
-	kernels->from_us = run_limit_from_us(&kernels->causes, folder, entries, count, max_bytes);
+	kernels->is_only = count == 1 && kernels->limit.max_bytes;
+	if (count > 1)
+		status = run_limit_take_profiles(&kernels->limit, &kernels->causes, folder, entries, count);
 	for (int i = 0; i < count; i++) {
 		if (!status)
 			status = append_profile(kernels, folder, entries[i]->d_name);
@@ -435,27 +443,28 @@ epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_me
 epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
                                unsigned *from)
 {
-	struct kernels kernels = { .recording = recording, .member = account };
+	struct kernels kernels = { .recording = recording, .member = account, .limit = { max_bytes, .from_us = INT64_MIN } };
 
 	*from = RUN_KERNELS_NONE;
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
 	if (!status)
 		status = run_causes_take(&kernels.causes, kernels.recorded);
 	if (!status && kernels.causes.count)
-		status = append_profiles(&kernels, folder, max_bytes);
+		status = append_profiles(&kernels, folder);
 	if (!status)
 		status = lose_unplaced(&kernels);
 	if (!status)
 		status = lose(&kernels, EPP_LOSS_FILTER, kernels.too_old_count,
 		              "filtered: kernels of runs that --max-bytes does not keep");
 	*from = (kernels.causes.has_device_events ? RUN_KERNELS_PUSHED : 0) |
-	        (kernels.pushed_count ? RUN_KERNELS_IMPORTED : 0);
+	        (kernels.pushed_count ? RUN_KERNELS_IMPORTED : 0) | (kernels.too_old_count ? RUN_KERNELS_TOO_OLD : 0);
 	if (kernels.member && !status) {
 		epp_member_note(kernels.member, kernels.note);
 		epp_member_expect(kernels.member, 0);
 	}
 	if (kernels.member != account)
 		epp_member_leave(kernels.member);
+	free(kernels.limit.kernels);
 	free(kernels.carried.twins);
 	free(kernels.causes.causes);
 	epp_trace_close(kernels.recorded);

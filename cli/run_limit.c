@@ -1,43 +1,75 @@
 /* From when on a recording with a limit can keep both host events and the kernels that they caused. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "run.h"
 
-static uint64_t bytes_of_profiles(const char *folder, struct dirent *const *profiles, int count)
+static epp_status *add(struct run_limit *limit, int64_t time_us, uint64_t bytes)
 {
-	char path[1024];
-	uint64_t bytes = 0;
-	struct stat st;
-
-	for (int i = 0; i < count; i++) {
-		snprintf(path, sizeof path, "%s/%s", folder, profiles[i]->d_name);
-		bytes += stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	if (limit->count == limit->room) {
+		size_t room = limit->room ? limit->room * 2 : 1024;
+		struct run_kernel_bytes *larger = reallocarray(limit->kernels, room, sizeof *larger);
+		if (!larger)
+			return epp_status_no_memory();
+		limit->kernels = larger;
+		limit->room = room;
 	}
-	return bytes;
+	limit->kernels[limit->count++] = (struct run_kernel_bytes){ time_us, bytes };
+	return NULL;
 }
 
-/* The bytes of the recording are divided among its host events, those of the profiles over the time of the run: a kernel
- * takes about as much in the trace as in a profile. */
-int64_t run_limit_from_us(const struct run_causes *causes, const char *folder, struct dirent *const *profiles,
-                          int count, uint64_t max_bytes)
+epp_status *run_limit_add(struct run_limit *limit, int64_t time_us)
 {
-	const epp_trace_info *info = epp_trace_get_info(causes->recorded);
-	uint64_t profiles_bytes = bytes_of_profiles(folder, profiles, count);
-	uint64_t host_bytes = info->file_bytes < max_bytes ? info->file_bytes : max_bytes;
-	int64_t end_us = causes->causes[causes->count - 1].start_us, run_us = end_us - info->epoch_unix_ns / 1000;
-	double bytes_per_us = (double)profiles_bytes / (double)(run_us > 0 ? run_us : 1);
-	double bytes_per_cause = (double)host_bytes / (double)causes->count;
-	int64_t from_us = end_us;
+	return limit->max_bytes ? add(limit, time_us, limit->event_bytes) : NULL;
+}
 
-	if (!max_bytes || info->file_bytes + profiles_bytes <= max_bytes)
-		return INT64_MIN;
-	for (size_t i = causes->count; i-- > 0;) {
-		int64_t start_us = causes->causes[i].start_us;
-		double bytes = bytes_per_cause * (double)(causes->count - i) + bytes_per_us * (double)(end_us - start_us);
-		if (bytes > (double)max_bytes)
+static int by_time(const void *a, const void *b)
+{
+	const struct run_kernel_bytes *left = a, *right = b;
+
+	return (left->time_us > right->time_us) - (left->time_us < right->time_us);
+}
+
+/* From the newest on, as long as they fit; the bytes of the recording are divided among its host events.  A part is left for
+ * definitions, for the segment that is being filled, and because all of this is an estimate. */
+void run_limit_settle(struct run_limit *limit, const struct run_causes *causes)
+{
+	uint64_t file_bytes = epp_trace_get_info(causes->recorded)->file_bytes;
+	uint64_t host_bytes = file_bytes < limit->max_bytes ? file_bytes : limit->max_bytes;
+	double bytes_per_cause = (double)host_bytes / (double)causes->count, bytes = 0;
+	double room = (double)limit->max_bytes * 7 / 8 - (1 << 20);
+	size_t i = causes->count, j = limit->count;
+
+	/* A small ring holds less than what is in the window as well. */
+	if (bytes_per_cause < (double)limit->event_bytes)
+		bytes_per_cause = (double)limit->event_bytes;
+	if (!limit->max_bytes)
+		return;
+	if (j)
+		qsort(limit->kernels, j, sizeof *limit->kernels, by_time);
+	while (i || j) {
+		bool is_cause = !j || (i && causes->causes[i - 1].start_us > limit->kernels[j - 1].time_us);
+		bytes += is_cause ? bytes_per_cause : (double)limit->kernels[j - 1].bytes;
+		if (bytes > room)
 			break;
-		from_us = start_us;
+		limit->from_us = is_cause ? causes->causes[--i].start_us : limit->kernels[--j].time_us;
 	}
-	return from_us;
+	if (!i && !j)
+		limit->from_us = INT64_MIN;
+}
+
+epp_status *run_limit_take_profiles(struct run_limit *limit, const struct run_causes *causes, const char *folder,
+                                    struct dirent *const *profiles, int count)
+{
+	char path[1024];
+	struct stat st;
+
+	for (int i = 0; i < count && limit->max_bytes; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, profiles[i]->d_name);
+		if (stat(path, &st) == 0)
+			TRY(add(limit, st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000, (uint64_t)st.st_size));
+	}
+	run_limit_settle(limit, causes);
+	return NULL;
 }

@@ -63,7 +63,9 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 	printf("  nodes   ");
 	for (size_t i = 1; i < eps->count; i++)
 		printf("%zu on %s, ", eps->eps[i].nodes_count, eps->eps[i].name);
-	printf("%zu on ONNX Runtime's own\n  kernels %s\n", eps->other_nodes_count, sources[kernels]);
+	printf("%zu on ONNX Runtime's own\n  kernels %s\n", eps->other_nodes_count,
+	       kernels == RUN_KERNELS_TOO_OLD ? "none of the runs that --max-bytes keeps"
+	                                      : sources[kernels & (RUN_KERNELS_PUSHED | RUN_KERNELS_IMPORTED)]);
 }
 
 int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,

@@ -94,6 +94,20 @@ START_TEST(kernels_and_their_causes_are_kept_together)
 }
 END_TEST
 
+/* Kernels of the first runs alone, as of a provider whose buffers are full: the trace does not keep their causes. */
+START_TEST(kernels_that_come_early)
+{
+	setenv("FAKE_ORT", "kernels=first", 1);
+	struct command run = command_run(NULL, "run", MODEL, "--shape", "x=1,4", "--runs", "150000", "--max-bytes",
+	                                 "4M", "--ep", SAMPLE_EP, NULL);
+	ck_assert_msg(run.code == 0, "%s", run.err);
+	ck_assert_msg(strstr(run.out, "kernels none of the runs that --max-bytes keeps\n") != NULL, "%s", run.out);
+	command_free(&run);
+	ck_assert_uint_eq(number("device_events"), 0);
+	ck_assert_uint_gt(number("host_events"), 50000);
+}
+END_TEST
+
 START_TEST(limits_that_are_refused)
 {
 	static const char *const wrong[] = { "-1", "", "2GB", "G", "1.5G", "99999999999G", "many", "4194303", "1" };
@@ -115,6 +129,7 @@ static Suite *cli_run_limit_suite(void)
 	tcase_add_checked_fixture(limit, begin, NULL);
 	tcase_add_test(limit, a_trace_is_a_ring);
 	tcase_add_test(limit, kernels_and_their_causes_are_kept_together);
+	tcase_add_test(limit, kernels_that_come_early);
 	tcase_add_test(limit, limits_that_are_refused);
 	suite_add_tcase(suite, limit);
 	return suite;

@@ -8,6 +8,7 @@
  *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it;
  *               kernels=broken, what ONNX Runtime makes of args that it does not escape, one with a negative duration, and the
  *               kit's epprof.lost of 30 events; end_fails, EndProfiling of SampleEP fails and its kernels are dropped;
+ *               kernels=first, only of the first runs;
  *               twins, nodes of two threads begin together and one lasts longer, with kernels at their ends; twins=told,
  *               and kernels tell their thread
  * FAKE_ORT_LOG  a file for what was asked for, a line each */

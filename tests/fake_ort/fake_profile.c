@@ -174,7 +174,7 @@ void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, cons
 {
 	char cause[120] = "", *line;
 
-	if (word("end_fails"))
+	if (word("end_fails") || (word("kernels=first") && profile->lines_count > 1000))
 		return;
 	if (word("kernels=late") || word("kernels=lost"))
 		late_us = 1000000;
