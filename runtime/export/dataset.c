@@ -5,10 +5,12 @@
  *
  * All files are on the trace's one clock.  Nothing is sorted across files: engines do not need it, and skip by the least
  * and the largest start of each row group.  The folder is made beside its place and gets its name when it is whole. */
+#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +27,9 @@ struct dataset {
 	const epp_trace_info *info;
 	epp_export_options options; /* of the parts */
 	epp_timeline_options window;
-	char *making;      /* the folder while it is made */
-	char *place;       /* where it will stand */
+	char *making; /* the folder while it is made */
+	char *place;  /* where it will stand */
+	bool made_directory;
 	uint8_t *wanted;   /* by source: in the part that is being written */
 	uint64_t filtered; /* of all parts */
 	epp_receipt_fn receipt;
@@ -45,15 +48,27 @@ static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 	text[used] = '\0';
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
+/* Removes a file or a folder.  Without allocating, as nftw does: there may be no memory, and nothing must stay. */
+static void remove_tree(int parent, const char *name)
 {
-	(void)st, (void)type, (void)walk;
-	return remove(path);
-}
+	_Alignas(struct dirent64) char entries[4096];
+	ssize_t bytes;
 
-static void remove_folder(const char *path)
-{
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	if (unlinkat(parent, name, 0) == 0)
+		return;
+	int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0)
+		return;
+	while ((bytes = getdents64(folder, entries, sizeof entries)) > 0) {
+		for (ssize_t at = 0; at < bytes;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+				remove_tree(folder, entry->d_name);
+			at += entry->d_reclen;
+		}
+	}
+	close(folder);
+	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 static epp_status *make_folder(const char *path)
@@ -68,7 +83,9 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 	if (!*run || *run == '.' || run[strspn(run, EPP_RUN_LETTERS)])
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "run '%s': letters, digits, '.', '_' and '-' make a folder's name", run);
-	EPP_TRY(make_folder(directory));
+	dataset->made_directory = mkdir(directory, 0777) == 0;
+	if (!dataset->made_directory && errno != EEXIST)
+		return epp_status_errno(errno, "%s", directory);
 	if (asprintf(&dataset->place, "%s/run=%s", directory, run) < 0) {
 		dataset->place = NULL;
 		return epp_status_no_memory();
@@ -80,14 +97,14 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 		dataset->making = NULL;
 		return epp_status_no_memory();
 	}
-	remove_folder(dataset->making);
+	remove_tree(AT_FDCWD, dataset->making);
 	return make_folder(dataset->making);
 }
 
 static epp_status *give_name(struct dataset *dataset, bool overwrite)
 {
 	if (overwrite)
-		remove_folder(dataset->place);
+		remove_tree(AT_FDCWD, dataset->place);
 	if (rename(dataset->making, dataset->place) < 0)
 		return errno == EEXIST || errno == ENOTEMPTY
 		           ? epp_status_create(EPP_UNAVAILABLE, "%s: exists already", dataset->place)
@@ -358,7 +375,9 @@ epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const ch
 	if (!status)
 		status = give_name(&dataset, overwrite);
 	if (dataset.making)
-		remove_folder(dataset.making);
+		remove_tree(AT_FDCWD, dataset.making);
+	if (status && dataset.made_directory)
+		rmdir(directory);
 	free(dataset.making);
 	free(dataset.place);
 	free(dataset.wanted);

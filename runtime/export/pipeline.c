@@ -92,7 +92,7 @@ static void set_pointers(struct batch *batch)
 	}
 }
 
-/* Sets *ended behind the last event. */
+/* Sets *ended behind the last event.  Without memory for its args the batch stays empty: each event in a batch is whole. */
 static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended)
 {
 	batch->count = 0;
@@ -106,8 +106,10 @@ static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended
 		}
 		batch->count += some;
 		epp_event *last = &batch->events[batch->count - 1];
-		if (last->args_count && !copy_args(batch, timeline, last))
+		if (last->args_count && !copy_args(batch, timeline, last)) {
+			batch->count = 0;
 			return no_memory();
+		}
 	}
 	if (batch->args_count)
 		set_pointers(batch);

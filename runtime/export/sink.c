@@ -40,10 +40,8 @@ void sink_push(struct sink *sink)
 	if (sink->failed || !count)
 		return;
 	errno = 0;
-	if (sink->write(sink->buffer, count, sink->user) != count) {
-		sink->failed = true;
-		sink->error = errno;
-	}
+	if (sink->write(sink->buffer, count, sink->user) != count)
+		sink_fail(sink, errno);
 }
 
 void sink_bytes_in_pieces(struct sink *sink, const void *bytes, size_t count)
@@ -94,6 +92,8 @@ epp_status *sink_flush(struct sink *sink)
 	sink_push(sink);
 	if (!sink->failed)
 		return NULL;
+	if (sink->error == ENOMEM)
+		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
 	return epp_status_create(EPP_IO, "writing: %s", sink->error ? strerror(sink->error) : "the bytes were not taken");
 }
 

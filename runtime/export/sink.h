@@ -68,7 +68,15 @@ void sink_json_text(struct sink *sink, const char *text, size_t bytes);
 /* A JSON string with its quotes. */
 void sink_json_string(struct sink *sink, const char *text);
 
-/* Hands over what is buffered and tells whether all went well so far.  Errors: EPP_IO ("writing: No space left ..."). */
+/* What comes cannot be made: the sink has failed, with this errno. */
+static inline void sink_fail(struct sink *sink, int error)
+{
+	sink->error = sink->failed ? sink->error : error;
+	sink->failed = true;
+}
+
+/* Hands over what is buffered and tells whether all went well so far.  Errors: EPP_IO ("writing: No space left ..."),
+ * EPP_OUT_OF_MEMORY (errno ENOMEM). */
 epp_status *sink_flush(struct sink *sink) EPP_MUST_CHECK;
 
 /* A sink's other end in memory: an epp_sink_fn and its user. */

@@ -136,10 +136,12 @@ static epp_status *append_events(struct sqlite *sqlite)
 
 	EPP_TRY(sqlite_run(&sqlite->file, "COMMIT"));
 	EPP_TRY(sqlite_prepare(&sqlite->file, "SELECT rootpage FROM sqlite_schema WHERE name = 'events'", &statement));
-	uint32_t root = sqlite3_step(statement) == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(statement, 0) : 0;
+	uint32_t root = 0;
+	if (sqlite3_step(statement) == SQLITE_ROW)
+		root = (uint32_t)sqlite3_column_int64(statement, 0);
+	else
+		status = sqlite_status(&sqlite->file);
 	sqlite3_finalize(statement);
-	if (!root)
-		status = epp_status_create(EPP_IO, "the temporary database: no table of events");
 	return status ? status : sqlite_tree_append(&sqlite->events, sqlite->file.fd, root);
 }
 

@@ -21,6 +21,8 @@ epp_status *sqlite_file_open(struct sqlite_file *file) EPP_MUST_CHECK;
 epp_status *sqlite_file_send(struct sqlite_file *file, struct sink *sink) EPP_MUST_CHECK;
 void sqlite_file_deinit(struct sqlite_file *file);
 
+/* What the last call of SQLite failed with. */
+epp_status *sqlite_status(struct sqlite_file *file) EPP_MUST_CHECK;
 epp_status *sqlite_run(struct sqlite_file *file, const char *sql) EPP_MUST_CHECK;
 epp_status *sqlite_prepare(struct sqlite_file *file, const char *sql, sqlite3_stmt **statement) EPP_MUST_CHECK;
 /* Text of any bytes, mended. */

@@ -12,7 +12,7 @@
 #include "file/spool.h"
 #include "wire/utf8.h"
 
-static epp_status *sqlite_status(struct sqlite_file *file)
+epp_status *sqlite_status(struct sqlite_file *file)
 {
 	int code = file->db ? sqlite3_errcode(file->db) : SQLITE_NOMEM;
 

@@ -1,5 +1,6 @@
 /* The document: a plane for the host, one for each device.  A message stands behind its length, so the parts of a plane that
  * are small are put together in memory first; the events, whose bytes were counted, follow from where they waited. */
+#include <errno.h>
 #include <search.h>
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ static void part_text(struct part *part, uint32_t field, const char *text, size_
 	char *mended = malloc(message_text_bytes(bytes));
 
 	if (!mended) {
-		part->sink.failed = true;
+		sink_fail(&part->sink, ENOMEM);
 		return;
 	}
 	sink_bytes(&part->sink, mended, (size_t)(protobuf_text(mended, field, text, bytes) - mended));
@@ -164,7 +165,7 @@ static void put_line_head(const struct xplanes *xplanes, struct part *part, size
 	rows_lane_text(is_plain ? row->lane - EPP_LANE_UNCORRELATED : row->lane, lane);
 	sink_commit(&part->sink, protobuf_i64(at, XLINE_TIMESTAMP_NS, xplanes->base_unix_ns));
 	if (asprintf(&name, "%s%s", row->track->name, lane) < 0) {
-		part->sink.failed = true;
+		sink_fail(&part->sink, ENOMEM);
 		return;
 	}
 	part_text(part, XLINE_NAME, name, strlen(name));
