@@ -174,6 +174,7 @@ typedef struct epp_trace_account {
 	const char *note; /* what the host says of a profiler, in words; "" if nothing */
 } epp_trace_account;
 
+/* At least 1; without memory it is 1, and epp_trace_account_at fails. */
 EPP_EXPORT size_t epp_trace_accounts_count(epp_trace *trace);
 /* The first call counts records: it reads the whole trace once.
  * Errors: EPP_INVALID_ARGUMENT beyond the last, EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */

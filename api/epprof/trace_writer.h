@@ -52,8 +52,8 @@ EPP_EXPORT void epp_trace_writer_describe_source(epp_trace_writer *writer, uint3
                                                  const char *program, const char *hostname);
 
 /* The number of a name in this file.  A text beyond 64 KiB is
- * cut and ends with "...".  Without room (65,536 names, 3 MiB of text) or memory it is that of "(name lost)",
- * EPP_RECORD_NAME_LOST: the caller can keep the text as an arg. */
+ * cut and ends with "...".  Without room (65,536 names, 3 MiB of text) it is that of "(name lost)",
+ * EPP_RECORD_NAME_LOST: the caller can keep the text as an arg.  Without memory it is so too, and finish fails. */
 EPP_EXPORT epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_t bytes);
 #define EPP_RECORD_NAME_LOST 3u
 

@@ -152,10 +152,15 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 
 	if (impl->accounts)
 		return NULL;
+	/* Once epp_trace_accounts_count has said so, it stays. */
+	if (impl->accounts_missing)
+		return reader_no_memory();
+	impl->accounts_missing = true;
 	EPP_TRY(list_tracks(reader, &tracks, &count));
 	impl->accounts = calloc(reader->ledger_count + 1 + count + reader->producers_count, sizeof(*impl->accounts));
 	bool memory = impl->accounts && add_sessions(impl) && add_threads(impl, tracks, count) && add_producers(impl);
 	free(tracks);
+	impl->accounts_missing = !memory;
 	if (memory)
 		return NULL;
 	for (size_t i = 0; i < impl->accounts_count; i++)

@@ -119,6 +119,7 @@ struct reader_impl {
 	size_t slots_count, slots_capacity;
 
 	struct reader_account *accounts; /* sessions by source, threads by track, plugins; NULL: not listed yet */
+	bool accounts_missing;           /* there was no memory to list them */
 	size_t accounts_count, accounts_sessions, accounts_threads; /* up to where each kind goes */
 	bool accounts_counted;
 

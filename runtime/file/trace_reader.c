@@ -177,9 +177,8 @@ size_t epp_trace_accounts_count(epp_trace *trace)
 	struct reader_impl *impl = reader_impl(trace->reader);
 	epp_status *status = reader_account_lines(impl);
 
-	/* Without memory there are none; the reason comes from epp_trace_account_at. */
 	epp_status_release(status);
-	return impl->accounts_count;
+	return impl->accounts_missing ? 1 : impl->accounts_count;
 }
 
 epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_trace_account *account)

@@ -203,6 +203,7 @@ uint64_t *trace_writer_lost(struct epp_trace_writer *writer, struct trace_writer
 {
 	if (!track->lost)
 		track->lost = calloc(EPP_LOSS_ENTRY_COUNT, sizeof(*track->lost));
+	writer->no_memory = writer->no_memory || !track->lost;
 	return track->lost ? track->lost : writer->lost;
 }
 

@@ -168,6 +168,8 @@ static epp_status *write_header(struct epp_trace_writer *writer)
 
 epp_status *trace_writer_commit(struct epp_trace_writer *writer)
 {
+	if (writer->no_memory)
+		return epp_status_no_memory();
 	EPP_TRY(write_segment(writer));
 	EPP_TRY(write_header(writer));
 	return whole_file_commit(&writer->file);

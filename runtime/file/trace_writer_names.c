@@ -63,19 +63,29 @@ static bool grow(void *array_pointer, size_t *room, size_t needed, size_t size)
 	return true;
 }
 
-static bool add(struct trace_writer_names *names, uint64_t hash, const char *text, size_t bytes)
+/* Room for one more name; false: no memory. */
+static bool reserve(struct trace_writer_names *names, size_t bytes)
 {
 	size_t room = names->room;
 
-	if (names->count >= names->count_max || names->text_bytes + bytes > names->text_bytes_max)
-		return false;
 	if (names->count * 2 >= names->buckets_count && !grow_buckets(names))
 		return false;
 	if (!grow(&names->names, &room, names->count + 1, sizeof(*names->names)))
 		return false;
 	names->room = (uint32_t)room;
-	if (!grow(&names->text, &names->text_room, names->text_bytes + bytes, 1))
-		return false;
+	return grow(&names->text, &names->text_room, names->text_bytes + bytes, 1);
+}
+
+static epp_name add(struct epp_trace_writer *writer, uint64_t hash, const char *text, size_t bytes)
+{
+	struct trace_writer_names *names = &writer->names;
+
+	if (names->count >= names->count_max || names->text_bytes + bytes > names->text_bytes_max)
+		return EPF_NAME_LOST;
+	if (!reserve(names, bytes)) {
+		writer->no_memory = true;
+		return EPF_NAME_LOST;
+	}
 	if (bytes)
 		memcpy(names->text + names->text_bytes, text, bytes);
 	names->names[names->count++] = (struct trace_writer_name){ hash, (uint32_t)names->text_bytes, (uint32_t)bytes };
@@ -84,7 +94,7 @@ static bool add(struct trace_writer_names *names, uint64_t hash, const char *tex
 	while (names->buckets[at])
 		at = (at + 1) & (names->buckets_count - 1);
 	names->buckets[at] = names->count;
-	return true;
+	return EPF_NAME_FIRST_FREE + names->count - 1;
 }
 
 epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_t bytes)
@@ -95,8 +105,10 @@ epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_
 		return EPF_NAME_NONE;
 	if (bytes > EPF_NAME_BYTES_MAX) {
 		char *cut = malloc(EPF_NAME_BYTES_MAX);
-		if (!cut)
+		if (!cut) {
+			writer->no_memory = true;
 			return EPF_NAME_LOST;
+		}
 		epp_name name = epp_trace_writer_name(writer, cut, name_cut(cut, text));
 		free(cut);
 		return name;
@@ -110,7 +122,7 @@ epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_
 		if (name->hash == hash && name->bytes == bytes && !memcmp(names->text + name->offset, text, bytes))
 			return EPF_NAME_FIRST_FREE + index - 1;
 	}
-	return add(names, hash, text, bytes) ? EPF_NAME_FIRST_FREE + names->count - 1 : EPF_NAME_LOST;
+	return add(writer, hash, text, bytes);
 }
 
 epp_status *trace_writer_names_write(struct epp_trace_writer *writer)

@@ -88,6 +88,7 @@ struct epp_trace_writer {
 	char *path;
 	struct whole_file file;
 	bool overwrite, failed, finished;
+	bool no_memory;   /* something that has no status of its own was left out: the file must not appear */
 	uint8_t *segment; /* the one that is being filled */
 	size_t segment_at;
 	uint64_t segment_number; /* 0: none yet */
@@ -117,7 +118,7 @@ struct epp_trace_writer {
 };
 
 /* trace_writer.c */
-/* What is lost of a track, to be counted up; the session's without memory for its own. */
+/* What is lost of a track, to be counted up; the session's without memory for its own, and finish fails then. */
 uint64_t *trace_writer_lost(struct epp_trace_writer *writer, struct trace_writer_track *track);
 /* Appends a track; its number, name_bytes and group_bytes are filled in.  Nothing of it is checked. */
 epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct epf_track *definition,

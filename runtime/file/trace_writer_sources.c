@@ -72,8 +72,8 @@ static void describe(struct epf_source *source, uint32_t pid, const char *progra
 		strlcpy(source->hostname, hostname, sizeof(source->hostname));
 }
 
-/* A copy as far as there is room for it in the file; without memory it stays as it was. */
-static void replace(char **text, const char *with)
+/* A copy as far as there is room for it in the file. */
+static void replace(struct epp_trace_writer *writer, char **text, const char *with)
 {
 	char *copy = with ? strndup(with, sizeof(((struct epf_source *)0)->program) - 1) : NULL;
 
@@ -83,6 +83,7 @@ static void replace(char **text, const char *with)
 		free(*text);
 		*text = copy;
 	}
+	writer->no_memory = writer->no_memory || (with && !copy);
 }
 
 void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t number, uint32_t pid, const char *program,
@@ -96,8 +97,8 @@ void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t number,
 		return;
 	}
 	source->pid = pid;
-	replace(&source->program, program);
-	replace(&source->hostname, hostname);
+	replace(writer, &source->program, program);
+	replace(writer, &source->hostname, hostname);
 }
 
 epp_status *trace_writer_sources_write(struct epp_trace_writer *writer)
