@@ -15,20 +15,21 @@ static int compare(const struct begun_event *a, const struct begun_event *b)
 
 RB_GENERATE_INTERNAL(begun_tree, begun_event, link, compare, __attribute__((unused)) static)
 
-bool begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes)
+epp_status *begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes, bool *fits)
 {
 	size_t room = sizeof(struct begun_event) + bytes;
 
-	if (room > BEGUN_BYTES_MAX - begun->bytes)
-		return false;
+	*fits = room <= BEGUN_BYTES_MAX - begun->bytes;
+	if (!*fits)
+		return NULL;
 	struct begun_event *event = malloc(room);
 	if (!event)
-		return false;
+		return epp_status_no_memory();
 	*event = (struct begun_event){ .key = key, .number = ++begun->next, .is_async = is_async, .bytes = bytes };
 	memcpy(event->packed, packed, bytes);
 	RB_INSERT(begun_tree, &begun->tree, event);
 	begun->bytes += room;
-	return true;
+	return NULL;
 }
 
 static struct begun_event *take_out(struct begun *begun, struct begun_event *event)

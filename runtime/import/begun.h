@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 #define BEGUN_BYTES_MAX (3u << 20)
 
 struct begun_event {
@@ -29,8 +31,8 @@ struct begun {
 	size_t bytes;
 };
 
-/* A copy of a packed record; false: there is no room. */
-bool begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes);
+/* A copy of a packed record; !*fits: there are too many. */
+epp_status *begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes, bool *fits);
 /* The one begun last, taken out; NULL: none.  Ownership: begun_free. */
 struct begun_event *begun_take(struct begun *begun, uint64_t key, bool is_async);
 /* Any one, while there are some. */

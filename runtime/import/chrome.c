@@ -114,10 +114,12 @@ static epp_status *take_begin(struct chrome_reader *reader, uint64_t key, bool i
 {
 	struct import *import = reader->import;
 	size_t bytes;
+	bool fits;
 
 	import->prepared.record.id = import->next_id++;
 	EPP_TRY(record_pack(&import->prepared, &bytes));
-	if (!begun_add(&import->begun, key, is_async, import->prepared.packed, bytes))
+	EPP_TRY(begun_add(&import->begun, key, is_async, import->prepared.packed, bytes, &fits));
+	if (!fits)
 		import_lose(import, EPP_LOSS_TOO_DEEP);
 	return NULL;
 }
@@ -373,14 +375,11 @@ static epp_status *read_all(struct chrome_reader *reader)
 			return NULL;
 		enum json_read read = json_events_read(&reader->json, bytes, count, &message);
 		input_take(&import->input, count);
-		if (read == JSON_READ_FAILED) {
-			epp_status *status = reader->json.status;
-			reader->json.status = NULL;
-			return status;
-		}
+		if (read == JSON_READ_FAILED)
+			return json_events_status(&reader->json);
 		if (read == JSON_READ_INVALID) {
 			epp_status *status = epp_status_create(EPP_CORRUPT, "%s: not JSON: %s", import->input.path,
-			                                       message ? message : "out of memory");
+			                                       message);
 			free(message);
 			return status;
 		}
@@ -412,7 +411,9 @@ static epp_status *finish(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
 
-	if (!json_events_end(&reader->json) && !(reader->json.shape == JSON_SHAPE_ARRAY && reader->json.depth == 1))
+	bool is_whole = json_events_end(&reader->json);
+	EPP_TRY(json_events_status(&reader->json));
+	if (!is_whole && !(reader->json.shape == JSON_SHAPE_ARRAY && reader->json.depth == 1))
 		import_note(import, "the file ends in the middle: taken as far as it goes");
 	EPP_TRY(end_begun(reader));
 	EPP_TRY(providers_place_by_key(import, &reader->causes));

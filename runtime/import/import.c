@@ -31,8 +31,10 @@ void import_note(struct import *import, const char *format, ...)
 	va_start(args, format);
 	int bytes = vasprintf(&text, format, args);
 	va_end(args);
-	if (bytes < 0)
+	if (bytes < 0) {
+		import->notes_lost = true;
 		return;
+	}
 	char *notes = realloc(import->notes, import->notes_bytes + (size_t)bytes + 2);
 	if (notes) {
 		memcpy(notes + import->notes_bytes, text, (size_t)bytes);
@@ -40,6 +42,8 @@ void import_note(struct import *import, const char *format, ...)
 		import->notes_bytes += (size_t)bytes;
 		notes[import->notes_bytes++] = '\n';
 		notes[import->notes_bytes] = 0;
+	} else {
+		import->notes_lost = true;
 	}
 	if (import->receipt)
 		import->receipt(import->receipt_user, text);
@@ -212,6 +216,8 @@ static epp_status *finish(struct import *import)
 	first = first < zero ? first : zero;
 	import_note_count(import, import->counts.repaired_lines, "lines were not JSON: repaired");
 	import_note_count(import, import->counts.left_out, "events or lines left out: not understood, or no room");
+	if (import->notes_lost)
+		return epp_status_no_memory();
 	EPP_TRY(write_notes(import, first));
 	epp_trace_pair start = pair_at(import, first, zero),
 		       end = pair_at(import, last > first ? last + 1 : first + 1, zero);

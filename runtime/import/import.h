@@ -4,6 +4,7 @@
  *   input.c                 the input's bytes, and lines
  *   event.c, event_member.c one event
  *   json_events.c, _plain.c JSON with yajl, and plain events without
+ *   yajl_memory.c           memory for yajl
  *   ort.c, repair.c         ONNX Runtime's profile, line by line
  *   chrome.c, chrome_*.c    the trace event format
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
@@ -56,6 +57,7 @@ struct import {
 	bool has_fractions; /* some time was finer than a microsecond */
 	char *notes;        /* what the receipt said, a line each */
 	size_t notes_bytes;
+	bool notes_lost; /* for want of memory */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };

@@ -22,12 +22,12 @@ void json_events_init(struct json_events *json, enum json_shape shape)
 {
 	memset(json, 0, sizeof(*json));
 	json->shape = shape;
+	yajl_memory_init(&json->memory);
 }
 
 void json_events_deinit(struct json_events *json)
 {
-	if (json->yajl)
-		yajl_free(json->yajl);
+	yajl_memory_release(&json->memory);
 	json->yajl = NULL;
 	epp_status_release(json->status);
 	json->status = NULL;
@@ -282,76 +282,76 @@ static const yajl_callbacks callbacks = {
 	.yajl_end_array = on_end_array,
 };
 
-static bool begin(struct json_events *json)
-{
-	if (json->yajl)
-		return true;
-	json->yajl = yajl_alloc(&callbacks, NULL, json);
-	if (!json->yajl)
-		return false;
-	yajl_config(json->yajl, yajl_dont_validate_strings, 1);
-	if (json->shape == JSON_SHAPE_LINE)
-		yajl_config(json->yajl, yajl_allow_multiple_values, 1);
-	return true;
-}
-
 static void give_up(struct json_events *json)
 {
-	if (json->yajl)
-		yajl_free(json->yajl);
+	yajl_memory_release(&json->memory);
 	json->yajl = NULL;
 	json->depth = json->raw_depth = 0;
 	json->in_event = false;
+}
+
+/* Nothing that yajl has begun can go on.  False, for whoever returns it. */
+static bool no_memory(struct json_events *json)
+{
+	give_up(json);
+	status_keep(&json->status, epp_status_no_memory());
+	return false;
+}
+
+/* yajl reads the bytes.  False: they are not JSON, or json->status. */
+static bool parse(struct json_events *json, const char *bytes, size_t count)
+{
+	if (setjmp(json->memory.no_memory))
+		return no_memory(json);
+	if (!json->yajl) {
+		json->yajl = yajl_alloc(&callbacks, &json->memory.functions, json);
+		yajl_config(json->yajl, yajl_dont_validate_strings, 1);
+		if (json->shape == JSON_SHAPE_LINE)
+			yajl_config(json->yajl, yajl_allow_multiple_values, 1);
+	}
+	return yajl_parse(json->yajl, (const unsigned char *)bytes, count) == yajl_status_ok;
 }
 
 bool json_events_line(struct json_events *json, const char *line, size_t bytes)
 {
 	uint64_t before = json->events_count;
 
-	if (!begin(json))
-		return false;
-	if (yajl_parse(json->yajl, (const unsigned char *)line, bytes) == yajl_status_ok && !json->depth &&
-	    json->events_count == before + 1)
+	if (parse(json, line, bytes) && !json->depth && json->events_count == before + 1)
 		return true;
 	give_up(json);
 	return false;
 }
 
-/* Where and why yajl stopped. */
-static char *explain(struct json_events *json)
+/* Where and why yajl stopped; false: json->status. */
+static bool explain(struct json_events *json, char **message)
 {
-	unsigned char *error = yajl_get_error(json->yajl, 0, NULL, 0);
-	char *text = (char *)error, *message = NULL;
-
-	if (!text)
-		return NULL;
+	if (setjmp(json->memory.no_memory))
+		return no_memory(json);
+	char *text = (char *)yajl_get_error(json->yajl, 0, NULL, 0);
 	text[strcspn(text, "\n")] = 0;
-	if (asprintf(&message, "byte %llu: %s", (unsigned long long)json->bytes, text) < 0)
-		message = NULL;
-	yajl_free_error(json->yajl, error);
-	return message;
+	int bytes = asprintf(message, "byte %llu: %s", (unsigned long long)json->bytes, text);
+	return bytes >= 0 || no_memory(json);
 }
 
-/* yajl reads the bytes. */
-static enum json_read parse(struct json_events *json, const char *bytes, size_t count, char **message)
+static enum json_read read_on(struct json_events *json, const char *bytes, size_t count, char **message)
 {
 	json->heard = false;
-	yajl_status state = yajl_parse(json->yajl, (const unsigned char *)bytes, count);
+	bool is_json = parse(json, bytes, count);
 	if (json->status)
 		return JSON_READ_FAILED;
-	if (state != yajl_status_ok) {
+	if (!is_json) {
 		json->bytes += yajl_get_bytes_consumed(json->yajl);
-		*message = explain(json);
-		return JSON_READ_INVALID;
+		return explain(json, message) ? JSON_READ_INVALID : JSON_READ_FAILED;
 	}
 	json->unheard_bytes = json->heard ? 0 : json->unheard_bytes + count;
 	json->bytes += count;
 	if (json->unheard_bytes <= JSON_TEXT_BYTES_MAX)
 		return JSON_READ_ON;
 	if (asprintf(message, "byte %llu: a text of more than %u MiB", (unsigned long long)json->bytes,
-	             JSON_TEXT_BYTES_MAX >> 20) < 0)
-		*message = NULL;
-	return JSON_READ_INVALID;
+	             JSON_TEXT_BYTES_MAX >> 20) >= 0)
+		return JSON_READ_INVALID;
+	no_memory(json);
+	return JSON_READ_FAILED;
 }
 
 /* Takes a plain event with its comma, of which yajl need not know: it stands behind a comma before and after.  Returns its
@@ -390,7 +390,7 @@ static enum json_read read_piece(struct json_events *json, const char *bytes, si
 	if (json->place == JSON_BEHIND_COMMA && (*piece = take_plain(json, bytes, count)) > 0)
 		return json->status ? JSON_READ_FAILED : JSON_READ_ON;
 	*piece = next_piece(json, bytes, count);
-	enum json_read read = parse(json, bytes, *piece, message);
+	enum json_read read = read_on(json, bytes, *piece, message);
 	if (json->place == JSON_BEHIND_EVENT)
 		json->place = bytes[*piece - 1] == ',' ? JSON_BEHIND_COMMA : JSON_ELSEWHERE;
 	else
@@ -403,10 +403,6 @@ enum json_read json_events_read(struct json_events *json, const char *bytes, siz
 	enum json_read read = JSON_READ_ON;
 
 	*message = NULL;
-	if (!begin(json)) {
-		json->status = epp_status_no_memory();
-		return JSON_READ_FAILED;
-	}
 	for (size_t piece; count && read == JSON_READ_ON; bytes += piece, count -= piece)
 		read = read_piece(json, bytes, count, &piece, message);
 	return read;
@@ -414,5 +410,7 @@ enum json_read json_events_read(struct json_events *json, const char *bytes, siz
 
 bool json_events_end(struct json_events *json)
 {
+	if (setjmp(json->memory.no_memory))
+		return no_memory(json);
 	return json->yajl && yajl_complete_parse(json->yajl) == yajl_status_ok && !json->depth;
 }

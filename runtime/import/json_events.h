@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "import/event.h"
 #include "import/json_plain.h"
+#include "import/yajl_memory.h"
 
 #define JSON_TEXT_BYTES_MAX (2u << 20)
 
@@ -24,6 +25,7 @@ enum json_place {
 
 struct json_events {
 	yajl_handle yajl; /* NULL: begun by the next piece */
+	struct yajl_memory memory;
 	enum json_shape shape;
 	unsigned depth;       /* open objects and arrays */
 	unsigned event_depth; /* of the objects that are events */
@@ -48,20 +50,28 @@ struct json_events {
 	/* Called at the end of each event but those of JSON_SHAPE_LINE, which are left in `event`. */
 	epp_status *(*found)(void *user, struct event *event);
 	void *user;
-	epp_status *status; /* what `found` returned */
+	epp_status *status; /* what `found` returned, or EPP_OUT_OF_MEMORY */
 };
 
-/* `shape` LINE, or UNKNOWN for the others. */
+/* `shape` LINE, or UNKNOWN for the others.  The struct must not move from here on. */
 void json_events_init(struct json_events *json, enum json_shape shape);
 void json_events_deinit(struct json_events *json);
 
-/* Reads one line that should be an object; true: `event` is what it says.  False: it is not JSON. */
+/* Reads one line that should be an object; true: `event` is what it says.  False: it is not JSON, or json->status. */
 bool json_events_line(struct json_events *json, const char *line, size_t bytes);
 
 enum json_read { JSON_READ_ON, JSON_READ_INVALID, JSON_READ_FAILED };
-/* Reads on.  INVALID: `*message` says where and why (malloc, the caller's; NULL without memory).  FAILED: json->status. */
+/* Reads on.  INVALID: `*message` says where and why (malloc, the caller's).  FAILED: json->status. */
 enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message);
-/* True: what was read is whole. */
+/* True: what was read is whole.  False: it is not, or json->status. */
 bool json_events_end(struct json_events *json);
+/* json->status, from now on the caller's. */
+static inline epp_status *json_events_status(struct json_events *json)
+{
+	epp_status *status = json->status;
+
+	json->status = NULL;
+	return status;
+}
 
 #endif

@@ -186,6 +186,7 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 		bytes--;
 	if (repair_record_strictly(record, bytes, &reader->json.event) || json_events_line(&reader->json, record, bytes))
 		return take_event(reader, &reader->json.event);
+	EPP_TRY(json_events_status(&reader->json));
 	if (repair_record(record, bytes, &reader->json.event)) {
 		import->counts.repaired_lines++;
 		return take_event(reader, &reader->json.event);
