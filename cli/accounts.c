@@ -105,15 +105,9 @@ void accounts_print_warnings(const struct accounts *accounts, const char *indent
 	warn(accounts, stdout, indent);
 }
 
-int accounts_warn(epp_trace *trace)
+void accounts_warn(const struct accounts *accounts)
 {
-	struct accounts accounts;
-	epp_status *status = accounts_add_up(&accounts, trace);
-
-	if (status)
-		return cli_unreadable(status);
-	warn(&accounts, stderr, "epprof: ");
-	return CLI_OK;
+	warn(accounts, stderr, "epprof: ");
 }
 
 int accounts_strict(const struct accounts *accounts)

@@ -25,8 +25,9 @@ const char *accounts_missing(const struct accounts *accounts, char text[ACCOUNTS
 void accounts_print_missing_json(const struct accounts *accounts);
 /* "WARNING: ..." lines, each behind `indent`: what the accounts cannot say. */
 void accounts_print_warnings(const struct accounts *accounts, const char *indent);
-/* The same on standard error, of a trace that something else was made of; CLI_OK, or CLI_UNREADABLE with an explanation. */
-int accounts_warn(epp_trace *trace);
+/* The same on standard error, of a trace that something else was made of.  The accounts are added up before that is written:
+ * whatever fails then leaves no file. */
+void accounts_warn(const struct accounts *accounts);
 /* What --strict asks: CLI_OK, or CLI_INVALID with an explanation. */
 int accounts_strict(const struct accounts *accounts);
 

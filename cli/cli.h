@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "epprof/timeline.h"
 
@@ -89,25 +90,29 @@ void cli_catch_signals(void);
 
 /* ---- output.c: what is printed ---- */
 
-/* Prints a status as "epprof: MESSAGE" and releases it.  Return CLI_UNREADABLE and CLI_FAILURE. */
-int cli_unreadable(epp_status *status);
+/* Prints a status as "epprof: MESSAGE" and releases it.  Returns CLI_FAILURE. */
 int cli_failure(epp_status *status);
+/* The same for an input.  Returns CLI_UNREADABLE, or CLI_FAILURE if memory is all that is missing. */
+int cli_unreadable(epp_status *status);
 /* The same for an output: one that exists is told how to replace it. */
 int cli_not_written(epp_status *status);
 /* Prints what the library tells on the way.  `user` is NULL, or a bool that becomes true. */
 void cli_print_receipt(void *user, const char *text);
-/* Opens a trace, or explains why not. */
-bool cli_open(const char *path, epp_trace **trace);
+/* Opens a trace: CLI_OK, or an enum cli_exit and why not explained. */
+int cli_open(const char *path, epp_trace **trace);
 /* Opens all of them; CLI_OK, or an enum cli_exit and why not explained: then none is open. */
 int cli_open_all(char *const *paths, size_t count, epp_trace ***traces);
 void cli_close_all(epp_trace **traces, size_t count);
 /* Flushes standard output; false if anything went wrong with it so far. */
 bool cli_flush(void);
-/* The same at the end, and says what went wrong; returns `code`, or CLI_FAILURE. */
+/* Something that should be printed is missing for want of memory: cli_finish says so and fails. */
+void cli_no_memory(void);
+/* Flushes standard output at the end, and says what went wrong; returns `code`, or CLI_FAILURE. */
 int cli_finish(int code);
 
-/* A text of any bytes as it may stand on a terminal: control characters and what is not UTF-8 are replaced.
- * Ownership: malloc, the caller's; NULL without memory. */
+/* Prints a text of any bytes as it may stand on a terminal: control characters and what is not UTF-8 are replaced. */
+void cli_print_clean(FILE *to, const char *text, size_t bytes);
+/* Such a text to keep.  Ownership: malloc, the caller's; NULL without memory, which cli_finish then says. */
 char *cli_clean(const char *text, size_t bytes);
 /* How many columns a clean text takes. */
 int cli_columns(const char *clean);

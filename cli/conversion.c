@@ -29,16 +29,12 @@ int conversion_explain(epp_status *status)
 	return cli_not_written(status);
 }
 
-int conversion_judge(const struct conversion *conversion, epp_trace *trace, bool left_out)
+int conversion_judge(const struct conversion *conversion, const struct accounts *accounts, bool left_out)
 {
-	struct accounts accounts;
-
-	if (!conversion->strict)
-		return accounts_warn(trace);
-	epp_status *status = accounts_add_up(&accounts, trace);
-	if (status)
-		return cli_unreadable(status);
-	return accounts_strict(&accounts) == CLI_OK && !left_out ? CLI_OK : CLI_INVALID;
+	if (conversion->strict)
+		return accounts_strict(accounts) == CLI_OK && !left_out ? CLI_OK : CLI_INVALID;
+	accounts_warn(accounts);
+	return CLI_OK;
 }
 
 void conversion_init(struct conversion *conversion, const struct cli_command *command)
@@ -102,25 +98,28 @@ int conversion_run(const struct conversion *conversion)
 	epp_export_options options = conversion->options;
 	const char *output = conversion->output;
 	char size[CLI_NUMBER_BYTES];
+	struct accounts accounts;
 	bool left_out = false;
-	int code = CLI_OK;
 	struct stat st;
 	epp_trace *trace;
 
 	options.timeline = &conversion->window;
 	options.cancel = &cli_signal;
-	if (!cli_open(conversion->input, &trace))
-		return CLI_UNREADABLE;
+	int code = cli_open(conversion->input, &trace);
+	if (code != CLI_OK)
+		return code;
 	cli_catch_signals();
-	epp_status *status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
-	                                     cli_print_receipt, &left_out);
+	epp_status *status = accounts_add_up(&accounts, trace);
+	if (!status)
+		status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
+		                         cli_print_receipt, &left_out);
 	if (status)
 		code = conversion_explain(status);
 	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
 		fprintf(stderr, "epprof: wrote %s: %s, %s\n", output, conversion->format,
 		        cli_bytes((uint64_t)st.st_size, size));
 	if (code == CLI_OK)
-		code = conversion_judge(conversion, trace, left_out);
+		code = conversion_judge(conversion, &accounts, left_out);
 	epp_trace_close(trace);
 	return code;
 }

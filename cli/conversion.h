@@ -2,6 +2,7 @@
 #ifndef EPPROF_CLI_CONVERSION_H
 #define EPPROF_CLI_CONVERSION_H
 
+#include "accounts.h"
 #include "cli.h"
 #include "epprof/export.h"
 
@@ -41,7 +42,7 @@ int conversion_run(const struct conversion *conversion);
 /* Checks and runs; without `output` it lies beside the input, with `extension` instead of ".epp".  Returns likewise. */
 int conversion_run_beside(struct conversion *conversion, const char *extension);
 /* What became of an export with --strict: CLI_INVALID if the trace lost something or the receipt was not empty. */
-int conversion_judge(const struct conversion *conversion, epp_trace *trace, bool left_out);
+int conversion_judge(const struct conversion *conversion, const struct accounts *accounts, bool left_out);
 /* Says why one failed, and releases it; likewise. */
 int conversion_explain(epp_status *status);
 

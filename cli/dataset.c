@@ -27,20 +27,25 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	epp_export_options options = conversion->options;
 	epp_trace *merged = NULL, *trace = traces[0];
 	epp_status *status = NULL;
-	bool left_out = false;
+	struct accounts accounts;
+	bool left_out = false, made_folder = false;
 	int code = CLI_OK;
 
 	options.timeline = &conversion->window;
 	options.cancel = &cli_signal;
 	if (count > 1) {
 		/* What is wrong with the folder shows when the file is made in it. */
-		mkdir(conversion->output, 0777);
+		made_folder = mkdir(conversion->output, 0777) == 0;
 		status = merge(traces, count, conversion->output, &merged);
 		trace = merged;
 	}
 	if (!status)
+		status = accounts_add_up(&accounts, trace);
+	if (!status)
 		status = epp_export_dataset(trace, conversion->output, run, &options, conversion->force,
 		                            cli_print_receipt, &left_out);
+	if (status && made_folder)
+		rmdir(conversion->output);
 	if (status)
 		code = conversion_explain(status);
 	else
@@ -48,7 +53,7 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 		        epp_trace_get_info(trace)->sources_count,
 		        epp_trace_get_info(trace)->sources_count == 1 ? "" : "es");
 	if (code == CLI_OK)
-		code = conversion_judge(conversion, trace, left_out);
+		code = conversion_judge(conversion, &accounts, left_out);
 	epp_trace_close(merged);
 	return code;
 }

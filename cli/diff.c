@@ -243,9 +243,8 @@ static int diff_traces(char *const *paths, const struct diff *diff, uint64_t war
 
 	for (int i = 0; i < 2 && code == CLI_OK; i++) {
 		epp_status *status = NULL;
-		if (!cli_open(paths[i], &traces[i]))
-			code = CLI_UNREADABLE;
-		else if ((status = epp_summary_create(traces[i], &options, &summaries[i])) != NULL)
+		code = cli_open(paths[i], &traces[i]);
+		if (code == CLI_OK && (status = epp_summary_create(traces[i], &options, &summaries[i])) != NULL)
 			code = cli_unreadable(epp_status_prefix(status, "%s", paths[i]));
 	}
 	if (code == CLI_OK)

@@ -44,10 +44,9 @@ static int run(int argc, char **argv)
 	info.path = cli_options_trace(&options);
 	if (!info.path)
 		return options.exit;
-	if (!cli_open(info.path, &info.trace))
-		return CLI_UNREADABLE;
-
-	int code = CLI_OK;
+	int code = cli_open(info.path, &info.trace);
+	if (code != CLI_OK)
+		return code;
 	epp_status *status = accounts_add_up(&info.accounts, info.trace);
 	if (!status)
 		status = format == 0 ? info_print_text(&info) : info_print_json(&info);

@@ -23,10 +23,8 @@ static void print_date(int64_t unix_ns)
 
 static void print_text(const char *text)
 {
-	char *clean = cli_clean(text ? text : "", text ? strlen(text) : 0);
-
-	fputs(clean ? clean : "", stdout);
-	free(clean);
+	if (text)
+		cli_print_clean(stdout, text, strlen(text));
 }
 
 static void print_clock(const struct info *info)
@@ -188,8 +186,10 @@ static void print_tracks(const struct info *info)
 	size_t count = epp_trace_get_info(info->trace)->tracks_count;
 	const epp_trace_track **tracks = calloc(count + 1, sizeof *tracks);
 
-	if (!tracks)
+	if (!tracks) {
+		cli_no_memory();
 		return;
+	}
 	for (size_t i = 0; i < count; i++)
 		tracks[i] = epp_trace_track_at(info->trace, i);
 	qsort(tracks, count, sizeof *tracks, by_group);

@@ -1,4 +1,5 @@
 /* The epprof command: finds the subcommand and runs it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
@@ -104,7 +105,11 @@ int main(int argc, char **argv)
 			return CLI_FAILURE;
 	}
 	/* Names are UTF-8 whatever the user's locale; numbers stay as C prints them. */
-	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+	errno = 0;
+	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+		if (errno == ENOMEM)
+			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
 		setlocale(LC_CTYPE, "");
+	}
 	return cli_finish(run(argc, argv));
 }

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "accounts.h"
@@ -48,19 +49,27 @@ static int explain_failure(epp_status *status)
 
 static int merge(epp_trace **traces, size_t count, const char *output, const epp_merge_options *options)
 {
+	struct accounts *accounts = calloc(count, sizeof *accounts);
 	char records[CLI_NUMBER_BYTES];
 	epp_merge_counts counts;
+	epp_status *status = accounts ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	int code = CLI_OK;
 
 	cli_catch_signals();
-	epp_status *status = epp_trace_merge(traces, count, output, options, cli_print_receipt, NULL, &counts);
-	if (status)
-		return explain_failure(status);
-	fprintf(stderr, "epprof: wrote %s: %s records, %u process%s on %u machine%s\n", output,
-	        cli_count(counts.records, records), counts.sources, counts.sources == 1 ? "" : "es", counts.machines,
-	        counts.machines == 1 ? "" : "s");
-	int code = CLI_OK;
-	for (size_t i = 0; i < count && code == CLI_OK; i++)
-		code = accounts_warn(traces[i]);
+	for (size_t i = 0; i < count && !status; i++)
+		status = accounts_add_up(&accounts[i], traces[i]);
+	if (status) {
+		code = cli_unreadable(status);
+	} else if ((status = epp_trace_merge(traces, count, output, options, cli_print_receipt, NULL, &counts)) != NULL) {
+		code = explain_failure(status);
+	} else {
+		fprintf(stderr, "epprof: wrote %s: %s records, %u process%s on %u machine%s\n", output,
+		        cli_count(counts.records, records), counts.sources, counts.sources == 1 ? "" : "es",
+		        counts.machines, counts.machines == 1 ? "" : "s");
+		for (size_t i = 0; i < count; i++)
+			accounts_warn(&accounts[i]);
+	}
+	free(accounts);
 	return code;
 }
 

@@ -17,14 +17,14 @@ static int explain(epp_status *status, int code)
 	return code;
 }
 
-int cli_unreadable(epp_status *status)
-{
-	return explain(status, CLI_UNREADABLE);
-}
-
 int cli_failure(epp_status *status)
 {
 	return explain(status, CLI_FAILURE);
+}
+
+int cli_unreadable(epp_status *status)
+{
+	return explain(status, epp_status_code(status) == EPP_OUT_OF_MEMORY ? CLI_FAILURE : CLI_UNREADABLE);
 }
 
 int cli_not_written(epp_status *status)
@@ -45,13 +45,11 @@ void cli_print_receipt(void *user, const char *text)
 	fprintf(stderr, "epprof: %s\n", text);
 }
 
-bool cli_open(const char *path, epp_trace **trace)
+int cli_open(const char *path, epp_trace **trace)
 {
 	epp_status *status = epp_trace_open(path, trace);
 
-	if (status)
-		cli_unreadable(status);
-	return !status;
+	return status ? cli_unreadable(status) : CLI_OK;
 }
 
 int cli_open_all(char *const *paths, size_t count, epp_trace ***traces)
@@ -60,10 +58,11 @@ int cli_open_all(char *const *paths, size_t count, epp_trace ***traces)
 	if (!*traces)
 		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
 	for (size_t i = 0; i < count; i++) {
-		if (!cli_open(paths[i], &(*traces)[i])) {
+		int code = cli_open(paths[i], &(*traces)[i]);
+		if (code != CLI_OK) {
 			cli_close_all(*traces, i);
 			*traces = NULL;
-			return CLI_UNREADABLE;
+			return code;
 		}
 	}
 	return CLI_OK;
@@ -87,9 +86,20 @@ bool cli_flush(void)
 	return !ferror(stdout);
 }
 
+static bool memory_missing;
+
+void cli_no_memory(void)
+{
+	memory_missing = true;
+}
+
 int cli_finish(int code)
 {
-	if (cli_flush())
+	bool flushed = cli_flush();
+
+	if (memory_missing)
+		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+	if (flushed)
 		return code;
 	fprintf(stderr, "epprof: standard output: %s\n", output_error ? strerror(output_error) : "a write failed");
 	return CLI_FAILURE;
@@ -110,24 +120,46 @@ static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 	return length;
 }
 
-char *cli_clean(const char *text, size_t bytes)
+/* The next character as it may be printed, at most three times as long as in the text; takes it from the text. */
+static const char *next_clean(const char **text, size_t *bytes, size_t *clean_bytes)
 {
 	static const char replacement[] = "\xEF\xBF\xBD";
-	char *clean = malloc(bytes * 3 + 1), *at = clean;
+	const char *clean = *text;
 	wchar_t character;
 
-	for (size_t i = 0; clean && i < bytes;) {
-		size_t length = next_character(text + i, bytes - i, &character);
-		if (character && iswprint((wint_t)character))
-			at = mempcpy(at, text + i, length);
-		else if (character == '\t' || character == '\n')
-			*at++ = ' ';
-		else
-			at = mempcpy(at, replacement, strlen(replacement));
-		i += length;
+	*clean_bytes = next_character(*text, *bytes, &character);
+	*text += *clean_bytes;
+	*bytes -= *clean_bytes;
+	if (character && iswprint((wint_t)character))
+		return clean;
+	bool is_blank = character == '\t' || character == '\n';
+	*clean_bytes = is_blank ? 1 : strlen(replacement);
+	return is_blank ? " " : replacement;
+}
+
+void cli_print_clean(FILE *to, const char *text, size_t bytes)
+{
+	while (bytes) {
+		size_t clean_bytes;
+		const char *clean = next_clean(&text, &bytes, &clean_bytes);
+		fwrite(clean, 1, clean_bytes, to);
 	}
-	if (clean)
-		*at = '\0';
+}
+
+char *cli_clean(const char *text, size_t bytes)
+{
+	char *clean = malloc(bytes * 3 + 1), *at = clean;
+
+	if (!clean) {
+		cli_no_memory();
+		return NULL;
+	}
+	while (bytes) {
+		size_t clean_bytes;
+		const char *character = next_clean(&text, &bytes, &clean_bytes);
+		at = mempcpy(at, character, clean_bytes);
+	}
+	*at = '\0';
 	return clean;
 }
 
@@ -167,16 +199,15 @@ void cli_json_string(const char *text, size_t bytes)
 
 void cli_csv_string(const char *text, size_t bytes)
 {
-	char *clean = cli_clean(text, bytes);
-
 	putchar('"');
-	for (const char *at = clean ? clean : ""; *at; at++) {
-		if (*at == '"')
+	while (bytes) {
+		size_t clean_bytes;
+		const char *clean = next_clean(&text, &bytes, &clean_bytes);
+		if (*clean == '"')
 			putchar('"');
-		putchar(*at);
+		fwrite(clean, 1, clean_bytes, stdout);
 	}
 	putchar('"');
-	free(clean);
 }
 
 /* ---- numbers ---- */

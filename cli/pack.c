@@ -23,34 +23,37 @@ static uint64_t disk_bytes(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-static int tell(uint64_t before_bytes, const char *output)
+/* The output has the input's records.  It is not opened again: that could fail with the output in place. */
+static void tell(uint64_t records_count, uint64_t before_bytes, const char *output)
 {
 	char records[CLI_NUMBER_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
-	epp_trace *trace;
+	struct stat st;
 
-	if (!cli_open(output, &trace))
-		return CLI_FAILURE;
-	const epp_trace_info *after = epp_trace_get_info(trace);
-	fprintf(stderr, "epprof: wrote %s: %s records, %s instead of %s", output, cli_count(after->records_count, records),
+	fprintf(stderr, "epprof: wrote %s: %s records, %s instead of %s", output, cli_count(records_count, records),
 	        cli_bytes(disk_bytes(output), to), cli_bytes(before_bytes, from));
-	if (after->records_count)
-		fprintf(stderr, ", %.2f bytes each", (double)after->file_bytes / (double)after->records_count);
+	if (records_count && stat(output, &st) == 0)
+		fprintf(stderr, ", %.2f bytes each", (double)st.st_size / (double)records_count);
 	fputc('\n', stderr);
-	epp_trace_close(trace);
-	return CLI_OK;
 }
 
 static int pack(const char *input, const char *output, bool overwrite)
 {
 	uint64_t before_bytes = disk_bytes(input);
+	struct accounts accounts;
 	epp_trace *trace;
 
-	if (!cli_open(input, &trace))
-		return CLI_UNREADABLE;
-	epp_status *status = epp_trace_pack(trace, output, overwrite);
-	int code = status ? cli_not_written(status) : tell(before_bytes, output);
-	if (code == CLI_OK)
-		code = accounts_warn(trace);
+	int code = cli_open(input, &trace);
+	if (code != CLI_OK)
+		return code;
+	epp_status *status = accounts_add_up(&accounts, trace);
+	if (status) {
+		code = cli_unreadable(status);
+	} else if ((status = epp_trace_pack(trace, output, overwrite)) != NULL) {
+		code = cli_not_written(status);
+	} else {
+		tell(epp_trace_get_info(trace)->records_count, before_bytes, output);
+		accounts_warn(&accounts);
+	}
 	epp_trace_close(trace);
 	return code;
 }

@@ -38,9 +38,7 @@ struct printer {
 
 static void print_clean(const char *text)
 {
-	char *clean = cli_clean(text, strlen(text));
-	fputs(clean ? clean : "", stdout);
-	free(clean);
+	cli_print_clean(stdout, text, strlen(text));
 }
 
 /* ---- text ---- */

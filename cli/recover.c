@@ -16,37 +16,35 @@ static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\
 			   "\n"
 			   "Options:\n" REWRITE_HELP;
 
-static int tell(epp_trace *trace, const char *output)
+static void tell(const epp_trace_info *info, const struct accounts *accounts, const char *output)
 {
-	const epp_trace_info *info = epp_trace_get_info(trace);
 	char records[CLI_NUMBER_BYTES], window[CLI_NUMBER_BYTES], open[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
-	struct accounts accounts;
 
-	epp_status *status = accounts_add_up(&accounts, trace);
-	if (status)
-		return cli_unreadable(status);
 	fprintf(stderr, "epprof: wrote %s: %s records", output, cli_count(info->records_count, records));
 	if (info->recovered_records_count)
 		fprintf(stderr, ", %s of them only in the window", cli_count(info->recovered_records_count, window));
 	fprintf(stderr, "; %s open; %s lost\n", info->open_count ? cli_count(info->open_count, open) : "none",
-	        accounts.lost_total ? cli_count(accounts.lost_total, lost) : "none");
-	return CLI_OK;
+	        accounts->lost_total ? cli_count(accounts->lost_total, lost) : "none");
+	accounts_warn(accounts);
 }
 
 static int recover(const char *input, const char *output, bool overwrite)
 {
+	struct accounts accounts;
+	epp_status *status;
 	epp_trace *trace;
-	int code = CLI_OK;
 
-	if (!cli_open(input, &trace))
-		return CLI_UNREADABLE;
+	int code = cli_open(input, &trace);
+	if (code != CLI_OK)
+		return code;
 	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && input == output) {
 		fprintf(stderr, "epprof: %s is finished already\n", input);
+	} else if ((status = accounts_add_up(&accounts, trace)) != NULL) {
+		code = cli_unreadable(status);
+	} else if ((status = epp_trace_recover(trace, output, overwrite)) != NULL) {
+		code = cli_not_written(status);
 	} else {
-		epp_status *status = epp_trace_recover(trace, output, overwrite);
-		code = status ? cli_not_written(status) : tell(trace, output);
-		if (code == CLI_OK)
-			code = accounts_warn(trace);
+		tell(epp_trace_get_info(trace), &accounts, output);
 	}
 	epp_trace_close(trace);
 	return code;

@@ -213,9 +213,9 @@ void ort_print_logs(struct ort *ort)
 {
 	pthread_mutex_lock(&ort->logs_lock);
 	for (size_t i = 0; i < ort->logs_count; i++) {
-		char *clean = cli_clean(ort->logs[i], strlen(ort->logs[i]));
-		fprintf(stderr, "epprof: ONNX Runtime: %s\n", clean ? clean : "");
-		free(clean);
+		fputs("epprof: ONNX Runtime: ", stderr);
+		cli_print_clean(stderr, ort->logs[i], strlen(ort->logs[i]));
+		fputc('\n', stderr);
 	}
 	pthread_mutex_unlock(&ort->logs_lock);
 }

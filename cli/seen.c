@@ -4,6 +4,8 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "cli.h"
+
 #define PAGE_IDS 4096u
 
 struct page {
@@ -41,8 +43,10 @@ bool seen_before(struct seen *seen, uint64_t id)
 	struct page *page = page_of(seen, id / PAGE_IDS);
 	uint64_t bit = UINT64_C(1) << id % 64, *word;
 
-	if (!page)
+	if (!page) {
+		cli_no_memory();
 		return false;
+	}
 	word = &page->bits[id % PAGE_IDS / 64];
 	bool before = *word & bit;
 	*word |= bit;

@@ -9,7 +9,7 @@ struct seen {
 	void *pages; /* tsearch tree */
 };
 
-/* Whether it was seen before; from now on it is.  Without memory it was not. */
+/* Whether it was seen before; from now on it is.  Without memory it was not, and cli_finish says so. */
 bool seen_before(struct seen *seen, uint64_t id);
 void seen_deinit(struct seen *seen);
 

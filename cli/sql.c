@@ -105,9 +105,10 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_sql, "which trace?");
 	if (optind + 2 < argc)
 		return cli_misuse(&cli_sql, "'%s' is too much; is the statement in quotes?", argv[optind + 2]);
-	if (!cli_open(argv[optind], &trace))
-		return CLI_UNREADABLE;
-	int code = ask(trace, optind + 1 < argc ? argv[optind + 1] : NULL, (enum sql_format)format);
+	int code = cli_open(argv[optind], &trace);
+	if (code != CLI_OK)
+		return code;
+	code = ask(trace, optind + 1 < argc ? argv[optind + 1] : NULL, (enum sql_format)format);
 	epp_trace_close(trace);
 	return code;
 }

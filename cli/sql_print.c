@@ -52,6 +52,8 @@ static struct cli_table *begin_part(const epp_sql_rows *rows, const epp_sql_valu
 		table = cli_table_create_columns(count, titles, left);
 	free(titles);
 	free(left);
+	if (!table)
+		cli_no_memory();
 	return table;
 }
 
@@ -83,7 +85,8 @@ static epp_status *print_table(epp_sql_rows *rows)
 	}
 	if (!status && !rows_count && count)
 		table = begin_part(rows, NULL);
-	cli_table_print(table);
+	if (table)
+		cli_table_print(table);
 	return status;
 }
 
@@ -137,6 +140,8 @@ static void json_key(const epp_sql_rows *rows, size_t column)
 	} else if (asprintf(&numbered, "%s#%u", name, same) >= 0) {
 		cli_json_string(numbered, strlen(numbered));
 		free(numbered);
+	} else {
+		cli_no_memory();
 	}
 }
 

@@ -94,11 +94,14 @@ int summary_open(struct summary *summary, const char *path, int sort, uint64_t w
 	epp_timeline_options window = { .struct_size = sizeof window };
 
 	memset(summary, 0, sizeof *summary);
-	if (!cli_open(path, &summary->trace))
-		return CLI_UNREADABLE;
+	int code = cli_open(path, &summary->trace);
+	if (code != CLI_OK)
+		return code;
 	if (process && !summary_match(summary->trace, process, &summary->sources, &window.sources_count)) {
+		bool no_memory = !summary->sources;
 		summary_close(summary);
-		return summary_no_process(process);
+		return no_memory ? cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"))
+		                 : summary_no_process(process);
 	}
 	window.sources = summary->sources;
 	const epp_summary_options options = { .struct_size = sizeof options,

@@ -53,7 +53,6 @@ static void print_bar(uint64_t count, uint64_t largest)
 static void print_line(epp_summary_by by, const epp_summary_line *line)
 {
 	char from_text[CLI_NUMBER_BYTES], to_text[CLI_NUMBER_BYTES], count_text[CLI_NUMBER_BYTES];
-	char *name = cli_clean(line->name, line->name_bytes);
 	uint64_t counts[STEPS_MAX] = { 0 }, largest = 1, count;
 	unsigned first = STEPS_MAX, last = 0;
 	int64_t from, to;
@@ -65,15 +64,15 @@ static void print_line(epp_summary_by by, const epp_summary_line *line)
 		first = step < first ? step : first;
 		last = step;
 	}
-	printf("\n%s, %s: %s, half of them within %s\n", name ? name : "", by == EPP_BY_OP ? "op" : "kernel",
-	       cli_count(line->count, count_text),
+	putchar('\n');
+	cli_print_clean(stdout, line->name, line->name_bytes);
+	printf(", %s: %s, half of them within %s\n", by == EPP_BY_OP ? "op" : "kernel", cli_count(line->count, count_text),
 	       cli_duration((double)epp_spread_quantile(line->durations, 0.5), from_text));
 	for (unsigned step = first; step <= last; step++) {
 		printf("  %7s - %-7s  %9s  ", step ? cli_duration((double)step_ns(step), from_text) : "0 ns",
 		       cli_duration((double)step_ns(step + 1), to_text), cli_count(counts[step], count_text));
 		print_bar(counts[step], largest);
 	}
-	free(name);
 }
 
 bool summary_print_histograms(const struct summary *summary, const char *pattern)

@@ -180,12 +180,12 @@ int summary_by_process(const char *path, const char *pattern, enum summary_forma
 	struct accounts accounts;
 	struct process *processes = NULL;
 	uint8_t *shown = NULL;
-	int code = CLI_OK;
 	epp_trace *trace;
 	size_t count;
 
-	if (!cli_open(path, &trace))
-		return CLI_UNREADABLE;
+	int code = cli_open(path, &trace);
+	if (code != CLI_OK)
+		return code;
 	bool any = summary_match(trace, pattern ? pattern : "*", &shown, &count);
 	processes = calloc(count, sizeof *processes);
 	if (!shown || !processes) {

@@ -62,11 +62,11 @@ static void print_loss_notes(epp_trace *trace)
 		epp_trace_account account;
 		epp_status *status = epp_trace_account_at(trace, i, &account);
 		if (!status && account.lost_total && account.note[0]) {
-			char *label = cli_clean(account.producer, strlen(account.producer));
-			char *note = cli_clean(account.note, strlen(account.note));
-			printf("          %s: %s\n", label ? label : "", note ? note : "");
-			free(label);
-			free(note);
+			fputs("          ", stdout);
+			cli_print_clean(stdout, account.producer, strlen(account.producer));
+			fputs(": ", stdout);
+			cli_print_clean(stdout, account.note, strlen(account.note));
+			putchar('\n');
 		}
 		epp_status_release(status);
 	}
@@ -91,13 +91,14 @@ static void print_head(const struct summary *summary)
 	size_t threads_count = summary->tables[EPP_BY_THREAD].count;
 	double wall_ns = (double)totals->last_ns - (double)totals->first_ns;
 	char number[CLI_NUMBER_BYTES], reasons[256];
-	char *program = cli_clean(info->program ? info->program : "", info->program ? strlen(info->program) : 0);
-	char *hostname = cli_clean(info->hostname ? info->hostname : "", info->hostname ? strlen(info->hostname) : 0);
 
-	printf("%s: %s (pid %u) on %s, %s\n\n", summary->path, program ? program : "", info->pid,
-	       hostname ? hostname : "", cli_state(info->state));
-	free(program);
-	free(hostname);
+	printf("%s: ", summary->path);
+	if (info->program)
+		cli_print_clean(stdout, info->program, strlen(info->program));
+	printf(" (pid %u) on ", info->pid);
+	if (info->hostname)
+		cli_print_clean(stdout, info->hostname, strlen(info->hostname));
+	printf(", %s\n\n", cli_state(info->state));
 	printf("  wall    %s", cli_duration(wall_ns, number));
 	if (summary->accounts.truncated)
 		print_run_length(summary->trace);

@@ -84,8 +84,10 @@ void cli_table_text(struct cli_table *table, const char *text, size_t bytes)
 	if (table->cells_count == table->cells_room) {
 		size_t room = table->cells_room ? table->cells_room * 2 : 64;
 		char **larger = reallocarray(table->cells, room, sizeof *larger);
-		if (!larger)
+		if (!larger) {
+			cli_no_memory();
 			return;
+		}
 		table->cells = larger;
 		table->cells_room = room;
 	}
@@ -199,8 +201,10 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 
 void cli_table_print(struct cli_table *table)
 {
-	if (!table)
+	if (!table) {
+		cli_no_memory();
 		return;
+	}
 	fit(table, cli_width());
 	for (size_t i = 0; i + table->columns_count <= table->cells_count; i += table->columns_count)
 		print_row(table, table->cells + i, i == 0 && cli_is_styled());

@@ -60,8 +60,8 @@ static void keep_last(struct tail *tail)
 {
 	size_t too_many = tail->lines_count > tail->limit ? tail->lines_count - tail->limit : 0;
 
-	if (tail->lines_count > 1)
-		mergesort(tail->lines, tail->lines_count, sizeof *tail->lines, by_end);
+	if (tail->lines_count > 1 && mergesort(tail->lines, tail->lines_count, sizeof *tail->lines, by_end) < 0)
+		cli_no_memory();
 	for (size_t i = 0; i < too_many; i++)
 		free(tail->lines[i].text);
 	memmove(tail->lines, tail->lines + too_many, (tail->lines_count - too_many) * sizeof *tail->lines);
@@ -92,8 +92,10 @@ static char *line_text(const epp_timeline *timeline, const epp_event *event)
 	}
 	if (name && track &&
 	    asprintf(&text, "%14.6f  %9s  %-16s %s%s", (double)(event->start_ns + event->duration_ns) / 1e9, length,
-	             track, name, behind) < 0)
+	             track, name, behind) < 0) {
+		cli_no_memory();
 		text = NULL;
+	}
 	free(name);
 	free(track);
 	return text;

@@ -29,14 +29,13 @@ static const char
 static void print_finding(void *user, const epp_trace_finding *finding)
 {
 	static const char *const names[] = { "note", "warning", "error" };
-	char *text = cli_clean(finding->text, strlen(finding->text));
 
 	*(uint64_t *)user += finding->severity == EPP_ERROR;
 	printf("%s: ", names[finding->severity <= EPP_ERROR ? finding->severity : EPP_ERROR]);
 	if (finding->offset != UINT64_MAX)
 		printf("at byte %" PRIu64 ": ", finding->offset);
-	printf("%s\n", text ? text : "");
-	free(text);
+	cli_print_clean(stdout, finding->text, strlen(finding->text));
+	putchar('\n');
 }
 
 /* ---- cause and effect ---- */
@@ -170,9 +169,10 @@ static int run(int argc, char **argv)
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
-	if (!cli_open(path, &trace))
-		return CLI_UNREADABLE;
-	int code = check(trace, path, strict);
+	int code = cli_open(path, &trace);
+	if (code != CLI_OK)
+		return code;
+	code = check(trace, path, strict);
 	epp_trace_close(trace);
 	return code;
 }

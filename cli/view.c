@@ -106,8 +106,9 @@ static int export_trace(const char *input, const char *format, int *fd, uint64_t
 	struct stat st;
 	epp_trace *trace;
 
-	if (!cli_open(input, &trace))
-		return CLI_UNREADABLE;
+	int code = cli_open(input, &trace);
+	if (code != CLI_OK)
+		return code;
 	*fd = nameless_file();
 	epp_status *status = *fd < 0 ? epp_status_create(EPP_IO, "a temporary file: %s", strerror(errno))
 	                             : epp_export(trace, format, &options, write_all, fd, cli_print_receipt, NULL);
