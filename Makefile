@@ -46,7 +46,9 @@ READING := $(filter runtime/file/reader%.c runtime/file/validate%.c runtime/file
 	runtime/file/whole_file.c,$(call runtime,file))
 
 EPPROF := $(filter-out $(STATELESS) $(READING),$(call runtime,base file record plugins))
-TRACE := $(READING) $(call runtime,timeline export import)
+# A bridge links what it needs of reading (BRIDGE_READING), with a table of formats that has XSpace alone.
+TRACE := $(filter-out %/formats_xspace.c,$(READING) $(call runtime,timeline export import))
+BRIDGE_TRACE := $(filter-out %/formats.c,$(TRACE)) runtime/export/formats_xspace.c bridges/no_zstd.c
 KIT := $(call sources,ep_kit)
 CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
@@ -115,7 +117,7 @@ HOST := digits
 HOSTS := digits onnxruntime browser
 DEPS := build/deps
 
-.PHONY: all lib man kineto kineto-needs-torch tests check check-interop run run-digits run-browser run-onnxruntime bench bench-digits
+.PHONY: all lib man kineto kineto-torch kineto-needs-torch tests check check-interop run run-digits run-browser run-onnxruntime bench bench-digits
 .PHONY: bench-onnxruntime bench-browser lint format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -184,32 +186,51 @@ $(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
 	$(Q)$(CC) $(LIBRARY) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) -L$(BUILD) -lepprof $(BASE_LIBS) $(TRACE_LIBS)
 	$(Q)ln -sf $(@F).$(SOVERSION) $@
 
-# A framework opens a bridge by its path; libepprof lies beside it.
-$(BUILD)/libepprof_ort.so: $(call objects,$(ORT_BRIDGE)) $(LIBTRACE) $(LIBEPPROF)
-	$(call say,LD)
-	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
-		-lepprof-trace -lepprof
+# A framework opens a bridge by its path, which may be a copy or a link in a folder of the framework's.  So the bridge finds
+# libepprof beside itself, or where that was built or installed: $(1) is the output, $(2) the folder of libepprof, $(3) the objects.
+# All bridges of a process share the one libepprof, and with it its sessions; of libepprof-trace each has the parts that it
+# uses, hidden, so that a framework's process gets no further library.
+BRIDGE_READING := $(O)/bridges/libreading.a
+LINK_BRIDGE = $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $(1) $(3) $(BRIDGE_READING) -Wl,--exclude-libs,ALL \
+	-L$(BUILD) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,$(2) -lepprof -Wl,--as-needed $(BASE_LIBS) -lm
+$(BRIDGE_READING): $(call objects,$(BRIDGE_TRACE) $(STATELESS))
 
-$(XSPACE_BRIDGES): $(BUILD)/libepprof_%.so: $(O)/bridges/%_bridge.o \
-		$(call objects,bridges/carried.c $(sort $(wildcard bridges/xspace_*.c))) \
-		$(LIBTRACE) $(LIBEPPROF)
+OBJECTS_libepprof_ort := $(call objects,$(ORT_BRIDGE))
+$(foreach bridge,tf pjrt,$(eval OBJECTS_libepprof_$(bridge) := \
+	$(call objects,bridges/$(bridge)_bridge.c bridges/carried.c $(sort $(wildcard bridges/xspace_*.c)))))
+$(BUILD)/libepprof_ort.so: $(OBJECTS_libepprof_ort)
+$(BUILD)/libepprof_tf.so: $(OBJECTS_libepprof_tf)
+$(BUILD)/libepprof_pjrt.so: $(OBJECTS_libepprof_pjrt)
+$(BRIDGES): $(BRIDGE_READING) $(LIBEPPROF)
 	$(call say,LD)
-	$(Q)$(CC) $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' \
-		-lepprof-trace -lepprof
+	$(Q)$(CC) $(call LINK_BRIDGE,$@,'$(abspath $(BUILD))',$(filter %.o,$^))
 
 # JAX finds it with $(BUILD)/python in PYTHONPATH; it finds the bridge above itself.
 $(JAX_PACKAGE): $(BUILD)/python/%: bridges/%
 	$(Q)$(INSTALL) -D -m 644 $< $@
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
-# torch's libraries already.
-$(BUILD)/libepprof_kineto.so: bridges/kineto.cc bridges/kineto_text.h $(O)/bridges/carried.o $(LIBTRACE) $(LIBEPPROF)
-	$(call say,CXX)
-	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -MF $(O)/kineto.d -DUSE_KINETO -DFMT_HEADER_ONLY -Iapi -isystem $(TORCH)/include \
-		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) $(SHARED) -Wl,-z,nodelete -Wl,--allow-shlib-undefined \
-		$(LDFLAGS) -o $@ $< $(filter %.o,$^) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof-trace -lepprof -L$(TORCH)/lib -ltorch_cpu -lc10
+# torch's libraries already.  Which torch that was is kept for `install`, which links the bridge again.
+KINETO := $(BUILD)/libepprof_kineto.so
+KINETO_TORCH := $(O)/bridges/kineto.torch
+OBJECTS_libepprof_kineto := $(call objects,$(sort $(wildcard bridges/kineto*.cc)))
+LINK_KINETO = $(CXX) $(call LINK_BRIDGE,$(1),$(2),$(OBJECTS_libepprof_kineto) $(O)/bridges/carried.o) -Wl,--allow-shlib-undefined \
+	-Wl,--no-as-needed "-L$$(cat $(KINETO_TORCH))/lib" -ltorch_cpu -lc10
 
-kineto: $(if $(TORCH),$(BUILD)/libepprof_kineto.so,kineto-needs-torch)
+$(KINETO_TORCH): kineto-torch
+	@mkdir -p $(@D)
+	@echo '$(TORCH)' | cmp -s - $@ || echo '$(TORCH)' >$@
+
+$(OBJECTS_libepprof_kineto): $(O)/%.o: %.cc $(KINETO_TORCH)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -DUSE_KINETO -DFMT_HEADER_ONLY $(FLAGS_bridges) -isystem $(TORCH)/include \
+		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+
+$(KINETO): $(OBJECTS_libepprof_kineto) $(O)/bridges/carried.o $(BRIDGE_READING) $(LIBEPPROF)
+	$(call say,LD)
+	$(Q)$(call LINK_KINETO,$@,'$(abspath $(BUILD))')
+
+kineto: $(if $(TORCH),$(KINETO),kineto-needs-torch)
 
 kineto-needs-torch:
 	@echo "make kineto TORCH=.../site-packages/torch: the bridge is compiled against a torch" >&2; exit 2
@@ -383,7 +404,8 @@ install: all $(if $(SCDOC),$(MANUAL))
 		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
 		ln -sf $$lib.so.$(VERSION) $(DIRS_lib)/$$lib.so.$(SOVERSION) && \
 		ln -sf $$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so || exit 1; done
-	$(Q)$(INSTALL) -m 755 $(BRIDGES) $(DIRS_lib)
+	$(Q)$(foreach bridge,$(basename $(notdir $(BRIDGES))),$(CC) $(call LINK_BRIDGE,$(DIRS_lib)/$(bridge).so,'$(LIBDIR)',$(OBJECTS_$(bridge))) &&) :
+	$(Q)test ! -e $(KINETO) || $(call LINK_KINETO,$(DIRS_lib)/$(notdir $(KINETO)),'$(LIBDIR)')
 	$(Q)$(INSTALL) -D -m 644 $(JAX_PACKAGE) $(DIRS_python)/$(JAX_PACKAGE:$(BUILD)/%=%)
 	$(Q)$(call LINK_COMMAND,$(DIRS_bin)/epprof,$(FROM_BIN_TO_LIB))
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
@@ -391,7 +413,7 @@ install: all $(if $(SCDOC),$(MANUAL))
 uninstall:
 	rm -f $(DIRS_bash)/epprof $(DIRS_zsh)/_epprof $(DIRS_man)/man1/epprof.1 $(DIRS_man)/man5/epprof.5
 	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a \
-		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(foreach bridge,$(notdir $(BRIDGES)),$(DIRS_lib)/$(bridge))
+		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(foreach bridge,$(notdir $(BRIDGES) $(KINETO)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
 	rm -rf $(DIRS_api) $(DIRS_kit) $(DIRS_python)

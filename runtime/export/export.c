@@ -1,4 +1,4 @@
-/* The table of formats and the loop that drives every one of them over a timeline. */
+/* The loop that drives the writer of a format over a timeline. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,9 @@
 #include "export/writer.h"
 #include "wire/json.h"
 
-static const struct export_writer *const writers[] = { &export_chrome,   &export_ort,    &export_svg,
-	                                               &export_csv,      &export_ndjson, &export_sqlite,
-	                                               &export_perfetto, &export_kineto, &export_xspace,
-	                                               &export_parquet,  &export_html,   &export_flame };
-#define WRITERS_COUNT (sizeof writers / sizeof *writers)
-
 const epp_export_format *epp_export_format_at(size_t index)
 {
-	return index < WRITERS_COUNT ? &writers[index]->format : NULL;
+	return index < export_writers_count ? &export_writers[index]->format : NULL;
 }
 
 const char *export_category(unsigned category)
@@ -70,9 +64,9 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 
 static epp_status *find_writer(const char *format, const struct export_writer **writer)
 {
-	for (size_t i = 0; i < WRITERS_COUNT; i++) {
-		if (strcmp(writers[i]->format.name, format) == 0) {
-			*writer = writers[i];
+	for (size_t i = 0; i < export_writers_count; i++) {
+		if (strcmp(export_writers[i]->format.name, format) == 0) {
+			*writer = export_writers[i];
 			return NULL;
 		}
 	}

@@ -1,4 +1,4 @@
-/* What one format is: a struct of callbacks.  export.c has the table of them and the one loop that drives them all.
+/* What one format is: a struct of callbacks.  formats.c has the table of them, export.c the one loop that drives them all.
  *
  * A writer writes into run->sink and need not look for failed writes; it returns a status only for what the sink cannot
  * know (out of memory).  What its format cannot hold it counts, and says so through export_receipt. */
@@ -52,6 +52,10 @@ extern const struct export_writer export_xspace;
 extern const struct export_writer export_parquet;
 extern const struct export_writer export_html;
 extern const struct export_writer export_flame;
+
+/* The formats of this library: formats.c, or formats_xspace.c in a bridge. */
+extern const struct export_writer *const export_writers[];
+extern const size_t export_writers_count;
 
 /* Ends the file that is being written; what comes goes into the next (sink_parts.h).  Errors: those of the sink, too. */
 epp_status *export_next_part(struct export_run *run) EPP_MUST_CHECK;
