@@ -46,7 +46,8 @@ struct accelerator {
 
 const char *accelerator_result_text(accelerator_result result)
 {
-	static const char *const texts[] = { "no error", "bad argument", "out of memory", "no thread to be had" };
+	static const char *const texts[] = { "no error", "bad argument", "out of memory",
+		                             "cannot create a thread: out of memory, or too many threads" };
 	return (unsigned)result < sizeof(texts) / sizeof(texts[0]) ? texts[result] : "unknown error";
 }
 

@@ -119,7 +119,7 @@ static int classify(void)
 	while (count < WORKERS && !error) {
 		workers[count] = (struct worker){ .number = count, .started_by = id };
 		if (pthread_create(&workers[count].thread, NULL, worker_run, &workers[count]))
-			error = "no thread to be had";
+			error = "cannot create a thread: out of memory, or too many threads";
 		else
 			count++;
 	}

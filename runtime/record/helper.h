@@ -22,7 +22,7 @@ void helper_wake(void);
 /* A detached thread of ours; returns an errno.  `name` may be NULL, and must be if the thread may end at once. */
 int helper_start_thread(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started);
 
-/* A thread for foreign code, which may take its time or never return.  Where there is no thread to be had, the caller's. */
+/* A thread for foreign code, which may take its time or never return.  Runs on the caller's thread if none can be created. */
 void helper_apart(void *(*run)(void *argument), void *argument);
 
 /* How often it has looked, and how often it was woken to, for tests and the bench. */
