@@ -125,6 +125,37 @@ START_TEST(no_value_costs_the_event)
 }
 END_TEST
 
+/* ONNX Runtime from 1.31 on escapes texts, but no arrays and objects. */
+START_TEST(texts_that_are_escaped_are_read_as_json)
+{
+	static const char record[] = HEAD
+	    "a \\\"name\\\", \\\\ and \\n\",\"args\" : {\"k\\\"ey\" : \"\\\"\",\"b\" : {not json,"
+	    "\"c\" : \"\\u0001\\u00e9\\ufffd\\t\\/\",\"d\" : [1,\n\"\\\"],\"e\" : \",\\\"like\\\" : {\"}}";
+	/* In these some text is no JSON string, so backslashes mean themselves. */
+	static const char *const others[] = { "\\s", "a\"b\\n", "tab\t\\n", "\\u12", "\\ud800", "\\u+123" };
+	struct event event = { 0 };
+	char other[256];
+
+	ck_assert(repair_record(record, sizeof record - 1, &event));
+	ck_assert_str_eq(text_of(&event, event.name), "a \"name\", \\ and \n");
+	ck_assert_uint_eq(event.args_count, 5);
+	ck_assert_str_eq(text_of(&event, event.args[0].key), "k\"ey");
+	ck_assert_str_eq(text_of(&event, event.args[0].text), "\"");
+	ck_assert_str_eq(text_of(&event, event.args[1].text), "{not json");
+	ck_assert_str_eq(text_of(&event, event.args[2].text), "\x01\xc3\xa9\xef\xbf\xbd\t/");
+	ck_assert_str_eq(text_of(&event, event.args[3].text), "[1,\n\"\\\"]");
+	ck_assert_str_eq(text_of(&event, event.args[4].text), ",\"like\" : {");
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		int bytes = snprintf(other, sizeof other, HEAD "%s\",\"args\" : {\"b\" : {not json,\"c\" : \"%s\"}}",
+		                     i % 2 ? "name" : others[i], i % 2 ? others[i] : "value");
+		ck_assert_msg(repair_record(other, (size_t)bytes, &event), "%s", other);
+		ck_assert_str_eq(text_of(&event, event.name), i % 2 ? "name" : others[i]);
+		ck_assert_str_eq(text_of(&event, event.args[1].text), i % 2 ? others[i] : "value");
+	}
+	event_deinit(&event);
+}
+END_TEST
+
 START_TEST(args_that_cannot_be_told_apart_are_one)
 {
 	static const char record[] = HEAD "n\",\"args\" : {\"a,\"b\" : \"c\",\"d\" : e}}";
@@ -165,6 +196,7 @@ static Suite *repair_suite(void)
 	tcase_add_test(tests, strictly_refuses_what_json_may_read_otherwise);
 	tcase_add_test(tests, nested_values_that_are_broken_keep_their_text);
 	tcase_add_test(tests, no_value_costs_the_event);
+	tcase_add_test(tests, texts_that_are_escaped_are_read_as_json);
 	tcase_add_test(tests, args_that_cannot_be_told_apart_are_one);
 	tcase_add_test(tests, cut_anywhere_is_no_record);
 	suite_add_tcase(suite, tests);

@@ -1,8 +1,14 @@
 /* See repair.h.  A text ends at the first quote behind which the record goes on as it must: with the next member, with the
  * next arg (a comma, a key in quotes, " : ", and the beginning of a value), or with its end.  Args that cannot be separated
- * become one arg, so that an event is kept whatever its args hold. */
+ * become one arg, so that an event is kept whatever its args hold.
+ *
+ * ONNX Runtime from 1.31 on escapes texts, but not the arrays and objects among the args, which may be no JSON.  A record
+ * all of whose texts are JSON strings is read as such a one: a text ends at the first quote that is not escaped. */
 #include "import/repair.h"
 
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire/json.h"
@@ -10,7 +16,8 @@
 /* What is left of a record. */
 struct rest {
 	const char *at, *end;
-	bool strict; /* no text may hold a quote, and what is nested must be JSON */
+	bool strict;  /* no text may hold a quote, and what is nested must be JSON */
+	bool escaped; /* texts are JSON strings */
 };
 
 static size_t left(const struct rest *rest)
@@ -43,6 +50,81 @@ static inline bool take_until_bytes(struct rest *rest, const char *mark, size_t 
 	}
 	return false;
 }
+
+/* ---- texts that are escaped ---- */
+
+/* The first quote that is not escaped, or NULL. */
+static const char *unescaped_quote(const char *at, const char *end)
+{
+	for (; at < end && *at != '"'; at++)
+		at += *at == '\\';
+	return at < end ? at : NULL;
+}
+
+/* The character of "\\uXXXX" as UTF-8, or 0 if it is none, or half of one. */
+static size_t unescape_code(const char *digits, char utf8[3])
+{
+	char text[5], *end;
+
+	snprintf(text, sizeof text, "%.4s", digits);
+	unsigned long code = strtoul(text, &end, 16);
+	if (end != text + 4 || !isxdigit((unsigned char)text[0]) || (code >= 0xD800 && code < 0xE000))
+		return 0;
+	if (code < 0x80) {
+		utf8[0] = (char)code;
+		return 1;
+	}
+	if (code < 0x800) {
+		utf8[0] = (char)(0xC0 | code >> 6);
+		utf8[1] = (char)(0x80 | (code & 0x3F));
+		return 2;
+	}
+	utf8[0] = (char)(0xE0 | code >> 12);
+	utf8[1] = (char)(0x80 | (code >> 6 & 0x3F));
+	utf8[2] = (char)(0x80 | (code & 0x3F));
+	return 3;
+}
+
+/* Stores the text of a JSON string, given without its quotes; false: it is none. */
+static bool keep_unescaped(struct event *event, const char *at, size_t bytes, struct event_text *text)
+{
+	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+	const char *end = at + bytes;
+
+	*text = event_keep_text(event, at, 0);
+	while (at < end) {
+		const char *first = at, *letter;
+		char utf8[3];
+		while (at < end && *at != '\\' && *at != '"' && (unsigned char)*at >= 0x20)
+			at++;
+		event_extend_text(event, text, first, (size_t)(at - first));
+		if (at == end)
+			return true;
+		if (*at != '\\' || end - at < 2)
+			return false;
+		if ((letter = memchr(letters, at[1], sizeof letters - 1)) != NULL) {
+			event_extend_text(event, text, &meant[letter - letters], 1);
+			at += 2;
+			continue;
+		}
+		size_t utf8_bytes = at[1] == 'u' && end - at >= 6 ? unescape_code(at + 2, utf8) : 0;
+		if (!utf8_bytes)
+			return false;
+		event_extend_text(event, text, utf8, utf8_bytes);
+		at += 6;
+	}
+	return true;
+}
+
+static bool keep(const struct rest *rest, struct event *event, const char *at, size_t bytes, struct event_text *text)
+{
+	if (rest->escaped)
+		return keep_unescaped(event, at, bytes, text);
+	*text = event_keep_text(event, at, bytes);
+	return true;
+}
+
+/* ---- parts of a record ---- */
 
 /* Of literals, whose lengths the compiler knows. */
 #define TAKE(rest, what) take_bytes(rest, what, sizeof(what) - 1)
@@ -83,6 +165,13 @@ static bool value_ends(const char *at, const char *end)
 
 static bool take_text(struct rest *rest, struct event *event, struct event_text *text)
 {
+	if (rest->escaped) {
+		const char *first = rest->at + 1, *quote = unescaped_quote(first, rest->end);
+		if (!quote)
+			return false;
+		rest->at = quote + 1;
+		return keep_unescaped(event, first, (size_t)(quote - first), text);
+	}
 	for (const char *quote = rest->at + 1; quote < rest->end; quote++) {
 		quote = memchr(quote, '"', (size_t)(rest->end - quote));
 		if (!quote)
@@ -148,7 +237,9 @@ static bool take_key(struct rest *rest, const char **key, size_t *bytes)
 	if (!TAKE(rest, "\""))
 		return false;
 	*key = rest->at;
-	const char *end = rest->strict ? memchr(*key, '"', left(rest)) : key_end(*key, rest->end);
+	const char *end = rest->strict    ? memchr(*key, '"', left(rest))
+	                  : rest->escaped ? unescaped_quote(*key, rest->end)
+	                                  : key_end(*key, rest->end);
 	if (!end)
 		return false;
 	*bytes = (size_t)(end - *key);
@@ -159,12 +250,13 @@ static bool take_key(struct rest *rest, const char **key, size_t *bytes)
 static bool take_arg(struct rest *rest, struct event *event)
 {
 	struct event_arg ignored, *arg;
+	struct event_text key_text;
 	const char *key;
 	size_t bytes;
 
-	if (!take_key(rest, &key, &bytes) || !left(rest))
+	if (!take_key(rest, &key, &bytes) || !left(rest) || !keep(rest, event, key, bytes, &key_text))
 		return false;
-	arg = event_add_arg(event, event_keep_text(event, key, bytes));
+	arg = event_add_arg(event, key_text);
 	if (!arg)
 		arg = &ignored;
 	arg->type = EPP_ARG_TEXT;
@@ -212,7 +304,8 @@ static bool take_name(struct rest rest, struct event *event)
 	while (TAKE_UNTIL(&rest, "\",\"args\" : {", &text, &text_bytes)) {
 		event->text_bytes = kept_bytes;
 		event->args_count = 0;
-		event->name = event_keep_text(event, name, (size_t)(text + text_bytes - name));
+		if (!keep(&rest, event, name, (size_t)(text + text_bytes - name), &event->name))
+			return false;
 		if (rest.strict && memchr(name, '"', event->name.bytes))
 			return false;
 		if (take_args(rest, event))
@@ -220,7 +313,7 @@ static bool take_name(struct rest rest, struct event *event)
 		if (!first.at)
 			first = rest;
 	}
-	if (!first.at || first.strict)
+	if (!first.at || first.strict || first.escaped)
 		return false;
 	event->text_bytes = kept_bytes;
 	event->args_count = 0;
@@ -270,11 +363,12 @@ bool repair_record_strictly(const char *record, size_t bytes, struct event *even
 {
 	if (memchr(record, '\\', bytes) || has_control(record, bytes))
 		return false;
-	return read_record((struct rest){ record, record + bytes, true }, event) &&
+	return read_record((struct rest){ record, record + bytes, .strict = true }, event) &&
 	       !memchr(event_chars(event, event->cat), '"', event->cat.bytes);
 }
 
 bool repair_record(const char *record, size_t bytes, struct event *event)
 {
-	return read_record((struct rest){ record, record + bytes, false }, event);
+	return read_record((struct rest){ record, record + bytes, .escaped = true }, event) ||
+	       read_record((struct rest){ record, record + bytes, .escaped = false }, event);
 }
