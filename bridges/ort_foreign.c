@@ -2,7 +2,8 @@
  * on the host's clock and joined to the host's events, so they are read from there, by the timeline, when they all are in.
  *
  * In ONNX Runtime's profile they look as the kit (ep_kit/batch.h) makes the events of EPs look: the device as process, the
- * stream as thread, both as args too; a call on the host has its own.  Texts are escaped, since ONNX Runtime does not.
+ * stream as thread, both as args too; a call on the host has its own.  Texts are prepared as the kit prepares them
+ * (ep_kit/json_text.h).
  */
 #include "ort_foreign.h"
 
@@ -52,8 +53,8 @@ static void arg_number(struct filling *filling, const char *key, int64_t value)
 	filling->count++;
 }
 
-/* Any bytes of this length, escaped. */
-static const char *escaped(struct filling *filling, const char *bytes, size_t count, bool is_value)
+/* Any bytes of this length, prepared for ONNX Runtime. */
+static const char *prepared(struct filling *filling, const char *bytes, size_t count, bool is_value)
 {
 	/* Behind what is there already: first as it is, then over itself. */
 	struct json_text *text = &filling->text;
@@ -70,18 +71,18 @@ static void arg_of_event(struct filling *filling, const epp_trace_arg *arg)
 	char *number = filling->numbers[filling->count];
 	const char *value = number;
 	if (arg->type == EPP_ARG_TEXT)
-		value = escaped(filling, arg->value.text, arg->text_bytes, true);
+		value = prepared(filling, arg->value.text, arg->text_bytes, true);
 	else if (arg->type == EPP_ARG_U64)
 		snprintf(number, NUMBER_BYTES, "%" PRIu64, arg->value.u64);
 	else if (arg->type == EPP_ARG_F64)
 		snprintf(number, NUMBER_BYTES, "%.17g", arg->value.f64);
 	else
 		snprintf(number, NUMBER_BYTES, "%" PRId64, arg->value.i64);
-	filling->keys[filling->count] = escaped(filling, arg->key, arg->key_bytes, false);
+	filling->keys[filling->count] = prepared(filling, arg->key, arg->key_bytes, false);
 	filling->values[filling->count++] = value;
 }
 
-/* Room for all texts of an event, escaped, and once more for the longest as it is. */
+/* Room for all texts of an event, prepared, and once more for the longest as it is. */
 static epp_status *room_for_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
 {
 	size_t bytes = event->name_bytes + 1, longest = event->name_bytes + 1;
@@ -141,7 +142,7 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 	epp_status *status = room_for_texts(filling, timeline, event);
 	if (status)
 		return status;
-	const char *name = escaped(filling, event->name, event->name_bytes, false);
+	const char *name = prepared(filling, event->name, event->name_bytes, false);
 	fill_args(filling, timeline, event);
 	OrtProfilingEventCategory category = is_call ? OrtProfilingEventCategory_API : OrtProfilingEventCategory_KERNEL;
 	status = failed(filling, filling->of->host->ep->CreateProfilingEvent(
@@ -185,6 +186,7 @@ OrtStatus *ort_foreign_fill(const struct ort_foreign *foreign, OrtProfilingEvent
 {
 	const OrtEpApi *ep = foreign->host->ep;
 	struct filling filling = { .of = foreign };
+	filling.text.is_escaped_later = foreign->host->version >= JSON_ESCAPING_ORT_VERSION;
 	epp_trace *trace;
 	epp_status *status = epp_trace_open_session(foreign->session, &trace);
 	if (!status) {

@@ -47,6 +47,7 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 {
 	batch->kit = kit;
 	batch->container = container;
+	batch->text.is_escaped_later = kit->host_escapes;
 	batch->events = malloc(KIT_BATCH_EVENTS * sizeof(OrtProfilingEvent *));
 	batch->events_room = batch->events ? KIT_BATCH_EVENTS : 1;
 	if (!batch->events)
@@ -113,7 +114,7 @@ static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64
 	kit_batch_arg(batch, key, number);
 }
 
-/* Makes the event from the args gathered; `name` is escaped.  Without memory or with a status it is lost. */
+/* Makes the event from the args gathered; `name` is prepared.  Without memory or with a status it is lost. */
 static bool kit_batch_event(struct kit_batch *batch, OrtProfilingEventCategory category, int32_t process_id,
                             int32_t thread_id, const char *name, int64_t start_us, int64_t duration_us, bool own)
 {

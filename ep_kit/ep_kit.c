@@ -29,7 +29,7 @@
 
 /* ---- the host ---- */
 
-/* The API version of "1.<version>.<patch>"; 0 if it is something else. */
+/* The minor version of "1.<minor>.<patch>"; 0 if it is something else. */
 static uint32_t kit_host_version(const OrtApiBase *base)
 {
 	const char *text = base->GetVersionString();
@@ -40,7 +40,7 @@ static uint32_t kit_host_version(const OrtApiBase *base)
 	if (*end != '.' || major == 0)
 		return 0;
 	unsigned long minor = strtoul(end + 1, NULL, 10);
-	return major > 1 || minor > EPPROF_ORT_API_VERSION ? EPPROF_ORT_API_VERSION : (uint32_t)minor;
+	return major > 1 || minor > UINT32_MAX ? UINT32_MAX : (uint32_t)minor;
 }
 
 /* The slot is read by its number: official headers older than 1.28 have no name for it. */
@@ -275,7 +275,8 @@ OrtStatus *epp_ep_profiler_init(epp_ep_profiler *profiler, const epp_ep_options 
 	const OrtApiBase *base = options ? options->ort_api_base : NULL;
 	if (!base)
 		return NULL;
-	uint32_t version = kit_host_version(base);
+	uint32_t minor = kit_host_version(base);
+	uint32_t version = minor > EPPROF_ORT_API_VERSION ? EPPROF_ORT_API_VERSION : minor;
 	const OrtApi *ort_api = version ? base->GetApi(version) : NULL;
 	const OrtApi *any_api = ort_api ? ort_api : base->GetApi(1);
 	if (!any_api)
@@ -300,6 +301,7 @@ OrtStatus *epp_ep_profiler_init(epp_ep_profiler *profiler, const epp_ep_options 
 	kit->ort_api = ort_api;
 	kit->ep_api = ep_api;
 	kit->pid = getpid();
+	kit->host_escapes = minor >= JSON_ESCAPING_ORT_VERSION;
 	kit->generation = atomic_fetch_add(&kit_process.generations, 1) + 1;
 	kit->clock_unused_bits = 64 - read.clock_bits;
 	atomic_store(&kit->sweep_count, KIT_SWEEP_COUNT);

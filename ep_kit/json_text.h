@@ -1,7 +1,11 @@
-/* Strings for ONNX Runtime, which writes them into its JSON as they are: escaped before it gets them.
+/* Strings for ONNX Runtime, prepared so that its profile is JSON and has them as they were.  Bytes that are not UTF-8
+ * become U+FFFD.
  *
- * Quotes, backslashes and control characters are escaped, bytes that are not UTF-8 become U+FFFD.  An arg's value that
- * begins with a bracket or a brace would be written without quotes: its first character is escaped.
+ * Before 1.31 ONNX Runtime writes strings as they are, so quotes, backslashes and control characters are escaped here.  From
+ * 1.31 on it escapes them itself.
+ *
+ * All versions write an arg's value that begins with a bracket or a brace without quotes and as it is.  Before 1.31 its first
+ * character is escaped, which makes it a string.  From 1.31 on it stays if it is JSON; otherwise a space is put in front.
  */
 #ifndef EPPROF_KIT_JSON_TEXT_H
 #define EPPROF_KIT_JSON_TEXT_H
@@ -12,13 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JSON_ESCAPE_BYTES_MAX 6u /* \u001f, for one byte */
+#include "json_value.h"
+
+#define JSON_ESCAPING_ORT_VERSION 31u /* the minor version of ONNX Runtime from which on it escapes strings */
+#define JSON_ESCAPE_BYTES_MAX 6u      /* \u001f, for one byte */
 
 /* Grows by what is asked for at once, and is emptied for each event. */
 struct json_text {
 	char *bytes;
 	size_t used;
 	size_t room;
+	bool is_escaped_later; /* by ONNX Runtime */
 };
 
 /* Empties it and makes room; false: no memory. */
@@ -61,24 +69,30 @@ static char *json_escape_byte(char *to, unsigned byte)
 	return to + 6;
 }
 
-/* Adds a string, escaped, with its end; there is room. */
+/* Adds a string, prepared, with its end; there is room. */
 static inline const char *json_text_add(struct json_text *text, const char *string, bool is_value)
 {
 	const unsigned char *from = (const unsigned char *)string;
 	char *begin = text->bytes + text->used;
 	char *to = begin;
-	if (is_value && (*from == '{' || *from == '['))
+	bool escapes = !text->is_escaped_later;
+	bool is_raw = is_value && (*from == '{' || *from == '[');
+	if (is_raw && escapes)
 		to = json_escape_byte(to, *from++);
+	else if (is_raw)
+		*to++ = ' '; /* taken away below if the value is JSON */
 	while (*from != '\0') {
 		size_t bytes = json_character_bytes(from);
 		if (bytes == 0) {
-			memcpy(to, "\\ufffd", 6);
-			to += 6;
+			const char *replacement = escapes ? "\\ufffd" : "\xEF\xBF\xBD";
+			size_t replacement_bytes = escapes ? 6 : 3;
+			memcpy(to, replacement, replacement_bytes);
+			to += replacement_bytes;
 			from++;
-		} else if (*from == '"' || *from == '\\') {
+		} else if (escapes && (*from == '"' || *from == '\\')) {
 			*to++ = '\\';
 			*to++ = (char)*from++;
-		} else if (*from < 0x20 || *from == 0x7f) {
+		} else if (escapes && (*from < 0x20 || *from == 0x7f)) {
 			to = json_escape_byte(to, *from++);
 		} else {
 			memcpy(to, from, bytes);
@@ -88,7 +102,7 @@ static inline const char *json_text_add(struct json_text *text, const char *stri
 	}
 	*to++ = '\0';
 	text->used += (size_t)(to - begin);
-	return begin;
+	return is_raw && !escapes && json_is_container(begin + 1) ? begin + 1 : begin;
 }
 
 /* The most that it can take. */

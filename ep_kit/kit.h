@@ -115,6 +115,7 @@ struct kit {
 	const OrtEpApi *ep_api;
 	pid_t pid;
 	bool on_heap;
+	bool host_escapes; /* strings that it writes into its JSON */
 
 	_Atomic uint64_t delivered;
 	_Atomic uint64_t lost[KIT_LOSS_COUNT];

@@ -91,7 +91,9 @@ static void record_a_plugin_s(void)
 	end(profiler, 5000, "outer");
 	ended(profiler);
 	host_close(&host);
-	if (added_count != 8 || !strstr(added_names, "plain@5000;") || !strstr(added_names, "quote\\\"@5000;"))
+	/* From 1.31 on ONNX Runtime escapes names itself. */
+	const char *quoted = strcmp(version_text, "1.31.0") == 0 ? "a \"quote\"@5000;" : "a \\\"quote\\\"@5000;";
+	if (added_count != 8 || !strstr(added_names, "plain@5000;") || !strstr(added_names, quoted))
 		_exit(5);
 }
 
@@ -102,6 +104,16 @@ START_TEST(a_plugin_of_another_framework_s_too)
 	ck_assert_uint_eq(scan_arg(named(scan, "plain"), EPF_NAME_PARENT)->value, named(scan, "outer")->id);
 	ck_assert_str_eq(scan->producers[1].label, "names_pu1");
 	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(names_are_escaped_once)
+{
+	version_text = "1.31.0";
+	struct trace_scan *scan = recorded(record_a_plugin_s, CHECK_BUILD "/tests/plugins/names_pu1.so");
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 8);
+	trace_scan_free(scan);
+	version_text = "1.29.0";
 }
 END_TEST
 
@@ -330,6 +342,7 @@ static Suite *ort_carried_suite(void)
 	tcase_add_test(tcase, carried_events_go_into_both);
 	tcase_add_test(tcase, an_offset_may_be_old);
 	tcase_add_test(tcase, a_plugin_of_another_framework_s_too);
+	tcase_add_test(tcase, names_are_escaped_once);
 	tcase_add_test(tcase, a_plugin_may_be_named_as_for_pytorch);
 	tcase_add_test(tcase, a_plugin_that_sessions_share_records_once);
 	tcase_add_test(tcase, profilings_leave_nothing_behind);

@@ -18,8 +18,10 @@
  * What ONNX Runtime gets: an event has its device as process (-1 for device 0, -2 for device 1, ...) and its stream as
  * thread, so that streams keep rows of their own; its args are the EP's, `device`, `stream`, and of its parent
  * `ort_correlation_id`, `ort_thread_id`, `ort_event_name`, `ort_op_name`, `ort_node_index` where they are known (a key that
- * the EP used itself stays the EP's): the id is a microsecond, in which several threads may begin an event each.  Strings are JSON-escaped, because ONNX Runtime writes them as they are.  Without a common clock
- * an event stands at its parent's start and has the arg `epprof.placement`.  What was lost stands in one event
+ * the EP used itself stays the EP's): the id is a microsecond, in which several threads may begin an event each.  For ONNX
+ * Runtime before 1.31, which writes strings into its JSON as they are, strings are escaped; from 1.31 on it escapes them itself.
+ * An arg's text that begins with `{` or `[` becomes a JSON value from 1.31 on, with a space in front if it is not JSON.
+ * Without a common clock an event stands at its parent's start and has the arg `epprof.placement`.  What was lost stands in one event
  * `epprof.lost` with the counts as args.
  */
 #ifndef EPPROF_EP_H
