@@ -4,7 +4,8 @@
  * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with a clock of
  * their own: ONNX Runtime's, in its microseconds.  That clock is related to the host's by the host events, of which the
  * collector noted when they began on both.  An event's cause is told by its correlation id, which is when the host event
- * began, and its thread, which the kit adds; where there is no id, by what the importer found to enclose it.  A profile does not say when it began: the cause of
+ * began, and its thread, which the kit adds; where there is no id, the importer's search by containment counts, and the parent is
+ * marked as inferred.  Where several could be the cause the event has none, and is marked as ambiguous.  A profile does not say when it began: the cause of
  * any of its events does, and of one without such an event the events are counted as lost.
  *
  * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
@@ -197,7 +198,12 @@ static void find_parent(const struct kernels *kernels, const epp_event *event, c
 {
 	const struct run_cause *cause;
 	size_t count = find_told(kernels, event, told, &cause);
+	bool ambiguous = false, inferred = count > 1;
 
+	if (!count) {
+		ambiguous = event->placement == EPP_PLACED_AMBIGUOUS;
+		inferred = event->placement == EPP_PLACED_INFERRED;
+	}
 	if (!count && event->parent_track && kernels->profile_us) {
 		const struct run_effect effect = {
 			.cause_start_us = kernels->profile_us + event->parent_start_ns / 1000,
@@ -208,9 +214,11 @@ static void find_parent(const struct kernels *kernels, const epp_event *event, c
 			.end_us = (event->start_ns + event->duration_ns) / 1000,
 		};
 		count = run_causes_find(&kernels->causes, &effect, &cause);
+		inferred |= count > 1;
 	}
+	ambiguous |= !cause && count > 1;
 	pushed->parent = cause ? cause->id : 0;
-	pushed->category |= cause && count > 1 ? EPPROF_PARENT_INFERRED : 0;
+	pushed->category |= cause && inferred ? EPPROF_PARENT_INFERRED : ambiguous ? EPPROF_PARENT_AMBIGUOUS : 0;
 }
 
 /* ---- what was carried ---- */

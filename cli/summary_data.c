@@ -65,6 +65,21 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 	printf("\n");
 }
 
+/* How many device events were joined to a host event, and how: name and count, the other columns are empty. */
+static void print_csv_joins(const epp_timeline_counts *counts)
+{
+	const struct {
+		const char *name;
+		uint64_t count;
+	} joins[] = { { "correlated", counts->correlated },
+		      { "inferred", counts->inferred },
+		      { "ambiguous", counts->ambiguous },
+		      { "uncorrelated", counts->uncorrelated } };
+
+	for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
+		printf("join,%s,,%" PRIu64 ",,,,,,,,,,,,,,,,,,\n", joins[i].name, joins[i].count);
+}
+
 void summary_print_csv(const struct summary *summary)
 {
 	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
@@ -74,6 +89,8 @@ void summary_print_csv(const struct summary *summary)
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
 			print_csv_line(kind, summary->tables[kind].lines[i]);
 	}
+	if (summary->shown[EPP_BY_STREAM] && summary->totals->device_events)
+		print_csv_joins(&summary->totals->counts);
 }
 
 /* ---- JSON ---- */
@@ -154,10 +171,10 @@ void summary_print_json(const struct summary *summary)
 	       ", \"instants\": %" PRIu64 ", \"counters\": %" PRIu64 ", \"unended\": %" PRIu64 ",\n",
 	       info->pid, totals->last_ns - totals->first_ns, totals->host_events, totals->device_events,
 	       totals->instants, totals->counters, totals->unended);
-	printf("  \"correlated\": %" PRIu64 ", \"inferred\": %" PRIu64 ", \"uncorrelated\": %" PRIu64
-	       ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
-	       totals->counts.correlated, totals->counts.inferred, totals->counts.uncorrelated,
-	       totals->counts.outside_parent, totals->counts.largest_error_ns);
+	printf("  \"correlated\": %" PRIu64 ", \"inferred\": %" PRIu64 ", \"ambiguous\": %" PRIu64
+	       ", \"uncorrelated\": %" PRIu64 ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
+	       totals->counts.correlated, totals->counts.inferred, totals->counts.ambiguous,
+	       totals->counts.uncorrelated, totals->counts.outside_parent, totals->counts.largest_error_ns);
 	printf("  \"lost\": %" PRIu64 ", \"balanced\": %s, \"damage\": %u", summary->accounts.lost_total,
 	       summary->accounts.balanced ? "true" : "false", summary->accounts.damage_count);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {

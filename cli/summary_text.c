@@ -47,6 +47,8 @@ static void print_device(const struct summary *summary, double wall_ns)
 	       cli_count(totals->counts.correlated + totals->counts.inferred, number));
 	if (totals->counts.inferred)
 		printf(" (%s by containment)", cli_count(totals->counts.inferred, number));
+	if (totals->counts.ambiguous)
+		printf("; %s ambiguous", cli_count(totals->counts.ambiguous, number));
 	if (totals->counts.uncorrelated)
 		printf("; %s without one", cli_count(totals->counts.uncorrelated, number));
 	if (totals->counts.outside_parent)

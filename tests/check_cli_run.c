@@ -126,9 +126,37 @@ START_TEST(causes_that_began_together_are_told_apart_by_when_they_ended)
 	ck_assert_int_eq(count_of(summary, "kernels", "kernel of gemm"), 20);
 	ck_assert_int_eq(number(summary, "correlated"), 0);
 	ck_assert_int_eq(number(summary, "inferred"), 10);
-	ck_assert_int_eq(number(summary, "uncorrelated"), 10);
+	ck_assert_int_eq(number(summary, "ambiguous"), 10);
+	ck_assert_int_eq(number(summary, "uncorrelated"), 0);
 	ck_assert_int_eq(number(summary, "outside_parent"), 0);
 	json_free(summary);
+}
+END_TEST
+
+/* Kernels that name no cause: the host event around one is taken and marked where only one thread has any, else none is. */
+START_TEST(kernels_that_name_no_cause)
+{
+	setenv("FAKE_ORT", "kernels=alone", 1);
+	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "20", "--warmup", "0");
+	struct json *summary = summary_of("model.epp");
+	ck_assert_int_eq(number(summary, "correlated"), 0);
+	ck_assert_int_eq(number(summary, "inferred"), 20);
+	ck_assert_int_eq(number(summary, "ambiguous") + number(summary, "uncorrelated"), 0);
+	json_free(summary);
+	setenv("FAKE_ORT", "kernels=alone twins", 1);
+	EXPECT(0, "", "--force", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "20", "--warmup", "0",
+	       "--threads", "2");
+	summary = summary_of("model.epp");
+	ck_assert_int_eq(number(summary, "correlated"), 0);
+	ck_assert_int_ge(number(summary, "ambiguous"), 10);
+	ck_assert_int_eq(number(summary, "inferred") + number(summary, "ambiguous"), 20);
+	json_free(summary);
+	struct command run = command_run(NULL, "summary", "model.epp", NULL);
+	ck_assert_msg(strstr(run.out, " ambiguous") != NULL, "%s", run.out);
+	command_free(&run);
+	run = command_run(NULL, "summary", "--format", "csv", "model.epp", NULL);
+	ck_assert_msg(strstr(run.out, "\njoin,correlated,,0,") && strstr(run.out, "\njoin,ambiguous,,"), "%s", run.out);
+	command_free(&run);
 }
 END_TEST
 
@@ -458,6 +486,7 @@ static Suite *cli_run_suite(void)
 	tcase_add_test(results, kernels_far_from_their_causes_are_placed);
 	tcase_add_test(results, kernels_that_cannot_be_placed_are_counted);
 	tcase_add_test(results, causes_that_began_together_are_told_apart_by_when_they_ended);
+	tcase_add_test(results, kernels_that_name_no_cause);
 	tcase_add_test(results, causes_that_began_together_are_told_apart_by_their_threads);
 	tcase_add_test(results, threads_share_the_runs);
 	tcase_add_test(results, what_is_logged_is_told);

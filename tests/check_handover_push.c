@@ -171,7 +171,10 @@ START_TEST(a_parent_that_was_inferred_is_marked)
 	event.parent = 0;
 	event.device = -1;
 	push_event(&a, event);
-	event.category = EPPROF_PARENT_INFERRED << 1;
+	event.name = "ambiguous";
+	event.category = EPP_API | EPPROF_PARENT_AMBIGUOUS;
+	push_event(&a, event);
+	event.category = EPPROF_PARENT_AMBIGUOUS << 1;
 	push_event(&a, event);
 	struct trace_scan *scan = recording_finish(session);
 	const struct scan_record *inferred = scan_first(scan, EPF_COMPLETE, epp_name_intern("inferred"));
@@ -179,6 +182,8 @@ START_TEST(a_parent_that_was_inferred_is_marked)
 	ck_assert_uint_eq(EPF_BITS_CATEGORY(inferred->bits), EPP_API);
 	const struct scan_record *orphan = scan_first(scan, EPF_COMPLETE, epp_name_intern("orphan"));
 	ck_assert_uint_eq(EPF_BITS_PLACEMENT(orphan->bits), 0);
+	const struct scan_record *ambiguous = scan_first(scan, EPF_COMPLETE, epp_name_intern("ambiguous"));
+	ck_assert_uint_eq(EPF_BITS_PLACEMENT(ambiguous->bits), EPF_PLACED_AMBIGUOUS);
 	ck_assert_str_eq(scan_track(scan, orphan->track)->name, "thread 0");
 	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_REFUSED], 1);
 	trace_scan_free(scan);

@@ -233,12 +233,13 @@ START_TEST(providers_find_their_host_events)
 	ck_assert_str_eq(imported_find(imported, "k3")->track, "stream 12");
 	ck_assert_uint_eq(imported_find(imported, "by name")->parent, other->id);
 	ck_assert_uint_eq(imported_find(imported, "by name")->placement, EPP_PLACED_INFERRED);
-	ck_assert_uint_eq(imported_find(imported, "by time")->placement, EPP_PLACED_INFERRED);
+	ck_assert_uint_eq(imported_find(imported, "by time")->placement, EPP_PLACED_AMBIGUOUS);
 	ck_assert_uint_eq(imported_find(imported, "by time")->category, EPP_API);
 	ck_assert_uint_eq(imported_find(imported, "alone")->parent, 0);
 	ck_assert(imported_find(imported, "alone")->flags & EPP_FLAG_UNCORRELATED);
 	ck_assert_uint_eq(imported->counts.correlated, 3);
-	ck_assert_uint_eq(imported->counts.inferred, 2);
+	ck_assert_uint_eq(imported->counts.inferred, 1);
+	ck_assert_uint_eq(imported->counts.ambiguous, 1);
 	ck_assert_uint_eq(imported->counts.uncorrelated, 1);
 	ck_assert_int_eq(imported->epoch_unix_ns, 1700000000000000000);
 	free(imported);
@@ -279,8 +280,61 @@ START_TEST(an_id_of_two_threads_is_told_apart_or_believed_of_none)
 	ck_assert_uint_eq(told->placement, EPP_PLACED_FORMULA);
 	ck_assert_uint_eq(told_late->parent, told->parent);
 	ck_assert_uint_eq(imported_find(imported, "named")->parent, imported_find(imported, "run")->id);
+	ck_assert_uint_eq(imported_find(imported, "early")->placement, EPP_PLACED_AMBIGUOUS);
 	ck_assert_uint_eq(imported->counts.correlated, 4);
 	ck_assert_uint_eq(imported->counts.inferred, 1);
+	ck_assert_uint_eq(imported->counts.ambiguous, 1);
+	ck_assert_uint_eq(imported->counts.uncorrelated, 0);
+	free(imported);
+}
+END_TEST
+
+#define NODE(thread, start, name, args) \
+	"{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :" thread ",\"dur\" :50,\"ts\" :" start \
+	",\"ph\" : \"X\",\"name\" :\"" name "\",\"args\" : {" args "}},\n"
+#define EVENT_OF_EP(start, name, args) \
+	"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :" start ",\"ph\" : \"X\",\"name\" :\"" name \
+	"\",\"args\" : {" args "}}"
+#define ON(provider) "\"provider\" : \"" provider "\""
+
+static const char without_ids[] = "[\n" INIT ",\n" NODE("8", "100", "alone", "") NODE("8", "200", "a",
+                                                                                      "") NODE("9", "210", "b", "")
+    NODE("8", "300", "of the EP", ON("SampleEP")) NODE("9", "310", "of ONNX Runtime", ON("CPUExecutionProvider")) NODE(
+	"8", "400", "first", ON("SampleEP")) NODE("9", "410", "second", ON("SampleEP"))
+	EVENT_OF_EP("120", "in one", "") ",\n" EVENT_OF_EP("220", "in two", "") ",\n" EVENT_OF_EP("221", "told the thread", "\"ort_thread_id\" : \"8\"") ",\n" EVENT_OF_EP(
+	    "222", "told the name",
+	    "\"ort_event_name\" : \"b\"") ",\n" EVENT_OF_EP("320", "in one of the EP",
+                                                            "") ",\n" EVENT_OF_EP("420", "in two of the EP",
+                                                                                  "") ",\n" EVENT_OF_EP("900", "in none",
+                                                                                                        "") "\n]\n";
+
+/* Without an id the host events of several threads may be around an event: it belongs to none of them, unless all but one are
+ * excluded. */
+START_TEST(events_without_an_id_belong_to_the_only_host_event_around_them_or_to_none)
+{
+	static const struct {
+		const char *name, *parent;
+		uint8_t placement;
+	} cases[] = { { "in one", "alone", EPP_PLACED_INFERRED },
+		      { "in two", NULL, EPP_PLACED_AMBIGUOUS },
+		      { "told the thread", "a", EPP_PLACED_INFERRED },
+		      { "told the name", "b", EPP_PLACED_INFERRED },
+		      { "in one of the EP", "of the EP", EPP_PLACED_INFERRED },
+		      { "in two of the EP", NULL, EPP_PLACED_AMBIGUOUS },
+		      { "in none", NULL, EPP_PLACED_FORMULA } };
+	struct imported *imported = imported_text(without_ids, sizeof without_ids - 1);
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct imported_event *event = imported_find(imported, cases[i].name);
+		uint64_t parent = cases[i].parent ? imported_find(imported, cases[i].parent)->id : 0;
+		ck_assert_msg(event->parent == parent && event->placement == cases[i].placement,
+		              "%s: parent %llu, not %llu, placement %u", cases[i].name,
+		              (unsigned long long)event->parent, (unsigned long long)parent, event->placement);
+		ck_assert_int_eq(!!(event->flags & EPP_FLAG_UNCORRELATED), !parent);
+	}
+	ck_assert_uint_eq(imported->counts.correlated, 0);
+	ck_assert_uint_eq(imported->counts.inferred, 4);
+	ck_assert_uint_eq(imported->counts.ambiguous, 2);
 	ck_assert_uint_eq(imported->counts.uncorrelated, 1);
 	free(imported);
 }
@@ -430,6 +484,7 @@ static Suite *import_suite(void)
 	tcase_add_test(tests, cut_anywhere_keeps_whole_lines);
 	tcase_add_test(tests, what_is_no_profile_is_refused);
 	tcase_add_test(tests, providers_find_their_host_events);
+	tcase_add_test(tests, events_without_an_id_belong_to_the_only_host_event_around_them_or_to_none);
 	tcase_add_test(tests, an_id_of_two_threads_is_told_apart_or_believed_of_none);
 	tcase_add_test(tests, bounds_of_providers_are_what_the_file_warrants);
 	tcase_add_test(tests, ids_that_meet_nothing_are_not_believed);

@@ -38,7 +38,7 @@ typedef struct EpprofEvent {
 	const char *name;
 	const EpprofArg *args;
 	uint32_t args_count;
-	uint32_t category; /* OrtProfilingEventCategory; 2 is a kernel; with EPPROF_PARENT_INFERRED or without */
+	uint32_t category; /* OrtProfilingEventCategory; 2 is a kernel; or with one of the flags below */
 	int32_t device;    /* -1: not a device */
 	uint32_t clock;    /* an EpprofClock's id */
 	int64_t stream;
@@ -46,6 +46,8 @@ typedef struct EpprofEvent {
 
 /* Added to a category: the parent was not told, but found around the event. */
 #define EPPROF_PARENT_INFERRED 0x100u
+/* Added to a category: `parent` is 0 because several events could be the parent. */
+#define EPPROF_PARENT_AMBIGUOUS 0x200u
 
 /* A clock of the EP, described before the first event that uses it. */
 typedef struct EpprofClock {

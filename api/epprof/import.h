@@ -40,7 +40,8 @@ typedef struct epp_import_counts {
 	uint64_t left_out;       /* events that could not be understood or kept; the ledger has them */
 	uint64_t correlated;     /* events of execution providers whose host event the file names */
 	uint64_t inferred;       /* those whose host event was found by containment */
-	uint64_t uncorrelated;
+	uint64_t uncorrelated;   /* those without one */
+	uint64_t ambiguous;      /* those that several host events could have caused: they are joined to none */
 } epp_import_counts;
 
 /* Reads `input` ("-" is standard input) and writes the trace `output`, which appears when it is complete.  The receipt,

@@ -9,8 +9,8 @@
  *
  * Events of devices are placed on the host's clock: by the piecewise fit over clock pairs, by ONNX Runtime's formula
  * where there is one sample, inside their parent where there is no common clock; each says how, and within what bound.
- * They are joined to the host event that caused them by token or id, else by containment (marked inferred), else they
- * stand in a lane of their own.
+ * They are joined to the host event that caused them by token or id, else by containment (marked inferred).  An event without
+ * a host event is in a lane of its own; if several host events could be its parent it is marked ambiguous.
  *
  * Cause and effect narrow the bound, never the place.  An event of a device begins no earlier than its parent, if that was
  * told; it ends no later than the host event that waited for it: an event of category API to which a flow leads from the
@@ -53,9 +53,10 @@ typedef enum epp_placement {
 	EPP_PLACED_MEASURED = 0,
 	EPP_PLACED_FITTED = 1,
 	EPP_PLACED_FORMULA = 2,
-	EPP_PLACED_INFERRED = 3, /* the parent was found by containment */
-	EPP_PLACED_DURATION = 4, /* no common clock: put inside its parent */
-	EPP_PLACED_CLAMPED = 5,  /* moved into its parent, on request */
+	EPP_PLACED_INFERRED = 3,  /* the parent was found by containment */
+	EPP_PLACED_DURATION = 4,  /* no common clock: put inside its parent */
+	EPP_PLACED_CLAMPED = 5,   /* moved into its parent, on request */
+	EPP_PLACED_AMBIGUOUS = 6, /* several host events could be the parent: it has none */
 	EPP_PLACEMENT_COUNT
 } epp_placement;
 
@@ -144,11 +145,12 @@ EPP_EXPORT epp_status *epp_timeline_status(epp_timeline *timeline) EPP_MUST_CHEC
  * Ownership: valid until the timeline is released. */
 typedef struct epp_timeline_counts {
 	uint64_t events;
-	uint64_t correlated; /* device events with a parent by token or id */
-	uint64_t inferred;   /* by containment */
-	uint64_t uncorrelated;
+	uint64_t correlated;   /* device events with a parent by token or id */
+	uint64_t inferred;     /* by containment */
+	uint64_t uncorrelated; /* none was found */
 	uint64_t outside_parent;
 	int64_t largest_error_ns;
+	uint64_t ambiguous; /* several could be the parent: none is */
 } epp_timeline_counts;
 EPP_EXPORT const epp_timeline_counts *epp_timeline_get_counts(const epp_timeline *timeline);
 

@@ -56,6 +56,7 @@ size_t facts_collect(const struct export_run *run, struct fact facts[FACTS_MAX])
 	add_u64(&list, "events", counts->events);
 	add_u64(&list, "correlated", counts->correlated);
 	add_u64(&list, "inferred", counts->inferred);
+	add_u64(&list, "ambiguous", counts->ambiguous);
 	add_u64(&list, "uncorrelated", counts->uncorrelated);
 	add_u64(&list, "outside_parent", counts->outside_parent);
 	add_i64(&list, "largest_error_ns", counts->largest_error_ns);

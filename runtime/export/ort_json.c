@@ -228,6 +228,7 @@ static epp_status *write_ledger(struct export_run *run)
 	ort_arg_text(&ort->args.members, "balanced", total.balanced ? "true" : "false");
 	ort_arg_i64(&ort->args.members, "correlated", (int64_t)counts->correlated);
 	ort_arg_i64(&ort->args.members, "inferred", (int64_t)counts->inferred);
+	ort_arg_i64(&ort->args.members, "ambiguous", (int64_t)counts->ambiguous);
 	ort_arg_i64(&ort->args.members, "uncorrelated", (int64_t)counts->uncorrelated);
 	ort_arg_i64(&ort->args.members, "largest_error_ns", counts->largest_error_ns);
 	ort_begin_arg(&ort->args.members, "ledger", strlen("ledger"));

@@ -122,7 +122,7 @@ epp_status *sqlite_insert_words(struct sqlite_file *file)
 {
 	EPP_TRY(insert_words(file, "kinds", EPP_EVENT_SLICE, EPP_EVENT_ASYNC, export_kind));
 	EPP_TRY(insert_words(file, "categories", EPP_SESSION, EPP_API + 1, export_category));
-	EPP_TRY(insert_words(file, "placements", EPP_PLACED_MEASURED, EPP_PLACED_CLAMPED + 1, epp_placement_name));
+	EPP_TRY(insert_words(file, "placements", EPP_PLACED_MEASURED, EPP_PLACEMENT_COUNT, epp_placement_name));
 	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++)
 		EPP_TRY(insert_words(file, "flag_names", 1u << bit, 1, flag_word));
 	return NULL;

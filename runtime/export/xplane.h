@@ -28,7 +28,7 @@ enum xplane_known {
 	KNOWN_FLAGS,
 	KNOWN_NO_DETAILS, /* from here on: texts, referred to as values */
 	KNOWN_PLACEMENTS,
-	KNOWN_OWN = KNOWN_PLACEMENTS + EPP_PLACED_CLAMPED + 1
+	KNOWN_OWN = KNOWN_PLACEMENTS + EPP_PLACEMENT_COUNT
 };
 /* The text of one of them. */
 const char *xplane_stat(uint32_t stat);

@@ -237,6 +237,7 @@ enum epf_placement {
 	EPF_PLACED_INFERRED = 3, /* parent found by containment */
 	EPF_PLACED_DURATION = 4, /* no common clock: placed inside its parent */
 	EPF_PLACED_CLAMPED = 5,
+	EPF_PLACED_AMBIGUOUS = 6, /* no parent: several events could be it */
 };
 
 /* 16 bits: category 4, kind 4, placement 3, flags 5, from the low end. */

@@ -45,10 +45,13 @@ struct import {
 
 	struct lanes lanes;
 	struct begun begun;
-	struct prepared prepared; /* the record that is being made */
-	struct sorter slices;     /* host slices, and where arrows may end */
-	struct spool providers;   /* packed records of devices */
-	uint64_t next_id;         /* counting up: what begins later is inner */
+	struct prepared prepared;    /* the record that is being made */
+	struct sorter slices;        /* host slices, and where arrows may end */
+	struct spool providers;      /* packed records of devices */
+	uint32_t slices_lanes_count; /* threads that have slices */
+	char provider[64];           /* the first that has nodes, but for ONNX Runtime's own */
+	bool has_more_providers;
+	uint64_t next_id;      /* counting up: what begins later is inner */
 	uint64_t next_id_down; /* counting down, for slices that come in order of their end: what ends later is outer */
 	uint64_t first_id;     /* just above all of the latter */
 

@@ -20,7 +20,7 @@ struct lane {
 	int64_t pid, tid;
 	uint32_t process;
 	uint32_t track; /* 0: no event yet */
-	bool is_device;
+	bool is_device, has_slices;
 	char *name;                    /* malloc; NULL: not told */
 	uint64_t last_start, last_end; /* of its slices, in the input's order */
 };

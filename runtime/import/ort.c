@@ -62,6 +62,21 @@ static epp_status *provider_event(struct import *import, struct event *event)
 	return providers_keep(import);
 }
 
+/* Whether an execution provider has the node, rather than ONNX Runtime itself. */
+static bool is_providers_node(struct import *import, const struct event *event)
+{
+	const struct event_arg *arg = event_find_arg(event, "provider");
+
+	if (!arg || arg->type != EPP_ARG_TEXT || !arg->text.bytes ||
+	    event_text_is(event, arg->text, "CPUExecutionProvider"))
+		return false;
+	if (!import->provider[0])
+		snprintf(import->provider, sizeof(import->provider), "%.*s",
+		         (int)(arg->text.bytes < 63 ? arg->text.bytes : 63), event_chars(event, arg->text));
+	import->has_more_providers |= !event_text_is(event, arg->text, import->provider);
+	return true;
+}
+
 static epp_status *host_event(struct ort_reader *reader, const struct event *event)
 {
 	struct import *import = reader->import;
@@ -75,10 +90,14 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 	import->counts.events++;
 	if (lanes_source(&import->lanes, import->prepared.lane))
 		return NULL;
+	struct lane *lane = &import->lanes.lanes[import->prepared.lane];
+	import->slices_lanes_count += !lane->has_slices;
+	lane->has_slices = true;
+	uint32_t node = is_providers_node(import, event) ? PROVIDERS_NODE : 0;
 	return sorter_add(&import->slices, &(struct sorter_entry){ .start = record->start_ticks,
 	                                                           .end = record->start_ticks + record->duration_ticks,
 	                                                           .id = record->id,
-	                                                           .track = import->prepared.lane,
+	                                                           .track = import->prepared.lane | node,
 	                                                           .name = record->name });
 }
 

@@ -162,12 +162,17 @@ struct starters {
 	int preference;
 };
 
+static int64_t tid_of(const struct import *import, const struct sorter_entry *entry)
+{
+	return import->lanes.lanes[PROVIDERS_LANE(entry->track)].tid;
+}
+
 /* Of several one of that name before others, then one on that thread. */
 static int preference(const struct import *import, const struct sorter_entry *entry)
 {
 	const struct prepared *prepared = &import->prepared;
 	bool is_named = prepared->parent_name && entry->name == prepared->parent_name;
-	bool is_on_thread = prepared->has_cause_thread && import->lanes.lanes[entry->track].tid == prepared->cause_thread;
+	bool is_on_thread = prepared->has_cause_thread && tid_of(import, entry) == prepared->cause_thread;
 
 	return 2 * is_named + is_on_thread;
 }
@@ -175,7 +180,7 @@ static int preference(const struct import *import, const struct sorter_entry *en
 static void take_starter(struct starters *starters, const struct sorter_entry *entry)
 {
 	for (unsigned i = 0; i < starters->count && i < STARTERS_MAX; i++) {
-		if (starters->entries[i].track == entry->track) {
+		if (PROVIDERS_LANE(starters->entries[i].track) == PROVIDERS_LANE(entry->track)) {
 			starters->entries[i] = *entry;
 			return;
 		}
@@ -239,20 +244,84 @@ static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t
 	EPP_TRY(find_starters(import, start, &starters));
 	*met = starters.count;
 	const struct sorter_entry *found = starters.count == 1 ? starters.entries : only_around(&starters, record, early);
-	if (!found)
+	if (!found) {
+		record->placement = starters.count ? EPP_PLACED_AMBIGUOUS : 0;
 		return NULL;
+	}
 	record->parent = found->id;
 	if (starters.count > 1)
 		record->placement = EPP_PLACED_INFERRED;
 	return NULL;
 }
 
-static epp_status *find_parent(struct import *import, uint64_t early)
+/* Of each thread the innermost event around a moment, of that name unless it is 0. */
+static epp_status *find_around(struct import *import, uint64_t moment, epp_name name, struct starters *around)
+{
+	struct sorter_entry entry;
+	uint64_t place;
+	bool found;
+
+	around->count = 0;
+	if (moment == UINT64_MAX)
+		return NULL;
+	EPP_TRY(sorter_find(&import->slices, 0, moment + 1, &place));
+	while (around->count < import->slices_lanes_count && around->count < STARTERS_MAX) {
+		bool known = false;
+		EPP_TRY(sorter_containing_before(&import->slices, 0, moment, name, &place, &entry, &found));
+		if (!found)
+			return NULL;
+		for (unsigned i = 0; i < around->count; i++)
+			known |= PROVIDERS_LANE(around->entries[i].track) == PROVIDERS_LANE(entry.track);
+		if (!known)
+			around->entries[around->count++] = entry;
+	}
+	return NULL;
+}
+
+/* Of several host events around an event: the only one on the thread that the event names, else the only node that ONNX
+ * Runtime gave to an execution provider; NULL: several could be meant. */
+static const struct sorter_entry *likely_parent(const struct import *import, const struct starters *around)
+{
+	const struct prepared *prepared = &import->prepared;
+	const struct sorter_entry *found = NULL;
+
+	if (around->count == 1)
+		return around->entries;
+	for (unsigned i = 0; i < around->count; i++) {
+		const struct sorter_entry *entry = &around->entries[i];
+		if (prepared->has_cause_thread ? tid_of(import, entry) != prepared->cause_thread
+		                               : !(entry->track & PROVIDERS_NODE) || import->has_more_providers)
+			continue;
+		if (found)
+			return NULL;
+		found = entry;
+	}
+	return found;
+}
+
+/* Without a usable id: the innermost event around the start, of each thread that has one. */
+static epp_status *find_by_containment(struct import *import)
 {
 	const struct prepared *prepared = &import->prepared;
 	epp_trace_record *record = &import->prepared.record;
-	struct sorter_entry entry;
-	bool found = false, met;
+	struct starters around = { 0 };
+
+	if (prepared->parent_name)
+		EPP_TRY(find_around(import, record->start_ticks, prepared->parent_name, &around));
+	if (!around.count)
+		EPP_TRY(find_around(import, record->start_ticks, 0, &around));
+	if (!around.count)
+		return NULL;
+	const struct sorter_entry *found = likely_parent(import, &around);
+	record->parent = found ? found->id : 0;
+	record->placement = found ? EPP_PLACED_INFERRED : EPP_PLACED_AMBIGUOUS;
+	return NULL;
+}
+
+static epp_status *find_parent(struct import *import, uint64_t early)
+{
+	const struct prepared *prepared = &import->prepared;
+	bool met;
 
 	if (prepared->has_correlation && import->epoch_ns) {
 		int64_t since_us = prepared->correlation - import->epoch_ns / 1000;
@@ -260,20 +329,14 @@ static epp_status *find_parent(struct import *import, uint64_t early)
 		if (met)
 			return NULL;
 	}
-	if (prepared->parent_name)
-		EPP_TRY(sorter_containing(&import->slices, 0, record->start_ticks, prepared->parent_name, &entry, &found));
-	if (!found)
-		EPP_TRY(sorter_containing(&import->slices, 0, record->start_ticks, 0, &entry, &found));
-	if (!found)
-		return NULL;
-	record->parent = entry.id;
-	record->placement = EPP_PLACED_INFERRED;
-	return NULL;
+	return find_by_containment(import);
 }
 
 static void count(struct import *import, const epp_trace_record *record)
 {
-	if (!record->parent)
+	if (record->placement == EPP_PLACED_AMBIGUOUS)
+		import->counts.ambiguous++;
+	else if (!record->parent)
 		import->counts.uncorrelated++;
 	else if (record->placement == EPP_PLACED_INFERRED)
 		import->counts.inferred++;

@@ -11,6 +11,10 @@
 
 #include "import/import.h"
 
+/* The track of a host event among the slices is its lane, with this bit if an execution provider has the node. */
+#define PROVIDERS_NODE 0x80000000u
+#define PROVIDERS_LANE(track) ((track) & ~PROVIDERS_NODE)
+
 /* Keeps the prepared record; it has its id. */
 epp_status *providers_keep(struct import *import) EPP_MUST_CHECK;
 
@@ -18,8 +22,9 @@ epp_status *providers_keep(struct import *import) EPP_MUST_CHECK;
  * `ort_correlation_id`: it is the unix time of the host event's start, so profiling's start must be known, or be found:
  * the one time by which the ids of many events meet starts of host events.  Of several that start in that microsecond it
  * is the one of that name, and on the thread that `ort_thread_id` names; where that leaves several threads, the only one
- * that ends late enough for the event, marked as inferred, or none.  Without an id by name and containment, then by
- * containment alone, both marked as inferred. */
+ * that ends late enough for the event, marked as inferred.  Without an id by name and containment, then by containment
+ * alone, marked as inferred; where several threads have an event around it, by `ort_thread_id`, or the only one that is a
+ * node of the file's only execution provider.  Where several could still be meant it is none, marked as ambiguous. */
 epp_status *providers_place_by_start(struct import *import, uint64_t first_start) EPP_MUST_CHECK;
 
 /* Chrome: the host event in `causes` whose key is the event's correlation. */

@@ -179,9 +179,12 @@ static epp_status *note_page(struct sorter *sorter, const struct sorter_entry *e
 		sorter->pages_room = room;
 	}
 	struct sorter_page *page = &sorter->pages[sorter->pages_count++];
-	*page = (struct sorter_page){ entries[0].key, entries[0].start, 0 };
+	*page = (struct sorter_page){ .first_key = entries[0].key, .first_start = entries[0].start };
 	for (uint32_t i = 0; i < count; i++)
 		page->largest_end = entries[i].end > page->largest_end ? entries[i].end : page->largest_end;
+	page->largest_end_so_far = page->largest_end;
+	if (sorter->pages_count > 1 && page[-1].largest_end_so_far > page->largest_end)
+		page->largest_end_so_far = page[-1].largest_end_so_far;
 	return NULL;
 }
 
@@ -339,6 +342,31 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
 	return NULL;
 }
 
+epp_status *sorter_containing_before(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
+                                     uint64_t *place, struct sorter_entry *entry, bool *found)
+{
+	*found = false;
+	while (*place > 0) {
+		uint64_t page = (*place - 1) / SORTER_PAGE_ENTRIES;
+		if (sorter->pages[page].largest_end_so_far < moment)
+			return NULL;
+		if (sorter->pages[page].largest_end < moment) {
+			if (sorter->pages[page].first_key < key)
+				return NULL;
+			*place = page * SORTER_PAGE_ENTRIES;
+			continue;
+		}
+		EPP_TRY(sorter_at(sorter, --*place, entry));
+		if (entry->key != key)
+			return NULL;
+		if (entry->end >= moment && (!name || entry->name == name)) {
+			*found = true;
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
 epp_status *sorter_containing(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
                               struct sorter_entry *entry, bool *found)
 {
@@ -348,21 +376,5 @@ epp_status *sorter_containing(struct sorter *sorter, uint64_t key, uint64_t mome
 	if (moment == UINT64_MAX)
 		return NULL;
 	EPP_TRY(sorter_find(sorter, key, moment + 1, &place));
-	while (place > 0) {
-		uint64_t page = (place - 1) / SORTER_PAGE_ENTRIES;
-		if (sorter->pages[page].largest_end < moment) {
-			if (sorter->pages[page].first_key < key)
-				return NULL;
-			place = page * SORTER_PAGE_ENTRIES;
-			continue;
-		}
-		EPP_TRY(sorter_at(sorter, --place, entry));
-		if (entry->key != key)
-			return NULL;
-		if (entry->end >= moment && (!name || entry->name == name)) {
-			*found = true;
-			return NULL;
-		}
-	}
-	return NULL;
+	return sorter_containing_before(sorter, key, moment, name, &place, entry, found);
 }

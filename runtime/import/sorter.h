@@ -26,6 +26,7 @@ _Static_assert(sizeof(struct sorter_entry) == 40, "sorter entry");
 struct sorter_page {
 	uint64_t first_key, first_start;
 	uint64_t largest_end;
+	uint64_t largest_end_so_far; /* of this page and all before it */
 };
 
 struct sorter {
@@ -53,5 +54,8 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
 /* The innermost entry of that key around a moment, and of that name unless it is 0.  `*found`: whether there is one. */
 epp_status *sorter_containing(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
                               struct sorter_entry *entry, bool *found) EPP_MUST_CHECK;
+/* The same for the next one outwards, before `*place`, which is first that of sorter_find(key, moment + 1). */
+epp_status *sorter_containing_before(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
+                                     uint64_t *place, struct sorter_entry *entry, bool *found) EPP_MUST_CHECK;
 
 #endif

@@ -195,12 +195,19 @@ static inline epp_name name_of(struct pushing *pushing, const char *text)
 	return pushing->places[place].name;
 }
 
+static enum epf_placement parent_placement(const EpprofEvent *event)
+{
+	if (event->parent)
+		return event->category & EPPROF_PARENT_INFERRED ? EPF_PLACED_INFERRED : EPF_PLACED_MEASURED;
+	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
+}
+
 static void push_event(struct pushing *pushing, const EpprofEvent *event)
 {
 	struct session_profiler *of = pushing->of;
 	epp_arg args[EPF_ARG_SLOTS_MAX];
 	size_t args_count = event->args ? event->args_count : 0;
-	uint32_t category = event->category & ~EPPROF_PARENT_INFERRED;
+	uint32_t category = event->category & ~(EPPROF_PARENT_INFERRED | EPPROF_PARENT_AMBIGUOUS);
 	if (!event->name || category > 3 || event->end_ticks < event->start_ticks ||
 	    !clock_known(of->handover, event->clock)) {
 		handover_lose(of, EPP_LOSS_REFUSED, 1);
@@ -229,7 +236,7 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 		.parent = event->parent,
 		.name = name_of(pushing, event->name),
 		.cut = cut,
-		.inferred = event->parent && event->category & EPPROF_PARENT_INFERRED,
+		.placement = parent_placement(event),
 	};
 	record(of, &pushing->recorder, &handed, args, args_count);
 }

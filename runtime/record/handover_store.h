@@ -12,8 +12,8 @@ struct handed {
 	uint64_t end_ticks;
 	uint64_t parent;
 	epp_name name;
-	bool cut;      /* it had more args than a record can hold */
-	bool inferred; /* whose it is */
+	bool cut;                     /* it had more args than a record can hold */
+	enum epf_placement placement; /* how its parent was found; 0: it was given */
 };
 
 /* What follows in this region is on `track`; there is room for one record more than is needed. */
@@ -41,8 +41,7 @@ static inline bool handover_store(struct recorder *recorder, const struct handed
 	record->duration_ticks = event->end_ticks - event->start_ticks;
 	record->id = recorder_take_id(recorder, recorder->hot);
 	args_publish(recorder, record, event->name,
-	             EPF_BITS(event->category, EPF_COMPLETE, event->inferred ? EPF_PLACED_INFERRED : 0,
-	                      event->cut ? EPF_FLAG_CUT : 0),
+	             EPF_BITS(event->category, EPF_COMPLETE, event->placement, event->cut ? EPF_FLAG_CUT : 0),
 	             event->parent, args, &size);
 	return true;
 }

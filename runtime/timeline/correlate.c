@@ -1,7 +1,7 @@
 /* Joins events of devices to the host events that caused them.
  *
  * By the id that the record names; else, if the track names the thread that the work came from, to the innermost event of
- * that thread around its start (inferred); else it stands alone.
+ * that thread around its start (inferred); else it has no parent.  A record may say that several events could be the parent.
  *
  * What a host event caused begins no earlier than that one; what a host event waited for ends no later.  A flow from an event
  * of a device, or from the one that caused it, to a host event of category API says that this one waited.  Events stay where
@@ -258,12 +258,14 @@ epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, ep
 		timeline->counts.correlated += line->is_device && !inferred;
 		timeline->counts.inferred += line->is_device && inferred;
 	} else if (line->is_device) {
-		if (!event->parent && join_by_thread(timeline, line, event)) {
+		bool ambiguous = event->placement == EPP_PLACED_AMBIGUOUS;
+		if (!event->parent && !ambiguous && join_by_thread(timeline, line, event)) {
 			timeline->counts.inferred++;
-		} else {
-			event->flags |= EPP_FLAG_UNCORRELATED;
-			timeline->counts.uncorrelated++;
+			return NULL;
 		}
+		event->flags |= EPP_FLAG_UNCORRELATED;
+		timeline->counts.ambiguous += ambiguous;
+		timeline->counts.uncorrelated += !ambiguous;
 	}
 	return NULL;
 }

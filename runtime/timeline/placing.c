@@ -157,9 +157,10 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 		by_duration(timeline, line, record, parent, number, placed);
 		break;
 	}
-	/* How the parent was found is known to whoever wrote the record. */
-	if (parent_id && EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED && placed->placement != EPP_PLACED_DURATION)
-		placed->placement = EPP_PLACED_INFERRED;
+	/* The record says how its parent was found. */
+	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
+	    placed->placement != EPP_PLACED_DURATION)
+		placed->placement = parent_id ? EPP_PLACED_INFERRED : EPP_PLACED_AMBIGUOUS;
 	if (timeline->options.clamp_to_parent && line->is_device && parent)
 		clamp(parent, placed);
 	return true;

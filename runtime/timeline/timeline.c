@@ -148,7 +148,8 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 
 const char *epp_placement_name(unsigned placement)
 {
-	static const char *const names[] = { "measured", "fitted", "formula", "inferred", "duration only", "clamped" };
+	static const char *const names[] = { "measured",      "fitted",  "formula",  "inferred",
+		                             "duration only", "clamped", "ambiguous" };
 
 	return placement < EPP_PLACEMENT_COUNT ? names[placement] : "unknown";
 }

@@ -6,6 +6,7 @@
  *
  * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
  *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it;
+ *               kernels=alone, which name no cause;
  *               kernels=broken, what ONNX Runtime makes of args that it does not escape, one with a negative duration, and the
  *               kit's epprof.lost of 30 events; end_fails, EndProfiling of SampleEP fails and its kernels are dropped;
  *               kernels=first, only of the first runs;

@@ -178,7 +178,9 @@ void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, cons
 		return;
 	if (word("kernels=late") || word("kernels=lost"))
 		late_us = 1000000;
-	if (word("twins=told"))
+	if (word("kernels=alone"))
+		cause[0] = '\0';
+	else if (word("twins=told"))
 		snprintf(cause, sizeof cause, ",\"ort_correlation_id\" : \"%" PRId64 "\",\"ort_thread_id\" : \"%d\"",
 		         cause_us, (int)gettid());
 	else if (!word("kernels=lost"))
@@ -188,8 +190,9 @@ void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, cons
 		         ",\"a\"b\" : \"two\nlines\",\"shape\" : {not json");
 	if (asprintf(&line,
 	             "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :1,\"ts\" :%" PRId64
-	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\"%s,\"ort_event_name\" : \"%s\"}}",
-	             cause_us - profile->began_us + late_us, name, cause, name) < 0)
+	             ",\"ph\" : \"X\",\"name\" :\"kernel of %s\",\"args\" : {\"stream\" : \"3\"%s,\"%s\" : \"%s\"}}",
+	             cause_us - profile->began_us + late_us, name, cause,
+	             word("kernels=alone") ? "op" : "ort_event_name", name) < 0)
 		abort();
 	add_line(profile, line);
 }

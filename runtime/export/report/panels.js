@@ -160,7 +160,9 @@ class Panels {
 		const joined = Number(trace.correlated) + Number(trace.inferred), error = Number(trace.largest_error_ns);
 		const inferred = Number(trace.inferred) ? ` (${countText(trace.inferred)} by containment)` : "";
 		const outside = Number(trace.outside_parent) ? ` ${plural(Number(trace.outside_parent), "event lies", "events lie")} outside the host event by more than that.` : "";
-		return `Device times are within \u00b1 ${durationText(error)} of the host\u2019s clock; ${plural(joined, "device event")}${inferred} joined to the host event that caused ${joined === 1 ? "it" : "them"}.${outside}`;
+		const ambiguous = Number(trace.ambiguous) ? ` Of ${plural(Number(trace.ambiguous), "device event")} several host events could be the cause: ${Number(trace.ambiguous) === 1 ? "it is" : "they are"} joined to none.` : "";
+		const none = Number(trace.uncorrelated) ? ` ${plural(Number(trace.uncorrelated), "device event has", "device events have")} no host event.` : "";
+		return `Device times are within \u00b1 ${durationText(error)} of the host\u2019s clock; ${plural(joined, "device event")}${inferred} joined to the host event that caused ${joined === 1 ? "it" : "them"}.${ambiguous}${none}${outside}`;
 	}
 
 	/* One bar for each stream and thread: busy, and why not. */
