@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "epprof/import.h"
 
-static const char help[] = "usage: epprof import [OPTION]... -o FILE.epp PROFILE.json\n"
+static const char help[] = "usage: epprof import [OPTION]... -o FILE.epp PROFILE\n"
 			   "\n"
 			   "Makes a trace of another profiler's file; '-' reads standard input.  FILE.epp appears when it is complete;\n"
 			   "what was repaired, guessed and left out is told on standard error, and kept in the trace.\n"

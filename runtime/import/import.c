@@ -13,7 +13,7 @@
 #define PROBE_BYTES 4096u
 #define NOTES_MAX 64u
 
-static const struct import_format *const formats[] = { &import_ort, &import_chrome };
+static const struct import_format *const formats[] = { &import_xspace, &import_ort, &import_chrome };
 #define FORMATS_COUNT (sizeof(formats) / sizeof(*formats))
 
 const epp_import_format *epp_import_format_at(size_t index)
@@ -123,12 +123,14 @@ static epp_status *find_format(struct import *import)
 	while (at < count && strchr(" \t\r\n", bytes[at]) && bytes[at])
 		at++;
 	for (size_t i = 0; i < FORMATS_COUNT && !import->format; i++) {
-		if (formats[i]->probe(bytes + at, count - at))
+		size_t skipped = formats[i]->is_binary ? 0 : at;
+		if (formats[i]->probe(bytes + skipped, count - skipped))
 			import->format = formats[i];
 	}
 	return import->format
 	           ? NULL
-	           : epp_status_create(EPP_CORRUPT, "%s: neither an array nor an object of JSON", import->input.path);
+	           : epp_status_create(EPP_CORRUPT, "%s: neither an array nor an object of JSON, nor an XSpace",
+	                               import->input.path);
 }
 
 static epp_status *create_writer(struct import *import, const char *output)

@@ -7,6 +7,7 @@
  *   yajl_memory.c           memory for yajl
  *   ort.c, repair.c         ONNX Runtime's profile, line by line
  *   chrome.c, chrome_*.c    the trace event format
+ *   xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
  *   record.c                an event becomes a record, at once or later
  *   begun.c                 what has begun and not ended
@@ -68,13 +69,14 @@ struct import {
 struct import_format {
 	epp_import_format format;
 	int64_t ns_per_tick;
-	/* Whether the file is of this format, by its first bytes, blanks left out. */
+	bool is_binary; /* blanks at the beginning of the file are part of it */
+	/* Whether the file is of this format, by its first bytes, blanks left out unless it is binary. */
 	bool (*probe)(const char *bytes, size_t count);
 	/* Reads the whole input. */
 	epp_status *(*read)(struct import *import);
 };
 
-extern const struct import_format import_ort, import_chrome;
+extern const struct import_format import_ort, import_chrome, import_xspace;
 
 /* A line of the receipt, kept for the trace too. */
 void import_note(struct import *import, const char *format, ...) EPP_FORMAT(2, 3);

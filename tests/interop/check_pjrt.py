@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """libepprof_pjrt.so in JAX itself, which finds it by the package jax_plugins: it carries plugins of every kind into JAX's
 profiler, and what goes wrong costs no profile; read back with JAX's own reader.  The sample plugin for JAX, too."""
+import collections
 import os
 import subprocess
 import sys
@@ -35,6 +36,19 @@ for run in range(int(sessions)):
             jnp.dot(jnp.ones((8, 8)), jnp.ones((8, 8))).block_until_ready()
     for plugin in plugins:
         assert plugin.epp_sample_work(7) == 0
+"""
+
+GRADIENT = """
+import sys
+import jax
+import jax.numpy as jnp
+gradient = jax.jit(jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w) ** 2)))
+w = x = jnp.ones((16, 16))
+with jax.profiler.trace(sys.argv[1]):
+    for step in range(3):
+        with jax.profiler.StepTraceAnnotation("train", step_num=step):
+            w = w - 0.1 * gradient(w, x)
+    w.block_until_ready()
 """
 
 
@@ -164,6 +178,23 @@ class Jax(unittest.TestCase):
         profiles, _ = run(3, [], [sample("pjrt")], way=sample("pjrt"))
         for profile in profiles:
             self.look_at(profile, plane_pattern="^/device:CUSTOM:ACCELERATOR:0$")
+
+    def test_its_profile_is_imported_as_it_is(self):
+        from jax.profiler import ProfileData
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-c", GRADIENT, folder], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (file,) = Path(folder).glob("**/*.xplane.pb")
+            profile = ProfileData.from_file(str(file))
+            expected = collections.Counter(
+                (line.name, event.name, int(event.start_ns), int(event.start_ns + event.duration_ns) - int(event.start_ns))
+                for plane in profile.planes for line in plane.lines for event in line.events)
+            events = interop.imported(file)
+        found = collections.Counter((event["track_name"], event["name"], event["start_ns"], event["duration_ns"])
+                                    for event in events if event["kind"] in ("slice", "instant"))
+        self.assertGreater(sum(expected.values()), 100)
+        self.assertEqual(found, expected)
+        self.assertTrue(any(event["kind"] == "flow" for event in events))
 
     def test_what_the_page_shows(self):
         from jax.profiler import ProfileData

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """libepprof_tf.so in TensorFlow itself: loaded as a pluggable device library it carries plugins of every kind into TensorFlow's
 profiler; read back with TensorFlow's own XSpace."""
+import collections
 import json
 import os
 import subprocess
@@ -37,6 +38,17 @@ for run in range(int(sessions)):
     tf.profiler.experimental.stop(save=run != 1)  # what is thrown away must not come back
     for plugin in plugins:
         assert plugin.epp_sample_work(7) == 0
+"""
+
+FIT = """
+import sys
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x, y = tf.random.normal((64, 4)), tf.random.normal((64, 1))
+tf.profiler.experimental.start(sys.argv[1])
+model.fit(x, y, epochs=1, verbose=0)
+tf.profiler.experimental.stop()
 """
 
 
@@ -162,6 +174,28 @@ class Bridge(unittest.TestCase):
         columns = [column["id"] for column in answer["cols"]]
         rows = [dict(zip(columns, (cell["v"] for cell in row["c"]))) for row in answer["rows"]]
         self.assertEqual(sum(row["occurrences"] for row in rows if row["kernel_name"] == "relu"), 2 * COUNT)
+
+    def test_its_profile_is_imported_as_it_is(self):
+        with tempfile.TemporaryDirectory() as logs:
+            done = subprocess.run([sys.executable, "-c", FIT, logs], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (file,) = Path(logs).glob("**/*.xplane.pb")
+            events = interop.imported(file)
+            space = space_of(Path(logs))
+        expected = collections.Counter()
+        for plane in space.planes:
+            for line in plane.lines:
+                for event in line.events:
+                    start_ps = line.timestamp_ns * 1000 + event.offset_ps
+                    start_ns, end_ns = start_ps // 1000, (start_ps + event.duration_ps) // 1000
+                    entry = plane.event_metadata[event.metadata_id]
+                    stats_count = len(event.stats) + len(entry.stats) + bool(entry.display_name)
+                    expected[line.name, entry.display_name or entry.name, start_ns, end_ns - start_ns, stats_count] += 1
+        found = collections.Counter((event["track_name"], event["name"], event["start_ns"], event["duration_ns"],
+                                     len(event.get("args", {}))) for event in events if event["kind"] in ("slice", "instant"))
+        self.assertGreater(sum(expected.values()), 100)
+        self.assertEqual(found, expected)
+        self.assertTrue(any(event["kind"] == "flow" for event in events))
 
     def test_what_the_page_shows(self):
         folder, log = interop.do_as_page(

@@ -12,6 +12,7 @@ EPPROF_VENDORS_VERSIONS     likewise, of OpenVINO's execution provider
 CI                          set: what could not run is an error, not a skip
 BUILD                       the build tree, "build"
 """
+import json
 import os
 import re
 import subprocess
@@ -37,6 +38,19 @@ def scratch():
     if not hasattr(scratch, "directory"):
         scratch.directory = tempfile.TemporaryDirectory(prefix="epprof-interop-")
     return Path(scratch.directory.name)
+
+
+def imported(profile):
+    """The events of another profiler's file as a trace has them, but the importer's own."""
+    epprof, trace = BUILD / "epprof", scratch() / "imported.epp"
+    for arguments in ("import", "--force", "-o", trace, profile), ("validate", trace):
+        done = subprocess.run([epprof, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"epprof {arguments[0]}: {done.stdout}{done.stderr}")
+    text = subprocess.run([epprof, "convert", "-t", "ndjson", "-o", "-", trace], capture_output=True, check=True).stdout
+    events = [json.loads(line) for line in text.decode().splitlines()]
+    return [event for event in events if event["kind"] not in ("ledger", "trace")
+            and event["track_name"] not in ("import", "properties")]
 
 
 class Framework:
