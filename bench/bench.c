@@ -33,6 +33,7 @@ static const struct bench_case {
 	{ "device clocks, 10 simulated minutes", bench_clocks },
 	{ "import of Chrome JSON", bench_import_chrome },
 	{ "import of ONNX Runtime JSON", bench_import_ort },
+	{ "import of XSpace", bench_import_xspace },
 	{ "Chrome JSON to /dev/null", bench_chrome },
 	{ "ONNX Runtime JSON to /dev/null", bench_ort },
 	{ "CSV to /dev/null", bench_csv },

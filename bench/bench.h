@@ -150,6 +150,7 @@ void bench_merge(struct bench *bench);
 void bench_clocks(struct bench *bench);
 void bench_import_chrome(struct bench *bench);
 void bench_import_ort(struct bench *bench);
+void bench_import_xspace(struct bench *bench);
 void bench_chrome(struct bench *bench);
 void bench_ort(struct bench *bench);
 void bench_csv(struct bench *bench);

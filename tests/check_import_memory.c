@@ -6,6 +6,7 @@
 #include "tests/check.h"
 #include "tests/command.h"
 #include "tests/recording.h"
+#include "tests/xplane_builder.h"
 
 /* As api/epprof/import.h says; of the whole command, so that there is something to spare. */
 #define MOST_KIB (16 * 1024)
@@ -110,6 +111,39 @@ START_TEST(more_names_of_processes_than_there_are)
 }
 END_TEST
 
+/* A plane whose tables, and names, are beyond what memory holds. */
+START_TEST(an_xspace_of_any_size)
+{
+	const char *path = check_path("space.pb");
+	struct xbytes plane = { 0 }, line = { 0 }, event = { 0 };
+	FILE *file = fopen(path, "w");
+
+	xtext(&plane, 2, "/host:CPU");
+	xline(&line, 1, "thread", 0);
+	for (int i = 0; i < 400000; i++) {
+		xevent(&event, 1 + i * 7919 % 200000, (int64_t)i * 3000, 2000);
+		xstat_number(&event, 4, 1 + i % 200000, 3, (uint64_t)i);
+		xput(&line, 4, &event);
+	}
+	xput(&plane, 3, &line);
+	for (int i = 0; i < 200000; i++) {
+		char name[64];
+		snprintf(name, sizeof name, "an operation that is called %.30d", i);
+		xentry(&plane, 4, 1 + i, name, NULL);
+		xentry(&plane, 5, 1 + i, i ? name : "correlation_id", NULL);
+	}
+	struct xbytes head = { 0 };
+	xvarint(&head, 1 << 3 | 2);
+	xvarint(&head, plane.count);
+	ck_assert_uint_eq(fwrite(head.bytes, 1, head.count, file), head.count);
+	ck_assert_uint_eq(fwrite(plane.bytes, 1, plane.count, file), plane.count);
+	ck_assert_int_eq(fclose(file), 0);
+	free(head.bytes);
+	free(plane.bytes);
+	check_peak(path, "an XSpace of 400,000 events and names");
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("import_memory");
@@ -119,6 +153,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, as_many_processes_as_there_may_be);
 	tcase_add_test(tc, as_many_threads_with_names_as_there_may_be);
 	tcase_add_test(tc, more_names_of_processes_than_there_are);
+	tcase_add_test(tc, an_xspace_of_any_size);
 	suite_add_tcase(s, tc);
 	return s;
 }
