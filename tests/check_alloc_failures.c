@@ -67,6 +67,7 @@ static const struct {
 	{ .args = { "import", "-o", "out/x.epp", "hostile.json" } },
 	{ .args = { "import", "-o", "out/x.epp", "chrome.json" } },
 	{ .args = { "import", "-o", "out/x.epp", "kineto.json" } },
+	{ .args = { "import", "-o", "out/x.epp", "sample.xplane.pb" } },
 	{ .args = { "probe", CHECK_BUILD "/libsample_ort_ep.so" } },
 };
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
@@ -283,6 +284,7 @@ static void make_inputs(void)
 	                 0);
 	MUST_RUN("pack", "-o", "packed.epp", "sample.epp");
 	MUST_RUN("import", "-o", "import.epp", "ort.json");
+	MUST_RUN("convert", "-t", "xspace", "-o", "sample.xplane.pb", "sample.epp");
 	MUST_RUN("merge", "-o", "merged.epp", "sample.epp", "import.epp");
 }
 

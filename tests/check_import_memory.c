@@ -121,7 +121,7 @@ START_TEST(an_xspace_of_any_size)
 	xtext(&plane, 2, "/host:CPU");
 	xline(&line, 1, "thread", 0);
 	for (int i = 0; i < 400000; i++) {
-		xevent(&event, 1 + i * 7919 % 200000, (int64_t)i * 3000, 2000);
+		xevent(&event, 1 + (int64_t)i * 7919 % 200000, (int64_t)i * 3000, 2000);
 		xstat_number(&event, 4, 1 + i % 200000, 3, (uint64_t)i);
 		xput(&line, 4, &event);
 	}
