@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "cli.h"
+#include "epprof/ep_push.h"
 #include "epprof/ort_tables.h"
 #include "epprof/timeline.h"
 
@@ -223,6 +224,23 @@ epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded) EPP_
  * before others, and of those of a thread that began together it is the innermost.  `*cause`: the only one; of several the
  * only one that the effect can have been in, so far as its provider's clock is known, which is likely and no more; or NULL. */
 size_t run_causes_find(const struct run_causes *causes, const struct run_effect *effect, const struct run_cause **cause);
+
+/* ---- run_told.c: the args of an event ---- */
+
+#define RUN_ARGS_MAX 256
+
+/* What the args of an event say. */
+struct run_told {
+	EpprofArg args[RUN_ARGS_MAX];
+	uint32_t count;
+	bool is_carried;
+	bool is_correlated;
+	int64_t correlation;
+	int64_t thread;           /* of the cause; -1: it is not told */
+	epp_trace_arg cause_name; /* no key: it is not told */
+};
+
+void run_told_read(const epp_timeline *timeline, const epp_event *event, struct run_told *told);
 
 /* ---- run_limit.c: a recording with a limit is a ring ---- */
 

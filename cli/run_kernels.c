@@ -30,7 +30,6 @@
 #include "run.h"
 
 #define PAIR_EVERY_US 500000
-#define ARGS_MAX 256
 #define CLOCK 0
 #define NOTE_BYTES 80
 
@@ -116,69 +115,8 @@ static void push_clock(const struct kernels *kernels)
 
 /* ---- events ---- */
 
-/* The importer keeps what it cannot read as a number as text; an id in quotes is one. */
-static bool arg_number(const epp_trace_arg *arg, int64_t *number)
-{
-	char text[24];
-	const char *problem;
-
-	if (arg->type == EPP_ARG_I64 || arg->type == EPP_ARG_U64) {
-		*number = arg->value.i64;
-		return true;
-	}
-	if (arg->type != EPP_ARG_TEXT || arg->text_bytes >= sizeof text)
-		return false;
-	snprintf(text, sizeof text, "%.*s", (int)arg->text_bytes, arg->value.text);
-	*number = strtonum(text, INT64_MIN, INT64_MAX, &problem);
-	return !problem;
-}
-
-/* What the args of an event say. */
-struct told {
-	EpprofArg args[ARGS_MAX];
-	uint32_t count;
-	bool is_carried;
-	bool is_correlated;
-	int64_t correlation;
-	int64_t thread;           /* of the cause; -1: it is not told */
-	epp_trace_arg cause_name; /* no key: it is not told */
-};
-
-static void read_args(const epp_timeline *timeline, const epp_event *event, struct told *told)
-{
-	epp_trace_arg arg;
-	size_t cursor = 0;
-
-	told->count = 0;
-	told->is_carried = told->is_correlated = false;
-	told->correlation = 0;
-	told->thread = -1;
-	told->cause_name.key = NULL;
-	while (epp_event_args(timeline, event, &cursor, &arg)) {
-		if (strcmp(arg.key, "carried_by") == 0)
-			told->is_carried = true;
-		if (strcmp(arg.key, "ort_correlation_id") == 0)
-			told->is_correlated = arg_number(&arg, &told->correlation);
-		if (strcmp(arg.key, "ort_thread_id") == 0 && !arg_number(&arg, &told->thread))
-			told->thread = -1;
-		if (strcmp(arg.key, "ort_event_name") == 0 && arg.type == EPP_ARG_TEXT)
-			told->cause_name = arg;
-		if (told->count == ARGS_MAX)
-			continue;
-		/* A key is valid as long as the trace, a text as long as the event. */
-		EpprofArg *taken = &told->args[told->count++];
-		*taken = (EpprofArg){ .key = arg.key, .type = arg.type };
-		if (arg.type == EPP_ARG_TEXT) {
-			taken->text = arg.value.text;
-			taken->text_bytes = arg.text_bytes;
-		} else {
-			taken->number.u64 = arg.value.u64;
-		}
-	}
-}
-
 /* The cause that an event tells itself: how many it may mean. */
-static size_t find_told(const struct kernels *kernels, const epp_event *event, const struct told *told,
+static size_t find_told(const struct kernels *kernels, const epp_event *event, const struct run_told *told,
                         const struct run_cause **cause)
 {
 	const struct run_effect effect = { .cause_start_us = told->correlation,
@@ -194,7 +132,8 @@ static size_t find_told(const struct kernels *kernels, const epp_event *event, c
 }
 
 /* None is better than one of several. */
-static void find_parent(const struct kernels *kernels, const epp_event *event, const struct told *told, EpprofEvent *pushed)
+static void find_parent(const struct kernels *kernels, const epp_event *event, const struct run_told *told,
+                        EpprofEvent *pushed)
 {
 	const struct run_cause *cause;
 	size_t count = find_told(kernels, event, told, &cause);
@@ -224,7 +163,7 @@ static void find_parent(const struct kernels *kernels, const epp_event *event, c
 /* ---- what was carried ---- */
 
 /* Of an event, but for its times, which two profilers of one device tell a little apart. */
-static uint64_t event_number(const epp_event *event, const struct told *told)
+static uint64_t event_number(const epp_event *event, const struct run_told *told)
 {
 	const uint64_t parts[] = { (uint64_t)told->correlation, (uint64_t)event->track->device,
 		                   (uint64_t)event->track->stream };
@@ -244,7 +183,7 @@ static epp_status *join(struct kernels *kernels)
 	return kernels->member ? NULL : epp_session_join(kernels->recording, &stand_in, "providers", &kernels->member);
 }
 
-static bool is_too_old(const struct kernels *kernels, const epp_event *event, const struct told *told)
+static bool is_too_old(const struct kernels *kernels, const epp_event *event, const struct run_told *told)
 {
 	if (told->is_correlated)
 		return told->correlation < kernels->limit.from_us;
@@ -253,9 +192,9 @@ static bool is_too_old(const struct kernels *kernels, const epp_event *event, co
 
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
-	struct told told;
+	struct run_told told;
 
-	read_args(timeline, event, &told);
+	run_told_read(timeline, event, &told);
 	if (told.is_carried || run_twins_take(&kernels->carried, event_number(event, &told)))
 		return NULL;
 	if (is_too_old(kernels, event, &told)) {
@@ -330,9 +269,9 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct run_cause *cause;
-	struct told told;
+	struct run_told told;
 
-	read_args(timeline, event, &told);
+	run_told_read(timeline, event, &told);
 	if (told.is_correlated && event->parent_track && !kernels->profile_is_sure) {
 		kernels->profile_us = told.correlation - event->parent_start_ns / 1000;
 		kernels->profile_is_sure = true;

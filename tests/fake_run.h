@@ -9,6 +9,7 @@
 
 #include "tests/check.h"
 #include "tests/command.h"
+#include "tests/strict_json.h"
 
 #define FAKE CHECK_BUILD "/tests/fake_ort.so"
 #define SAMPLE_EP CHECK_BUILD "/libsample_ort_ep.so"
@@ -70,5 +71,37 @@ static inline bool logged(const char *text)
 			ck_assert_str_eq(run_.out, ""); \
 		command_free(&run_); \
 	} while (0)
+
+/* The summary of a trace, which must be valid. */
+static inline struct json *summary_of(const char *path)
+{
+	struct command run = command_run(NULL, "validate", "--strict", path, NULL);
+
+	ck_assert_msg(run.code == 0, "%s%s", run.out, run.err);
+	command_free(&run);
+	run = command_run(NULL, "summary", "--format", "json", path, NULL);
+	ck_assert_int_eq(run.code, 0);
+	struct json *json = json_expect(run.out, run.out_bytes);
+	command_free(&run);
+	ck_assert_str_eq(json_text(json, "state"), "finished");
+	return json;
+}
+
+static inline int64_t total_of(const struct json *json, const char *key)
+{
+	return json_thousandths(json, key) / 1000;
+}
+
+/* How often an op or kernel is there. */
+static inline int64_t count_of(const struct json *summary, const char *list, const char *name)
+{
+	const struct json *lines = json_get(summary, list);
+
+	for (size_t i = 0; i < lines->count; i++) {
+		if (strcmp(json_text(&lines->items[i], "name"), name) == 0)
+			return total_of(&lines->items[i], "count");
+	}
+	return 0;
+}
 
 #endif
