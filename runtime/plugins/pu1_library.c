@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "plugins/plugin_probe.h"
 #include "plugins/pu1_pool.h"
 #include "plugins/pu1_reading.h"
@@ -76,11 +77,7 @@ _Static_assert(sizeof(callbacks) / sizeof(callbacks[0]) == PU1_LIBRARIES_MAX, "e
 
 static void locks_init(struct pu1_library *library)
 {
-	pthread_condattr_t attributes;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&library->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	thread_cond_init(&library->changed);
 	pthread_mutex_init(&library->run_lock, NULL);
 	pthread_mutex_init(&library->read_lock, NULL);
 	pthread_mutex_init(&library->lock, NULL);

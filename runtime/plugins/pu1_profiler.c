@@ -7,14 +7,13 @@
  */
 #include "plugins/pu1_profiler.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/ort_status.h"
 #include "base/profiler_registry.h"
+#include "base/thread.h"
 #include "plugins/pu1_pool.h"
 #include "plugins/pu1_reading.h"
 #include "plugins/pu1_tokens.h"
@@ -23,16 +22,6 @@
 #define NS_PER_SECOND 1000000000u
 
 uint64_t pu1_flush_timeout_ns = 10 * (uint64_t)NS_PER_SECOND;
-
-static struct timespec deadline_after(uint64_t ns)
-{
-	struct timespec deadline;
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	uint64_t sum = (uint64_t)deadline.tv_nsec + ns % NS_PER_SECOND;
-	deadline.tv_sec += (time_t)(ns / NS_PER_SECOND + sum / NS_PER_SECOND);
-	deadline.tv_nsec = (long)(sum % NS_PER_SECOND);
-	return deadline;
-}
 
 static OrtStatus *failed(const struct pu1_library *library, const char *call, pu1Result result)
 {
@@ -54,7 +43,7 @@ static bool may_go(const struct pu1_library *library)
 /* Waits for something to do, at most until the next clock pair.  Returns the flush to be done, or 0. */
 static uint64_t take_errand(struct pu1_library *library)
 {
-	struct timespec deadline = deadline_after(PAIR_INTERVAL_NS);
+	struct timespec deadline = thread_deadline(PAIR_INTERVAL_NS);
 	int error = 0;
 	while (!error && !library->due && !library->worker_may_go && library->flushes_asked == library->flushes_done)
 		error = pthread_cond_timedwait(&library->changed, &library->lock, &deadline);
@@ -102,18 +91,11 @@ static void *work(void *argument)
 static bool worker_ensure(struct pu1_library *library)
 {
 	pthread_t thread;
-	sigset_t all, before;
 	bool there = true;
 	pthread_mutex_lock(&library->lock);
 	library->worker_may_go = false;
 	if (!library->worker_is_there) {
-		/* The process's signals are not for this thread. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		there = pthread_create(&thread, NULL, work, library) == 0;
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		if (there)
-			pthread_detach(thread);
+		there = thread_start(NULL, work, library, &thread) == 0;
 		library->worker_is_there = there;
 	}
 	pthread_mutex_unlock(&library->lock);
@@ -140,7 +122,7 @@ static uint64_t ask_for_flush(struct pu1_library *library)
 
 static OrtStatus *await_flush(struct pu1_library *library, uint64_t mine)
 {
-	struct timespec deadline = deadline_after(pu1_flush_timeout_ns);
+	struct timespec deadline = thread_deadline(pu1_flush_timeout_ns);
 	pu1Result result = PU1_SUCCESS;
 	int error = 0;
 	pthread_mutex_lock(&library->lock);

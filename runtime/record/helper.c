@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "record/chunks.h"
 #include "record/drain.h"
 
@@ -167,27 +167,10 @@ static void *loop(void *unused)
 	return unused;
 }
 
-int helper_start_thread(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started)
-{
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	sigfillset(&all);
-	/* No signal of the process's is handled on our threads, and none of a file-size limit gets out of them. */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(started, &attributes, run, argument);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!error && name)
-		pthread_setname_np(*started, name);
-	return error;
-}
-
 void helper_apart(void *(*run)(void *argument), void *argument)
 {
 	pthread_t apart;
-	if (helper_start_thread(NULL, run, argument, &apart))
+	if (thread_start(NULL, run, argument, &apart))
 		run(argument);
 }
 
@@ -197,7 +180,7 @@ epp_status *helper_add(struct session *session)
 	pthread_mutex_lock(&lock);
 	STORE_RELAXED(&woken_from, (uint32_t)sched_getcpu() + 1);
 	if (!running) {
-		int error = helper_start_thread("epprof", loop, NULL, &thread);
+		int error = thread_start("epprof", loop, NULL, &thread);
 		running = !error;
 		if (error)
 			status = epp_status_errno(error, "starting epprof's thread");

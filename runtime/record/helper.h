@@ -19,9 +19,6 @@ void helper_remove(struct session *session);
 /* Has it look now; does nothing if it is awake.  Any thread. */
 void helper_wake(void);
 
-/* A detached thread of ours; returns an errno.  `name` may be NULL, and must be if the thread may end at once. */
-int helper_start_thread(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started);
-
 /* A thread for foreign code, which may take its time or never return.  Runs on the caller's thread if none can be created. */
 void helper_apart(void *(*run)(void *argument), void *argument);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/gate.h"
+#include "base/thread.h"
 #include "record/drain.h"
 #include "record/helper.h"
 #include "record/profilers.h"
@@ -187,22 +188,12 @@ epp_status *epp_session_end(epp_session *handle)
 	return NULL;
 }
 
-static struct timespec deadline_after(uint64_t ns)
-{
-	struct timespec deadline;
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	uint64_t sum = (uint64_t)deadline.tv_nsec + ns % 1000000000u;
-	deadline.tv_sec += (time_t)(ns / 1000000000u + sum / 1000000000u);
-	deadline.tv_nsec = (long)(sum % 1000000000u);
-	return deadline;
-}
-
 epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
 {
 	struct session *session = session_of((uintptr_t)handle);
 	if (!session)
 		return not_a_session("wait");
-	struct timespec deadline = deadline_after(timeout_ns == UINT64_MAX ? 0 : timeout_ns);
+	struct timespec deadline = thread_deadline(timeout_ns == UINT64_MAX ? 0 : timeout_ns);
 	pthread_mutex_lock(&session->lock);
 	bool recording = session->state == SESSION_RECORDING;
 	bool idle = !recording && wait_idle(session, timeout_ns == UINT64_MAX ? NULL : &deadline);
@@ -246,7 +237,7 @@ static bool leave_to_helper(struct session *session)
 void session_release(struct session *session)
 {
 	epp_status_release(epp_session_end(session_handle(session)));
-	struct timespec deadline = deadline_after(session->release_timeout_ns);
+	struct timespec deadline = thread_deadline(session->release_timeout_ns);
 	pthread_mutex_lock(&session->lock);
 	session->releasing = true;
 	bool idle = wait_idle(session, &deadline);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "record/chunks.h"
 #include "record/describe.h"
 #include "record/drain.h"
@@ -51,15 +52,6 @@ struct session *session_lock(uintptr_t handle)
 	return NULL;
 }
 
-static void changed_init(struct session *session)
-{
-	pthread_condattr_t attributes;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&session->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 /* An entry of the table, as good as new; NULL: no memory or 1,024 sessions at once. */
 static struct session *entry_take(void)
 {
@@ -78,7 +70,7 @@ static struct session *entry_take(void)
 			pthread_mutex_init(&session->lock, NULL);
 			pthread_mutex_init(&session->log_lock, NULL);
 			pthread_mutex_init(&session->error_lock, NULL);
-			changed_init(session);
+			thread_cond_init(&session->changed);
 			session->state = SESSION_IDLE;
 			STORE_RELEASE(&table[i], session);
 		} else if (LOAD_ACQUIRE(&table[i]->state) == SESSION_FREE) {
@@ -359,7 +351,7 @@ void session_fork_child(void)
 		pthread_mutex_init(&session->lock, NULL);
 		pthread_mutex_init(&session->log_lock, NULL);
 		pthread_mutex_init(&session->error_lock, NULL);
-		changed_init(session);
+		thread_cond_init(&session->changed);
 		session->with_helper = false;
 		session->shares = 0;
 		if (session->state == SESSION_FREE)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/helper.h"
+#include "base/thread.h"
 
 #define SYNC_FILES 3u /* the directory, the trace, a window elsewhere */
 
@@ -112,16 +112,12 @@ static int open_directory(const char *path)
 
 epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interval_ms, struct sync **sync)
 {
-	pthread_condattr_t monotonic;
 	struct sync *made = calloc(1, sizeof(*made));
 	*sync = NULL;
 	if (!made)
 		return epp_status_no_memory();
 	pthread_mutex_init(&made->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&made->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_cond_init(&made->changed);
 	made->interval_ms = interval_ms;
 	made->users = 2;
 	made->fds[0] = open_directory(path);
@@ -130,7 +126,7 @@ epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interva
 	made->fds[2] = elsewhere ? open(elsewhere, O_RDONLY | O_CLOEXEC) : -1;
 	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !elsewhere);
 	pthread_t thread;
-	int error = opened ? helper_start_thread("epprof sync", loop, made, &thread) : errno;
+	int error = opened ? thread_start("epprof sync", loop, made, &thread) : errno;
 	if (error) {
 		destroy(made);
 		return epp_status_errno(error, "%s: syncing it", path);

@@ -1,0 +1,43 @@
+/* Starting threads, and waiting with a limit. */
+#include "base/thread.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#define NS_PER_SECOND 1000000000u
+
+int thread_start(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	sigfillset(&all);
+	/* The process's signals are not handled on this thread, and a file-size limit's signal stays blocked. */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	int error = pthread_create(started, &attributes, run, argument);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!error && name)
+		pthread_setname_np(*started, name);
+	return error;
+}
+
+void thread_cond_init(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+struct timespec thread_deadline(uint64_t ns)
+{
+	struct timespec deadline;
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	uint64_t sum = (uint64_t)deadline.tv_nsec + ns % NS_PER_SECOND;
+	deadline.tv_sec += (time_t)(ns / NS_PER_SECOND + sum / NS_PER_SECOND);
+	deadline.tv_nsec = (long)(sum % NS_PER_SECOND);
+	return deadline;
+}
