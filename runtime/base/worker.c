@@ -1,0 +1,225 @@
+/* All workers share one lock, which makes a fork simple: calls are rare, and the lock is held for a few instructions.
+ *
+ * A worker's thread starts with its first call and ends when nobody holds the worker any more and its queue is empty; it
+ * frees the worker then.  A hung thread keeps its worker for ever.
+ */
+#include "base/worker.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+
+#define TIMEOUT_DEFAULT_MS 2000u
+#define TIMEOUT_MAX_MS 86400000u
+
+struct worker {
+	LIST_ENTRY(worker) link;
+	const void *key; /* NULL: none */
+	unsigned holders;
+	bool has_thread;
+	bool is_running; /* the thread is in a call, which is not in the queue */
+	bool is_hung;    /* somebody has waited for that call in vain */
+	STAILQ_HEAD(, worker_call) queue;
+	pthread_cond_t changed;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, worker) workers = LIST_HEAD_INITIALIZER(workers);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint64_t timeout_ms;
+
+/* ---- once, and in a forked child ---- */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void fork_child(void)
+{
+	struct worker *worker;
+	pthread_mutex_init(&lock, NULL);
+	LIST_FOREACH(worker, &workers, link) {
+		/* Calls that were queued are the parent's. */
+		STAILQ_INIT(&worker->queue);
+		worker->is_hung = worker->has_thread = worker->is_running;
+		thread_cond_init(&worker->changed);
+	}
+}
+
+static void set_up(void)
+{
+	const char *text = secure_getenv("EPPROF_PLUGIN_TIMEOUT_MS");
+	char *end;
+	unsigned long long ms = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	timeout_ms = ms && !*end ? ms < TIMEOUT_MAX_MS ? ms : TIMEOUT_MAX_MS : TIMEOUT_DEFAULT_MS;
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+uint64_t worker_timeout_ns(void)
+{
+	pthread_once(&once, set_up);
+	return timeout_ms * 1000000;
+}
+
+struct timespec worker_deadline(void)
+{
+	return thread_deadline(worker_timeout_ns());
+}
+
+/* ---- lives ---- */
+
+struct worker *worker_for(const void *key)
+{
+	struct worker *worker;
+	pthread_once(&once, set_up);
+	pthread_mutex_lock(&lock);
+	LIST_FOREACH(worker, &workers, link)
+		if (key && worker->key == key && worker->holders)
+			break;
+	if (!worker && (worker = calloc(1, sizeof(*worker)))) {
+		worker->key = key;
+		STAILQ_INIT(&worker->queue);
+		thread_cond_init(&worker->changed);
+		LIST_INSERT_HEAD(&workers, worker, link);
+	}
+	if (worker)
+		worker->holders++;
+	pthread_mutex_unlock(&lock);
+	return worker;
+}
+
+struct worker *worker_hold(struct worker *worker)
+{
+	pthread_mutex_lock(&lock);
+	worker->holders++;
+	pthread_mutex_unlock(&lock);
+	return worker;
+}
+
+/* With the lock held. */
+static void destroy(struct worker *worker)
+{
+	LIST_REMOVE(worker, link);
+	pthread_cond_destroy(&worker->changed);
+	free(worker);
+}
+
+void worker_release(struct worker *worker)
+{
+	if (!worker)
+		return;
+	pthread_mutex_lock(&lock);
+	worker->holders--;
+	if (!worker->holders && worker->has_thread)
+		pthread_cond_broadcast(&worker->changed);
+	else if (!worker->holders)
+		destroy(worker);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- the thread ---- */
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	pthread_mutex_lock(&lock);
+	while (worker->holders || !STAILQ_EMPTY(&worker->queue)) {
+		struct worker_call *call = STAILQ_FIRST(&worker->queue);
+		if (!call) {
+			pthread_cond_wait(&worker->changed, &lock);
+			continue;
+		}
+		STAILQ_REMOVE_HEAD(&worker->queue, link);
+		worker->is_running = true;
+		call->state = WORKER_RUNNING;
+		pthread_mutex_unlock(&lock);
+		call->run(call);
+		pthread_mutex_lock(&lock);
+		call->state = WORKER_RETURNED;
+		bool is_abandoned = call->is_abandoned;
+		pthread_cond_broadcast(&worker->changed);
+		if (is_abandoned) {
+			/* The plugin may be called once more here, so the worker is hung until that has returned. */
+			pthread_mutex_unlock(&lock);
+			call->discard(call, true);
+			pthread_mutex_lock(&lock);
+		}
+		worker->is_running = worker->is_hung = false;
+	}
+	destroy(worker);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+void worker_submit(struct worker *worker, struct worker_call *call)
+{
+	pthread_t thread;
+	pthread_mutex_lock(&lock);
+	call->worker = worker;
+	call->is_abandoned = false;
+	call->state = WORKER_QUEUED;
+	if (!worker->has_thread)
+		worker->has_thread = thread_start(NULL, work, worker, &thread) == 0;
+	if (worker->has_thread)
+		STAILQ_INSERT_TAIL(&worker->queue, call, link);
+	else
+		call->state = WORKER_FAILED;
+	pthread_cond_broadcast(&worker->changed);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- waiting ---- */
+
+enum worker_result worker_await(struct worker_call *call, const struct timespec *deadline)
+{
+	struct worker *worker = call->worker;
+	enum worker_result result = WORKER_DONE;
+	int error = 0;
+	pthread_mutex_lock(&lock);
+	while (!error && (call->state == WORKER_RUNNING || (call->state == WORKER_QUEUED && !worker->is_hung)))
+		error = pthread_cond_timedwait(&worker->changed, &lock, deadline);
+	bool did_not_begin = call->state == WORKER_QUEUED || call->state == WORKER_FAILED;
+	if (call->state == WORKER_QUEUED) {
+		STAILQ_REMOVE(&worker->queue, call, worker_call, link);
+		result = WORKER_BUSY;
+	} else if (call->state == WORKER_FAILED) {
+		result = WORKER_NO_THREAD;
+	} else if (call->state == WORKER_RUNNING) {
+		call->is_abandoned = worker->is_hung = true;
+		pthread_cond_broadcast(&worker->changed);
+		result = WORKER_HUNG;
+	}
+	pthread_mutex_unlock(&lock);
+	if (did_not_begin)
+		call->discard(call, false);
+	return result;
+}
+
+void worker_abandon(struct worker_call *call)
+{
+	pthread_mutex_lock(&lock);
+	/* The worker has no part in it any more. */
+	bool is_over = call->state == WORKER_RETURNED || call->state == WORKER_FAILED;
+	bool ran = call->state == WORKER_RETURNED;
+	call->is_abandoned = true;
+	pthread_mutex_unlock(&lock);
+	if (is_over)
+		call->discard(call, ran);
+}
+
+epp_status *worker_status(enum worker_result result, const char *step)
+{
+	if (result == WORKER_HUNG)
+		return epp_status_create(EPP_TIMEOUT, "%s: it has not returned after %llu ms", step,
+		                         (unsigned long long)timeout_ms);
+	if (result == WORKER_BUSY)
+		return epp_status_create(EPP_TIMEOUT, "%s: not called, because an earlier call has not returned", step);
+	return result == WORKER_DONE ? NULL : epp_status_create(EPP_UNAVAILABLE, "%s: no thread can be started", step);
+}
