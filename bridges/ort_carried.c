@@ -1,5 +1,8 @@
 /* Carrying: libraries are opened as ONNX Runtime opens them, with copies of its tables (ort_copies.c); their EPs run no node
  * here, but make profilers (ort_profilers.c).  One that is no library of EPs is opened as the plugin of another framework's.
+ *
+ * Each library's functions are called on a thread of its own, as steps that own what they need.  A library of which one does
+ * not return in time is logged and takes no further part; it stays loaded, with all that is known of it.
  */
 #include "ort_carried.h"
 
@@ -20,6 +23,9 @@ struct library {
 	const char *file; /* the last part of its path */
 	char *path;
 	epp_plugin *plugin; /* of another framework's; then it has none of the following */
+	epp_plugin_thread *thread;
+	bool is_hung;
+	char *name; /* its factory's */
 	void *handle;
 	ReleaseEpApiFactoryFn release_factory;
 	OrtEpFactory *factories[FACTORIES_MAX];
@@ -33,6 +39,7 @@ struct library {
 
 struct ort_libraries {
 	const struct ort_host *host;
+	const OrtLogger *logger;
 	STAILQ_HEAD(, library) all;
 	size_t count;
 };
@@ -42,7 +49,7 @@ struct ort_eps {
 	const OrtLogger *logger;
 	size_t count;
 	struct {
-		const struct library *library;
+		struct library *library;
 		OrtEp *ep; /* NULL: a plugin's */
 	} all[];
 };
@@ -50,6 +57,108 @@ struct ort_eps {
 static OrtStatus *fail(const struct ort_host *host, const struct library *library, const char *reason)
 {
 	return ort_status_of(host, epp_status_create(EPP_PLUGIN, "%s: %s: %s", library->place, library->file, reason));
+}
+
+/* ---- steps ---- */
+
+/* What a function of the library's is called with, and what it gave. */
+struct step {
+	struct library *library;
+	const OrtApiBase *base;
+	const OrtLogger *logger;
+	const OrtHardwareDevice *const *devices;
+	size_t devices_count;
+	const OrtSessionOptions *options;
+	OrtEp *ep;
+	OrtEpProfilerImpl *profiler;
+	OrtStatus *status;
+};
+
+/* Calls it with a step like this, which it then holds what came of; logs that it hangs. */
+static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger, const char *name,
+                            void (*run)(void *step), struct step *step)
+{
+	struct library *library = step->library;
+	struct step *called = library->is_hung ? NULL : malloc(sizeof(*called));
+	if (library->is_hung)
+		return NULL;
+	if (!called)
+		return ort_status_of(host, epp_status_no_memory());
+	*called = *step;
+	epp_status *failure = epp_plugin_thread_call(library->thread, name, run, free, called);
+	if (!failure) {
+		*step = *called;
+		free(called);
+		return step->status;
+	}
+	library->is_hung = true;
+	failure = epp_status_prefix(failure, "epprof: %s: %s", library->place, library->file);
+	ort_log(host, logger, ORT_LOGGING_LEVEL_ERROR, ort_status_of(host, failure));
+	return NULL;
+}
+
+static void create_factories(void *argument)
+{
+	struct step *step = argument;
+	struct library *library = step->library;
+	CreateEpApiFactoriesFn create;
+	*(void **)&create = dlsym(library->handle, "CreateEpFactories");
+	step->status = create(library->file, step->base, step->logger, library->factories, FACTORIES_MAX,
+	                      &library->factories_count);
+}
+
+static void get_name(void *argument)
+{
+	struct step *step = argument;
+	const char *name = step->library->factory->GetName(step->library->factory);
+	step->library->name = strdup(name ? name : step->library->file);
+}
+
+/* The first factory that serves any of them is the one. */
+static void get_devices(void *argument)
+{
+	struct step *step = argument;
+	struct library *library = step->library;
+	for (size_t i = 0; i < library->factories_count && !library->devices_count && !step->status; i++) {
+		library->factory = library->factories[i];
+		step->status = library->factory->GetSupportedDevices(library->factory, step->devices,
+		                                                     step->devices_count, library->ep_devices,
+		                                                     DEVICES_MAX, &library->devices_count);
+	}
+	if (!step->status && library->devices_count)
+		get_name(step);
+}
+
+static void create_ep(void *argument)
+{
+	struct step *step = argument;
+	const struct library *library = step->library;
+	step->status = library->factory->CreateEp(library->factory, library->devices, library->metadata,
+	                                          library->devices_count, step->options, step->logger, &step->ep);
+}
+
+static void release_ep(void *argument)
+{
+	const struct step *step = argument;
+	step->library->factory->ReleaseEp(step->library->factory, step->ep);
+}
+
+static void create_profiler(void *argument)
+{
+	struct step *step = argument;
+	step->status = step->ep->CreateProfiler(step->ep, &step->profiler);
+}
+
+/* Keeps the last status. */
+static void release_factories(void *argument)
+{
+	struct step *step = argument;
+	const struct library *library = step->library;
+	for (size_t i = 0; i < library->factories_count && library->factories[i]; i++) {
+		OrtStatus *status = library->release_factory(library->factories[i]);
+		if (status)
+			step->status = status;
+	}
 }
 
 /* ---- libraries ---- */
@@ -63,55 +172,67 @@ static OrtStatus *factory_check(const struct ort_host *host, const struct librar
 }
 
 /* A profiler plugin of another framework's: what is none of these either is told of here. */
-static OrtStatus *plugin_open(const struct ort_host *host, struct library *library)
+static OrtStatus *plugin_open(const struct ort_host *host, const OrtLogger *logger, struct library *library)
 {
 	dlclose(library->handle);
 	library->handle = NULL;
-	epp_status *status = epp_plugin_load(library->path, &library->plugin);
-	if (status)
-		return ort_status_of(host, epp_status_prefix(status, "%s", library->place));
-	return epp_plugin_symbol(library->plugin, CARRIES_SYMBOL) ? fail(host, library, "is a bridge itself") : NULL;
+	epp_status *status = epp_status_prefix(epp_plugin_load(library->path, &library->plugin), "%s", library->place);
+	library->is_hung = epp_status_code(status) == EPP_TIMEOUT;
+	if (!library->is_hung && status)
+		return ort_status_of(host, status);
+	ort_log(host, logger, ORT_LOGGING_LEVEL_ERROR, ort_status_of(host, status));
+	return library->plugin && epp_plugin_symbol(library->plugin, CARRIES_SYMBOL)
+	           ? fail(host, library, "is a bridge itself")
+	           : NULL;
 }
 
 static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *base, const OrtLogger *logger,
                                struct library *library)
 {
-	CreateEpApiFactoriesFn create;
 	library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
 	if (!library->handle)
 		return fail(host, library, dlerror());
-	*(void **)&create = dlsym(library->handle, "CreateEpFactories");
 	*(void **)&library->release_factory = dlsym(library->handle, "ReleaseEpFactory");
-	if (!create)
-		return plugin_open(host, library);
+	if (!dlsym(library->handle, "CreateEpFactories"))
+		return plugin_open(host, logger, library);
 	if (!library->release_factory)
 		return fail(host, library, "no symbol 'ReleaseEpFactory'");
 	if (dlsym(library->handle, CARRIES_SYMBOL))
 		return fail(host, library, "is a bridge itself");
-	size_t count = 0;
-	OrtStatus *status = create(library->file, base, logger, library->factories, FACTORIES_MAX, &count);
+	OrtStatus *status = ort_status_of(host, epp_plugin_thread_create(&library->thread));
 	if (status)
+		return status;
+	struct step step = { .library = library, .base = base, .logger = logger };
+	status = call_step(host, logger, "CreateEpFactories", create_factories, &step);
+	size_t count = library->factories_count;
+	library->factories_count = status || library->is_hung || count > FACTORIES_MAX ? 0 : count;
+	if (status || library->is_hung)
 		return status;
 	if (!count || count > FACTORIES_MAX)
 		return fail(host, library, "CreateEpFactories: it made none, or more than have room");
-	library->factories_count = count;
 	for (size_t i = 0; i < count && !status; i++)
 		status = factory_check(host, library, library->factories[i]);
 	return status;
 }
 
+/* One that hangs keeps all that it may still use. */
 static void library_close(const struct ort_host *host, struct library *library)
 {
-	for (size_t i = 0; i < library->devices_count; i++)
+	struct step step = { .library = library };
+	OrtStatus *status = NULL;
+	for (size_t i = 0; i < library->devices_count && !library->is_hung; i++)
 		host->ep->ReleaseEpDevice(library->ep_devices[i]);
-	for (size_t i = 0; i < library->factories_count && library->factories[i]; i++) {
-		OrtStatus *status = library->release_factory(library->factories[i]);
-		if (status)
-			host->api->ReleaseStatus(status);
-	}
+	if (library->factories_count)
+		status = call_step(host, NULL, "ReleaseEpFactory", release_factories, &step);
+	if (status)
+		host->api->ReleaseStatus(status);
+	epp_status_release(epp_plugin_unload(library->plugin));
+	if (library->is_hung)
+		return;
 	if (library->handle)
 		dlclose(library->handle);
-	epp_status_release(epp_plugin_unload(library->plugin));
+	epp_plugin_thread_release(library->thread);
+	free(library->name);
 	free(library->place);
 	free(library->path);
 	free(library);
@@ -171,6 +292,7 @@ OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logg
 	if (!made)
 		return ort_status_of(host, epp_status_no_memory());
 	made->host = host;
+	made->logger = logger;
 	STAILQ_INIT(&made->all);
 	struct loading loading = { made, logger, NULL };
 	epp_plugin_find_carried(load, &loading);
@@ -181,23 +303,22 @@ OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logg
 	return loading.status;
 }
 
-static OrtStatus *find_devices(const struct ort_host *host, struct library *library,
+static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *logger, struct library *library,
                                const OrtHardwareDevice *const *devices, size_t count)
 {
-	for (size_t i = 0; i < library->factories_count && !library->devices_count; i++) {
-		OrtEpFactory *factory = library->factories[i];
-		size_t found = 0;
-		OrtStatus *status = factory->GetSupportedDevices(factory, devices, count, library->ep_devices,
-		                                                 DEVICES_MAX, &found);
-		if (status)
-			return status;
-		if (found > DEVICES_MAX)
-			return fail(host, library, "GetSupportedDevices: more than have room");
-		library->factory = factory;
-		library->devices_count = found;
-	}
-	if (!library->devices_count)
+	struct step step = { .library = library, .devices = devices, .devices_count = count };
+	OrtStatus *status = call_step(host, logger, "GetSupportedDevices", get_devices, &step);
+	size_t found = library->devices_count;
+	if (status || library->is_hung || found > DEVICES_MAX)
+		library->devices_count = 0;
+	if (status || library->is_hung)
+		return status;
+	if (found > DEVICES_MAX)
+		return fail(host, library, "GetSupportedDevices: more than have room");
+	if (!found)
 		return fail(host, library, "GetSupportedDevices: it serves none of the devices");
+	if (!library->name)
+		return ort_status_of(host, epp_status_no_memory());
 	for (size_t i = 0; i < library->devices_count; i++) {
 		library->devices[i] = host->api->EpDevice_Device(library->ep_devices[i]);
 		library->metadata[i] = host->api->EpDevice_EpMetadata(library->ep_devices[i]);
@@ -212,8 +333,8 @@ OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const Ort
 	if (!libraries)
 		return NULL;
 	STAILQ_FOREACH(library, &libraries->all, link)
-		if (!status && !library->plugin && !library->devices_count)
-			status = find_devices(libraries->host, library, devices, count);
+		if (!status && !library->plugin && !library->is_hung && !library->devices_count)
+			status = find_devices(libraries->host, libraries->logger, library, devices, count);
 	return status;
 }
 
@@ -244,18 +365,17 @@ OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessio
 	OrtStatus *status = NULL;
 	struct library *library;
 	STAILQ_FOREACH(library, &libraries->all, link) {
-		OrtEp *ep = NULL;
+		struct step step = { .library = library, .options = options, .logger = logger };
 		if (library->plugin)
 			made->all[made->count++].library = library;
-		if (status || !library->factory)
+		if (status || library->is_hung || !library->factory)
 			continue;
-		status = library->factory->CreateEp(library->factory, library->devices, library->metadata,
-		                                    library->devices_count, options, logger, &ep);
-		if (!status && !ep)
+		status = call_step(host, logger, "CreateEp", create_ep, &step);
+		if (!status && !library->is_hung && !step.ep)
 			status = fail(host, library, "CreateEp: it made no EP");
-		if (!status) {
+		if (!status && step.ep) {
 			made->all[made->count].library = library;
-			made->all[made->count++].ep = ep;
+			made->all[made->count++].ep = step.ep;
 		}
 	}
 	if (status)
@@ -267,9 +387,13 @@ OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessio
 
 void ort_eps_release(struct ort_eps *eps)
 {
-	for (size_t i = 0; eps && i < eps->count; i++)
-		if (eps->all[i].ep)
-			eps->all[i].library->factory->ReleaseEp(eps->all[i].library->factory, eps->all[i].ep);
+	for (size_t i = 0; eps && i < eps->count; i++) {
+		struct step step = { .library = eps->all[i].library, .ep = eps->all[i].ep };
+		OrtStatus *status = step.ep ? call_step(eps->libraries->host, eps->logger, "ReleaseEp", release_ep, &step)
+		                            : NULL;
+		if (status)
+			eps->libraries->host->api->ReleaseStatus(status);
+	}
 	free(eps);
 }
 
@@ -281,15 +405,21 @@ static bool is_whole(const OrtEpProfilerImpl *profiler)
 	       profiler->StartProfiling && profiler->EndProfiling;
 }
 
-static OrtStatus *make_of_ep(const struct ort_host *host, const struct library *library, OrtEp *ep,
-                             OrtEpProfilerImpl **profiler)
+static OrtStatus *make_of_ep(const struct ort_eps *eps, size_t index, OrtEpProfilerImpl **profiler)
 {
-	if (ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN || !ep->CreateProfiler)
-		return fail(host, library, "it does not profile");
-	OrtStatus *status = ep->CreateProfiler(ep, profiler);
-	if (!status && *profiler && !is_whole(*profiler))
-		status = fail(host, library,
-		              "CreateProfiler: a profiler that lacks an entry, or is older than API version 25");
+	const struct ort_host *host = eps->libraries->host;
+	struct step step = { .library = eps->all[index].library, .ep = eps->all[index].ep };
+	if (step.ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN || !step.ep->CreateProfiler)
+		return fail(host, step.library, "it does not profile");
+	OrtStatus *status = call_step(host, eps->logger, "CreateProfiler", create_profiler, &step);
+	if (status || !step.profiler)
+		return status;
+	if (!is_whole(step.profiler))
+		return fail(host, step.library,
+		            "CreateProfiler: a profiler that lacks an entry, or is older than API version 25");
+	status = ort_status_of(host, epp_plugin_thread_own(step.library->thread, step.profiler));
+	if (!status)
+		*profiler = step.profiler;
 	return status;
 }
 
@@ -310,21 +440,12 @@ const OrtLogger *ort_eps_logger(const struct ort_eps *eps)
 
 OrtStatus *ort_eps_profiler(const struct ort_eps *eps, size_t index, struct ort_eps_profiler *made)
 {
-	const struct ort_host *host = eps->libraries->host;
 	const struct library *library = eps->all[index].library;
 	*made = (struct ort_eps_profiler){ .is_foreign = library->plugin != NULL };
 	if (library->plugin) {
 		made->label = epp_plugin_name(library->plugin);
-		return ort_status_of(host, epp_plugin_profiler_create(library->plugin, &made->profiler));
+		return ort_status_of(eps->libraries->host, epp_plugin_profiler_create(library->plugin, &made->profiler));
 	}
-	made->label = library->factory->GetName(library->factory);
-	return make_of_ep(host, library, eps->all[index].ep, &made->profiler);
-}
-
-void ort_eps_profiler_release(const struct ort_eps_profiler *made)
-{
-	if (made->is_foreign)
-		epp_plugin_profiler_release(made->profiler);
-	else
-		made->profiler->Release(made->profiler);
+	made->label = library->name;
+	return make_of_ep(eps, index, &made->profiler);
 }

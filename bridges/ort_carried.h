@@ -30,7 +30,7 @@ struct ort_eps_profiler {
 size_t ort_eps_count(const struct ort_eps *eps);
 const struct ort_host *ort_eps_host(const struct ort_eps *eps);
 const OrtLogger *ort_eps_logger(const struct ort_eps *eps);
+/* Ownership: epp_plugin_profiler_release. */
 OrtStatus *ort_eps_profiler(const struct ort_eps *eps, size_t index, struct ort_eps_profiler *made);
-void ort_eps_profiler_release(const struct ort_eps_profiler *made);
 
 #endif

@@ -211,6 +211,9 @@ static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *ke
 
 /* ---- slot 72: adding ---- */
 
+/* Several profilers add at the same time, each on its thread, and ONNX Runtime's container is one. */
+static pthread_mutex_t adding_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *event, const char *const *keys,
                             const char *const *values, size_t count, OrtProfilingEvent **made)
 {
@@ -262,13 +265,8 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 	return ort_status_from_epprof(&host, status);
 }
 
-static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfilingEvent *const *events, size_t count)
+static OrtStatus *add_to_both(const struct ort_container *container, const OrtProfilingEvent *const *events, size_t count)
 {
-	if (!is_ours(to))
-		return host.ep->ProfilingEventsContainer_AddEvents(to, events, count);
-	const struct ort_container *container = (const struct ort_container *)(const void *)to;
-	if (!events || !count)
-		return refuse("ProfilingEventsContainer_AddEvents: no events");
 	/* In one batch: ONNX Runtime copies what it has with each. */
 	OrtProfilingEvent **real = calloc(count, sizeof(*real));
 	OrtStatus *status = real ? NULL
@@ -289,13 +287,45 @@ static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfiling
 	return status;
 }
 
-OrtStatus *ort_container_fill(struct ort_container *container, OrtEpProfilerImpl *profiler)
+static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfilingEvent *const *events, size_t count)
 {
-	if (!object_add(container))
-		return host.api->CreateStatus(ORT_FAIL, "EndProfiling: out of memory");
-	OrtStatus *status = profiler->EndProfiling(profiler, (OrtProfilingEventsContainer *)container);
-	object_remove(container);
+	if (!is_ours(to))
+		return host.ep->ProfilingEventsContainer_AddEvents(to, events, count);
+	const struct ort_container *container = (const struct ort_container *)(const void *)to;
+	if (!events || !count)
+		return refuse("ProfilingEventsContainer_AddEvents: no events");
+	pthread_mutex_lock(&adding_lock);
+	OrtStatus *status = container->is_closed
+	                        ? refuse("ProfilingEventsContainer_AddEvents: the profile is made already")
+	                        : add_to_both(container, events, count);
+	pthread_mutex_unlock(&adding_lock);
 	return status;
+}
+
+struct ort_container *ort_container_create(epp_member *member, uint64_t (*ort_id_of)(const void *user, uint64_t id),
+                                           const void *user)
+{
+	struct ort_container *made = malloc(sizeof(*made));
+	if (!made)
+		return NULL;
+	*made = (struct ort_container){ .member = member, .ort_id_of = ort_id_of, .user = user };
+	if (object_add(made))
+		return made;
+	free(made);
+	return NULL;
+}
+
+void ort_container_destroy(struct ort_container *container)
+{
+	object_remove(container);
+	free(container);
+}
+
+void ort_container_close(struct ort_container *container)
+{
+	pthread_mutex_lock(&adding_lock);
+	container->is_closed = true;
+	pthread_mutex_unlock(&adding_lock);
 }
 
 /* ---- the tables ---- */

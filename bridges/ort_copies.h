@@ -17,13 +17,19 @@ const OrtApiBase *ort_copies_base(const struct ort_host *host);
 /* A container for a carried profiler's EndProfiling: what is added goes into the trace by the member, and into ONNX Runtime's
  * own container.  `ort_id_of` gives ONNX Runtime's correlation id of an event of the trace's, 0 if there is none. */
 struct ort_container {
+	bool is_closed;
 	epp_member *member;
 	OrtProfilingEventsContainer *real;
 	uint64_t (*ort_id_of)(const void *user, uint64_t id);
 	const void *user;
 };
 
-/* Calls EndProfiling with such a container, which is known to the copies as long as that lasts. */
-OrtStatus *ort_container_fill(struct ort_container *container, OrtEpProfilerImpl *profiler);
+/* Makes one, which is known to the copies from now on; its `real` is set before it is used.  NULL: no memory. */
+struct ort_container *ort_container_create(epp_member *member, uint64_t (*ort_id_of)(const void *user, uint64_t id),
+                                           const void *user);
+/* Nothing can be added any more, and nothing of its member's and of ONNX Runtime's is used.  It must stay for a profiler whose
+ * EndProfiling has not returned. */
+void ort_container_close(struct ort_container *container);
+void ort_container_destroy(struct ort_container *container);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "epprof/plugin.h"
 #include "ort_copies.h"
@@ -38,6 +39,10 @@ struct ort_profilers {
 	struct carried {
 		struct ort_eps_profiler made;
 		epp_member *member;
+		struct ort_container *container; /* NULL: it is a plugin's, whose events go into the trace */
+		bool is_hung;                    /* it is not called any more */
+		bool is_held;                    /* a thread may be inside for ever: neither it nor this is freed */
+		unsigned inside;                 /* threads that are in StartEvent or StopEvent */
 	} all[];
 };
 
@@ -71,10 +76,26 @@ static void log_status(const struct ort_profilers *profilers, OrtStatus *status)
 	ort_log(profilers->host, profilers->logger, ORT_LOGGING_LEVEL_ERROR, status);
 }
 
+/* ---- ids ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	const struct note *left = a, *right = b;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static uint64_t ort_id_of(const void *user, uint64_t id)
+{
+	const struct ort_profilers *profilers = user;
+	const struct note key = { .id = id }, *found = NULL;
+	if (profilers->notes_count)
+		found = bsearch(&key, profilers->notes, profilers->notes_count, sizeof(key), by_id);
+	return found ? found->ort_id : 0;
+}
+
 /* ---- start ---- */
 
-static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index,
-                                 const struct ort_told *told)
+static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index)
 {
 	const struct ort_host *host = profilers->host;
 	struct carried *of = &profilers->all[profilers->count];
@@ -85,12 +106,51 @@ static OrtStatus *profiler_start(struct ort_profilers *profilers, const struct o
 	if (status) {
 		/* All that it would have recorded. */
 		epp_session_count_refused(profilers->session, 1);
-		ort_eps_profiler_release(&of->made);
+		epp_plugin_profiler_release(of->made.profiler);
 		return status;
 	}
+	of->container = of->made.is_foreign ? NULL : ort_container_create(of->member, ort_id_of, profilers);
+	if (!of->made.is_foreign && !of->container) {
+		epp_member_leave(of->member);
+		epp_plugin_profiler_release(of->made.profiler);
+		return ort_status_of(host, epp_status_no_memory());
+	}
 	profilers->count++;
-	return status_from(profilers, of, "StartProfiling",
-	                   epp_member_start(of->member, told->offset_ns + ort_ns_since(told->ticks)));
+	return NULL;
+}
+
+/* One that hangs is logged, since it may be one of several. */
+static void log_failure(const struct ort_profilers *profilers, const struct carried *of, epp_status *failure)
+{
+	if (failure)
+		log_status(profilers,
+		           ort_status_of(profilers->host, epp_status_prefix(failure, "epprof: %s", of->made.label)));
+}
+
+/* NULL: no memory. */
+static epp_member_call *calls_make(const struct ort_profilers *profilers)
+{
+	epp_member_call *calls = calloc(profilers->count + 1, sizeof(*calls));
+	for (size_t i = 0; calls && i < profilers->count; i++)
+		calls[i].member = profilers->all[i].member;
+	return calls;
+}
+
+static OrtStatus *start_all(struct ort_profilers *profilers)
+{
+	OrtStatus *status = NULL;
+	epp_member_call *calls = calls_make(profilers);
+	if (!calls)
+		return ort_status_of(profilers->host, epp_status_no_memory());
+	epp_members_start(calls, profilers->count, profilers->told.offset_ns, profilers->told.ticks);
+	for (size_t i = 0; i < profilers->count; i++) {
+		struct carried *of = &profilers->all[i];
+		of->is_hung = calls[i].failure != NULL;
+		log_failure(profilers, of, calls[i].failure);
+		status = first_of(profilers->host, status, status_from(profilers, of, "StartProfiling", calls[i].status));
+	}
+	free(calls);
+	return status;
 }
 
 OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, const struct ort_told *told,
@@ -110,7 +170,8 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, 
 	pthread_mutex_init(&made->lock, NULL);
 	OrtStatus *status = NULL;
 	for (size_t i = 0; i < ort_eps_count(eps); i++)
-		status = first_of(host, status, profiler_start(made, eps, i, told));
+		status = first_of(host, status, take_part(made, eps, i));
+	status = first_of(host, status, start_all(made));
 	*profilers = made;
 	return status;
 }
@@ -135,6 +196,21 @@ static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
 	pthread_mutex_unlock(&profilers->lock);
 }
 
+/* These calls belong to the event's thread, so that one which does not return holds that thread; the end of the profile sees
+ * it.  False: it is not called any more. */
+static bool go_in(struct carried *of)
+{
+	if (__atomic_load_n(&of->is_hung, __ATOMIC_RELAXED))
+		return false;
+	__atomic_add_fetch(&of->inside, 1, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+static void come_out(struct carried *of)
+{
+	__atomic_sub_fetch(&of->inside, 1, __ATOMIC_SEQ_CST);
+}
+
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
 {
 	OrtStatus *status = NULL;
@@ -142,10 +218,13 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 		return NULL;
 	note(profilers, id, ort_id);
 	for (size_t i = 0; i < profilers->count; i++) {
-		OrtEpProfilerImpl *profiler = profilers->all[i].made.profiler;
-		OrtStatus *given = profiler->StartEvent ? profiler->StartEvent(profiler, id) : NULL;
-		status = first_of(profilers->host, status,
-		                  status_from(profilers, &profilers->all[i], "StartEvent", given));
+		struct carried *of = &profilers->all[i];
+		OrtEpProfilerImpl *profiler = of->made.profiler;
+		if (!profiler->StartEvent || !go_in(of))
+			continue;
+		OrtStatus *given = profiler->StartEvent(profiler, id);
+		status = first_of(profilers->host, status, status_from(profilers, of, "StartEvent", given));
+		come_out(of);
 	}
 	return status;
 }
@@ -168,29 +247,18 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 	if (profilers && !__atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED))
 		learn_beginning(profilers, ort_id, event);
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
-		OrtEpProfilerImpl *profiler = profilers->all[i].made.profiler;
-		OrtStatus *given = profiler->StopEvent ? profiler->StopEvent(profiler, id, event) : NULL;
-		status = first_of(profilers->host, status, status_from(profilers, &profilers->all[i], "StopEvent", given));
+		struct carried *of = &profilers->all[i];
+		OrtEpProfilerImpl *profiler = of->made.profiler;
+		if (!profiler->StopEvent || !go_in(of))
+			continue;
+		OrtStatus *given = profiler->StopEvent(profiler, id, event);
+		status = first_of(profilers->host, status, status_from(profilers, of, "StopEvent", given));
+		come_out(of);
 	}
 	return status;
 }
 
 /* ---- end ---- */
-
-static int by_id(const void *a, const void *b)
-{
-	const struct note *left = a, *right = b;
-	return (left->id > right->id) - (left->id < right->id);
-}
-
-static uint64_t ort_id_of(const void *user, uint64_t id)
-{
-	const struct ort_profilers *profilers = user;
-	const struct note key = { .id = id }, *found = NULL;
-	if (profilers->notes_count)
-		found = bsearch(&key, profilers->notes, profilers->notes_count, sizeof(key), by_id);
-	return found ? found->ort_id : 0;
-}
 
 /* The offset that ONNX Runtime told was as old as this when it came; its own microsecond is rounded down. */
 static int64_t told_late_ns(const struct ort_profilers *profilers)
@@ -220,13 +288,50 @@ static OrtStatus *fill_foreign(const struct ort_profilers *profilers, int64_t la
 	return foreign.producers ? ort_foreign_fill(&foreign, real) : NULL;
 }
 
-static void end_one(struct ort_profilers *profilers, const struct carried *of, OrtProfilingEventsContainer *real)
+/* Waits for StartEvent and StopEvent that are running, for half of the time that EndProfiling has; one that still is then hangs. */
+static void wait_for_events(struct ort_profilers *profilers)
 {
-	OrtEpProfilerImpl *profiler = of->made.profiler;
-	struct ort_container container = { of->member, real, ort_id_of, profilers };
-	OrtStatus *given = of->made.is_foreign ? profiler->EndProfiling(profiler, epp_member_container(of->member))
-	                                       : ort_container_fill(&container, profiler);
-	log_status(profilers, status_from(profilers, of, "EndProfiling", given));
+	const int64_t poll_ns = 100000;
+	uint64_t since_ticks = epp_host_ticks();
+	for (size_t i = 0; i < profilers->count; i++) {
+		struct carried *of = &profilers->all[i];
+		while (!of->is_hung && __atomic_load_n(&of->inside, __ATOMIC_SEQ_CST)) {
+			if (ort_ns_since(since_ticks) > (int64_t)epp_plugin_timeout_ns() / 2) {
+				static const char note[] = "StartEvent or StopEvent: it has not returned";
+				__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
+				of->is_held = true;
+				epp_member_give_up(of->member, note);
+				log_failure(profilers, of, epp_status_create(EPP_TIMEOUT, "%s", note));
+			} else {
+				nanosleep(&(struct timespec){ .tv_nsec = poll_ns }, NULL);
+			}
+		}
+	}
+}
+
+static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer *real)
+{
+	epp_member_call *calls = calls_make(profilers);
+	if (!calls) {
+		log_status(profilers, ort_status_of(profilers->host, epp_status_no_memory()));
+		return;
+	}
+	for (size_t i = 0; i < profilers->count; i++) {
+		struct ort_container *container = profilers->all[i].container;
+		if (container)
+			container->real = real;
+		calls[i].container = (OrtProfilingEventsContainer *)container;
+	}
+	epp_members_end(calls, profilers->count);
+	for (size_t i = 0; i < profilers->count; i++) {
+		struct carried *of = &profilers->all[i];
+		if (of->container)
+			ort_container_close(of->container);
+		of->is_hung |= calls[i].failure != NULL;
+		log_failure(profilers, of, calls[i].failure);
+		log_status(profilers, status_from(profilers, of, "EndProfiling", calls[i].status));
+	}
+	free(calls);
 }
 
 /* Others may still begin events. */
@@ -246,22 +351,28 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 	int64_t late_ns = told_late_ns(profilers);
 	int64_t duration_ns = profilers->told.offset_ns + late_ns + ort_ns_since(profilers->told.ticks);
 	sort_notes(profilers);
-	for (size_t i = 0; i < profilers->count; i++) {
+	for (size_t i = 0; i < profilers->count; i++)
 		epp_member_start_delayed(profilers->all[i].member, late_ns);
-		end_one(profilers, &profilers->all[i], real);
-	}
+	wait_for_events(profilers);
+	end_all(profilers, real);
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
 }
 
 void ort_profilers_release(struct ort_profilers *profilers)
 {
+	bool any_held = false;
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
 		epp_member_leave(profilers->all[i].member);
-		ort_eps_profiler_release(&profilers->all[i].made);
+		/* Of one that a thread is inside of, the code and the memory are in use. */
+		if (!profilers->all[i].is_held)
+			epp_plugin_profiler_release(profilers->all[i].made.profiler);
+		if (profilers->all[i].container && !profilers->all[i].is_hung)
+			ort_container_destroy(profilers->all[i].container);
+		any_held |= profilers->all[i].is_held;
 	}
-	if (profilers) {
-		pthread_mutex_destroy(&profilers->lock);
-		free(profilers->notes);
-	}
+	if (!profilers || any_held)
+		return;
+	pthread_mutex_destroy(&profilers->lock);
+	free(profilers->notes);
 	free(profilers);
 }

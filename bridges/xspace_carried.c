@@ -84,17 +84,31 @@ static int64_t unix_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Takes a status of a profiler's. */
-static void note_failure(struct carried_problems *problems, epp_member *member, const char *label, const char *step,
-                         OrtStatus *status)
+/* Takes what became of a step of a profiler's. */
+static void note_failure(struct carried_problems *problems, const char *label, const char *step, const epp_member_call *call)
 {
 	const OrtApi *ort = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION_MIN);
-	if (!status)
+	carried_problems_add(problems, call->failure ? epp_status_prefix(call->failure, "%s", label) : NULL);
+	if (!call->status)
 		return;
-	epp_member_count_error(member);
-	carried_problems_add(problems,
-	                     epp_status_create(EPP_PLUGIN, "%s: %s: %s", label, step, ort->GetErrorMessage(status)));
-	ort->ReleaseStatus(status);
+	epp_member_count_error(call->member);
+	carried_problems_add(
+	    problems, epp_status_create(EPP_PLUGIN, "%s: %s: %s", label, step, ort->GetErrorMessage(call->status)));
+	ort->ReleaseStatus(call->status);
+}
+
+/* Starts or ends all of them at once. */
+static void call_all(const struct carried_run *run, bool is_end, struct carried_problems *problems)
+{
+	epp_member_call calls[PLUGINS_MAX] = { 0 };
+	for (size_t i = 0; i < run->count; i++)
+		calls[i].member = run->all[i].member;
+	if (is_end)
+		epp_members_end(calls, run->count);
+	else
+		epp_members_start(calls, run->count, 0, 0);
+	for (size_t i = 0; i < run->count; i++)
+		note_failure(problems, run->all[i].label, is_end ? "EndProfiling" : "StartProfiling", &calls[i]);
 }
 
 static epp_status *open_session(struct carried_run *run, const char *framework, struct carried_problems *problems)
@@ -108,7 +122,7 @@ static epp_status *open_session(struct carried_run *run, const char *framework, 
 	return epp_session_start(run->session);
 }
 
-static epp_status *start_profiler(struct carried_run *run, epp_plugin *plugin, struct carried_problems *problems)
+static epp_status *take_part(struct carried_run *run, epp_plugin *plugin)
 {
 	OrtEpProfilerImpl *profiler;
 	epp_member *member;
@@ -122,8 +136,6 @@ static epp_status *start_profiler(struct carried_run *run, epp_plugin *plugin, s
 	run->all[run->count].label = label;
 	run->all[run->count].profiler = profiler;
 	run->all[run->count++].member = member;
-	/* One that fails here stays to its end, as in ONNX Runtime. */
-	note_failure(problems, member, label, "StartProfiling", epp_member_start(member, 0));
 	return NULL;
 }
 
@@ -146,21 +158,22 @@ struct carried_run *carried_run_start(const char *framework, struct carried_prob
 		return NULL;
 	}
 	for (size_t i = 0; i < plugins.count; i++)
-		carried_problems_add(problems, start_profiler(run, plugins.all[i], problems));
+		carried_problems_add(problems, take_part(run, plugins.all[i]));
+	/* One that fails here stays to its end, as in ONNX Runtime. */
+	call_all(run, false, problems);
 	return run;
 }
 
 void carried_run_end(struct carried_run *run, struct carried_problems *problems)
 {
-	for (size_t i = 0; run && i < run->count; i++) {
-		OrtEpProfilerImpl *profiler = run->all[i].profiler;
-		epp_member *member = run->all[i].member;
-		note_failure(problems, member, run->all[i].label, "EndProfiling",
-		             profiler->EndProfiling(profiler, epp_member_container(member)));
-		epp_member_leave(member);
-		epp_plugin_profiler_release(profiler);
+	if (!run)
+		return;
+	call_all(run, true, problems);
+	for (size_t i = 0; i < run->count; i++) {
+		epp_member_leave(run->all[i].member);
+		epp_plugin_profiler_release(run->all[i].profiler);
 	}
-	if (!run || run->is_shared)
+	if (run->is_shared)
 		return;
 	carried_problems_add(problems, epp_session_end(run->session));
 	carried_problems_add(problems, epp_session_wait(run->session, WAIT_NS));

@@ -14,6 +14,7 @@ static const char help[] =
     "  after end    its end came after the session's        restart gap  a plugin was being restarted\n"
     "  filter       filtered out on request                 plugin       lost inside a plugin, by its own account\n"
     "  too large    args were cut (the event is kept)       killed       a plugin's, in hand when the process was killed\n"
+    "  plugin hung  a plugin's, of which a call did not return; 1 if nobody knows how many\n"
     "\n"
     "Options:\n"
     "  --all            every track and producer, not the first 20\n"

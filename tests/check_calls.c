@@ -12,6 +12,22 @@ static void set_up(void)
 	key = epp_name_intern("key");
 }
 
+/* What was called, in which StartProfiling of all, EndProfiling of all and Release of all happen side by side: those in the
+ * order of their letters. */
+static const char *in_order(void)
+{
+	static char sorted[sizeof(double_order)];
+	memcpy(sorted, double_order, sizeof(sorted));
+	for (size_t end = 2; end < strlen(sorted); end += 2)
+		for (char *at = sorted + end;
+		     at > sorted && (*at == 'S' || *at == 'E' || *at == 'R') && at[-2] == *at && at[-1] > at[1]; at -= 2) {
+			char letter = at[1];
+			at[1] = at[-1];
+			at[-1] = letter;
+		}
+	return sorted;
+}
+
 START_TEST(order_and_threads_are_those_of_onnx_runtime)
 {
 	struct profiler_double a = double_make('a'), b = double_make('b');
@@ -34,21 +50,23 @@ START_TEST(order_and_threads_are_those_of_onnx_runtime)
 	ck_assert_str_eq(b.value, "none");
 	epp_instant(session, EPP_NODE, name, NULL, 0);
 	recording_end(session);
-	ck_assert_str_eq(double_order, "SaSbsasbsasbeaebeaebEaEb");
+	ck_assert_str_eq(in_order(), "SaSbsasbsasbeaebeaebEaEb");
 	uint32_t self = (uint32_t)syscall(SYS_gettid);
-	ck_assert_uint_eq(a.thread[STEP_START_PROFILING], self);
 	ck_assert_uint_eq(a.thread[STEP_START_EVENT], self);
 	ck_assert_uint_eq(a.thread[STEP_STOP_EVENT], self);
-	ck_assert_uint_ne(a.thread[STEP_END_PROFILING], self);
-	ck_assert_uint_eq(a.thread[STEP_END_PROFILING], b.thread[STEP_END_PROFILING]);
+	ck_assert_uint_ne(a.thread[STEP_START_PROFILING], self);
+	ck_assert_uint_eq(a.thread[STEP_START_PROFILING], a.thread[STEP_END_PROFILING]);
+	ck_assert_uint_ne(a.thread[STEP_END_PROFILING], b.thread[STEP_END_PROFILING]);
 	ck_assert_int_ge(a.offset_ns, 0);
-	ck_assert_int_gt(b.offset_ns, a.offset_ns);
+	ck_assert_int_ge(b.offset_ns, 0);
+	ck_assert_int_ne(b.offset_ns, a.offset_ns);
 	ck_assert_int_lt(b.offset_ns, 1000000000);
 	/* A second run, then release. */
 	check_ok(epp_session_start(session));
 	recording_end(session);
 	epp_session_release(session);
-	ck_assert_str_eq(double_order, "SaSbsasbsasbeaebeaebEaEbSaSbEaEbRaRb");
+	ck_assert_str_eq(in_order(), "SaSbsasbsasbeaebeaebEaEbSaSbEaEbRaRb");
+	ck_assert_uint_eq(a.thread[STEP_RELEASE], a.thread[STEP_START_PROFILING]);
 }
 END_TEST
 
@@ -71,7 +89,7 @@ START_TEST(entries_that_may_be_missing)
 	epp_event_end(session, id, NULL, 0);
 	recording_end(session);
 	epp_session_release(session);
-	ck_assert_str_eq(double_order, "ScEcScSaSbsbeaEcEaEbRcRaRb");
+	ck_assert_str_eq(in_order(), "ScEcSaSbScsbeaEaEbEcRaRbRc");
 }
 END_TEST
 
@@ -267,6 +285,7 @@ END_TEST
 
 START_TEST(an_end_profiling_that_hangs)
 {
+	double_timeout_ns = 50000000;
 	struct profiler_double a = double_make('a');
 	char *path = _i ? check_path("hangs.epp") : NULL;
 	epp_session *session = double_attached(&a, path, "sleepy");
@@ -316,6 +335,7 @@ static void hang_in_release(struct profiler_double *self, OrtProfilingEventsCont
 /* It is the helper's to call, since EndProfiling has outlasted the session's release: the helper goes on all the same. */
 START_TEST(a_release_that_hangs)
 {
+	double_timeout_ns = 50000000;
 	struct profiler_double a = double_make('a');
 	char *path = strdup(check_path("released.epp")), *other_path = check_path("other.epp");
 	epp_session *session = double_attached(&a, path, "sleepy"), *other = recording_start(other_path);

@@ -16,7 +16,10 @@ static epp_member *join(epp_session *session, struct profiler_double *profiler, 
 
 static void start(epp_member *member, int64_t offset_ns)
 {
-	ck_assert_ptr_null(epp_member_start(member, offset_ns));
+	epp_member_call call = { .member = member };
+	epp_members_start(&call, 1, offset_ns, 0);
+	ck_assert_ptr_null(call.status);
+	check_ok(call.failure);
 }
 
 /* An event made by the tables that libraries are given. */

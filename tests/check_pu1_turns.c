@@ -35,15 +35,13 @@ static void hold_up(int signal)
 	nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 }
 
-/* The worker that one lets go may be another's, who has not asked it for a flush yet; each is held up now and then, wherever it
- * is. */
+/* The reader that one lets go may be another's; each is held up now and then, wherever it is. */
 START_TEST(runs_that_end_beside_each_other)
 {
 	const struct sigaction action = { .sa_handler = hold_up, .sa_flags = SA_RESTART };
 	OrtEpProfilerImpl *profilers[TAKING_TURNS];
 	pthread_t threads[TAKING_TURNS];
 	test = pu1_load(PU1_PLUGIN("scripted_pu1"));
-	pu1_flush_timeout_ns = 2000000000u;
 	for (size_t i = 0; i < TAKING_TURNS; i++)
 		check_ok(epp_plugin_profiler_create(test.plugin, &profilers[i]));
 	sigaction(SIGUSR1, &action, NULL);

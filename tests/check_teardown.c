@@ -124,7 +124,7 @@ static void log_slowly(void *user, epp_blame blame, const char *text)
 	struct epp_log_test *test = user;
 	(void)blame, (void)text;
 	STORE_RELEASE(&test->inside, 1);
-	recording_sleep_ms(300);
+	recording_sleep_ms(1500);
 	if (LOAD_ACQUIRE(&test->gone))
 		_exit(3);
 	STORE_RELEASE(&test->inside, 0);
@@ -139,7 +139,7 @@ START_TEST(a_log_is_left_before_release_returns)
 		                        .path = check_path("slow.epp"),
 		                        .log = log_slowly,
 		                        .log_user = &log_test,
-		                        .release_timeout_ns = 1000000 };
+		                        .plugin_timeout_ns = 1000000 };
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
 	session_fail(recording_inside(session), EPP_BLAME_SYSTEM, epp_status_create(EPP_IO, "told slowly"));
@@ -149,7 +149,7 @@ START_TEST(a_log_is_left_before_release_returns)
 	epp_session_release(session);
 	STORE_RELEASE(&log_test.gone, 1);
 	ck_assert(!LOAD_ACQUIRE(&log_test.inside));
-	recording_sleep_ms(400);
+	recording_sleep_ms(1600);
 }
 END_TEST
 

@@ -124,15 +124,18 @@ START_TEST(a_call_that_does_not_return_holds_nobody)
 	ck_assert_int_eq(discarded, 1);
 	ck_assert_int_eq(discarded_unran, 1);
 	call_done(other, 'c');
-	/* One that nobody waits for comes afterwards. */
+	/* One that nobody waits for comes afterwards, and so does the last one of a profiler. */
 	struct call *last = make('d', false);
 	worker_submit(worker, &last->call);
 	worker_abandon(&last->call);
+	last = make('l', false);
+	last->call.is_last = true;
+	ck_assert_int_eq(call_until(worker, last, worker_deadline()), WORKER_BUSY);
 	ck_assert_str_eq(order, "ac");
 	let_go = 1;
-	wait_until(&discarded, 3);
+	wait_until(&discarded, 4);
 	ck_assert_int_eq(discarded_unran, 1);
-	ck_assert_str_eq(order, "acd");
+	ck_assert_str_eq(order, "acdl");
 	/* And it can be called again. */
 	recording_sleep_ms(20);
 	call_done(worker, 'e');

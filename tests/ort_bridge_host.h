@@ -142,7 +142,7 @@ static OrtEpProfilerImpl *profiler_of(struct host *host)
 	return profiler;
 }
 
-static OrtEpProfilerImpl *started(struct host *host)
+static inline OrtEpProfilerImpl *started(struct host *host)
 {
 	OrtEpProfilerImpl *profiler = profiler_of(host);
 	ck_assert_ptr_null(profiler->StartProfiling(profiler, 440000));
@@ -166,7 +166,7 @@ static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProf
 	return NULL;
 }
 
-static void ended(OrtEpProfilerImpl *profiler)
+static inline void ended(OrtEpProfilerImpl *profiler)
 {
 	struct OrtProfilingEventsContainer container = { container_add, NULL };
 	ck_assert_ptr_null(profiler->EndProfiling(profiler, &container));

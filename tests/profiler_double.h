@@ -99,11 +99,14 @@ RECORDING_INLINE struct profiler_double double_make(char letter)
 	};
 }
 
+/* How long the session waits for it; 0: as long as any. */
+static uint64_t double_timeout_ns;
+
 /* Session with one profiler attached, not started. */
 RECORDING_INLINE epp_session *double_attached(struct profiler_double *profiler, const char *path, const char *label)
 {
 	epp_session_options options = {
-		.struct_size = sizeof(options), .path = path, .overwrite = 1, .release_timeout_ns = 50000000
+		.struct_size = sizeof(options), .path = path, .overwrite = 1, .plugin_timeout_ns = double_timeout_ns
 	};
 	check_ok(epp_session_create(&options, &profiler->session));
 	check_ok(epp_session_attach(profiler->session, &profiler->impl, label));

@@ -10,7 +10,7 @@ static inline void twice_started(epp_plugin *plugin)
 	const OrtApi *api = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
 	epp_session *session = joined_session();
 	struct joined joined = joined_start(session, plugin);
-	OrtStatus *status = epp_member_start(joined.member, 0);
+	OrtStatus *status = joined_member_start(joined.member, 0);
 	ck_assert_ptr_nonnull(status);
 	ck_assert_str_eq(api->GetErrorMessage(status), "StartProfiling without EndProfiling in between");
 	api->ReleaseStatus(status);

@@ -32,9 +32,11 @@ typedef struct epp_plugin_device {
 EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) EPP_MUST_CHECK;
 
 /* Opens a plugin, as its framework would: for an execution provider library dlopen(RTLD_NOW | RTLD_LOCAL), then
- * CreateEpFactories, GetSupportedDevices, CreateEp.
- * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library); the message names the library
- * and the step.  Nothing half-loaded stays.  `*plugin` is NULL on failure.
+ * CreateEpFactories, GetSupportedDevices, CreateEp.  All of a plugin's functions but StartEvent and StopEvent are called on a
+ * thread of its own, and waited for no longer than EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else 2 s); a library whose
+ * constructor hangs in dlopen holds its caller.
+ * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library), EPP_TIMEOUT (it hangs, and
+ * stays loaded); the message names the library and the step.  Nothing half-loaded stays.  `*plugin` is NULL on failure.
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
 
@@ -63,7 +65,7 @@ EPP_EXPORT void epp_plugin_find_carried(epp_plugin_named_fn found, void *user);
  * an error, which its session counts and tells.  Of PU1 libraries a process uses 8, until it ends.
  * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or give it
  * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive.
- * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY. */
+ * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY, EPP_TIMEOUT. */
 EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler) EPP_MUST_CHECK;
 
 /* What a profile is asked to hold, in the words of TensorFlow's ProfileOptions. */
@@ -86,9 +88,40 @@ typedef struct epp_profile_options {
  * Thread: [any-thread]. */
 EPP_EXPORT uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options);
 
-/* Releases a profiler of epp_plugin_profiler_create that no session took.  NULL does nothing.
- * Thread: one at a time for one plugin. */
+/* Releases a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_own, that no session will release: its Release
+ * is called on the plugin's thread, before anything that is called there later, and not waited for.  NULL does nothing.
+ * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
+
+/* ---- libraries that the caller opens by itself ---- */
+
+/* A thread for the calls of one library, so that one that does not return holds up nobody else. */
+typedef struct epp_plugin_thread epp_plugin_thread;
+
+/* Errors: EPP_OUT_OF_MEMORY.
+ * Thread: [any-thread].  Ownership: the caller releases it; calls that hang, and profilers, hold it too. */
+EPP_EXPORT epp_status *epp_plugin_thread_create(epp_plugin_thread **thread) EPP_MUST_CHECK;
+
+/* Ends it when nothing uses it any more.  NULL does nothing.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_plugin_thread_release(epp_plugin_thread *thread);
+
+/* Calls `run` there and waits for it, EPPROF_PLUGIN_TIMEOUT_MS at most.
+ * Errors: EPP_TIMEOUT: it has not returned, or an earlier call has not; EPP_UNAVAILABLE, EPP_OUT_OF_MEMORY.
+ * Thread: [any-thread].  Ownership: with an error the argument belongs to the thread: `discard` (NULL: nothing) is called
+ * with it, at once if `run` did not begin, else when `run` returns. */
+EPP_EXPORT epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step, void (*run)(void *argument),
+                                              void (*discard)(void *argument), void *argument) EPP_MUST_CHECK;
+
+/* EPPROF_PLUGIN_TIMEOUT_MS, or else 2 s.
+ * Units: nanoseconds.  Thread: [any-thread]. */
+EPP_EXPORT uint64_t epp_plugin_timeout_ns(void);
+
+/* Has a profiler of the library called there: by epp_members_start, epp_members_end and epp_plugin_profiler_release, which is
+ * the only way to release it.
+ * Errors: EPP_PLUGIN if it has a thread already, or without memory.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_plugin_thread_own(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler) EPP_MUST_CHECK;
 
 /* What the plugin calls itself (the EP's name), by which ABI it was opened ("ort", "tf"), and where it was found.
  * Thread: [any-thread], not beside unload.  Ownership: valid until unload. */
@@ -101,7 +134,7 @@ EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);
 EPP_EXPORT void *epp_plugin_symbol(const epp_plugin *plugin, const char *name);
 
 /* Unloads a plugin.  NULL does nothing.
- * Errors: EPP_BUSY while profilers of it live (attached ones live until their session has released them).
+ * Errors: EPP_BUSY while profilers of it live (attached ones live until their session has released them); EPP_TIMEOUT: it hangs.
  * Thread: one at a time for one plugin. */
 EPP_EXPORT epp_status *epp_plugin_unload(epp_plugin *plugin) EPP_MUST_CHECK;
 

@@ -82,8 +82,9 @@ typedef struct epp_session_options {
 	uint64_t memory_bytes; /* in memory: the most that finished blocks may take; 0: 256 MiB */
 	uint64_t max_bytes; /* ring and stop: how much of what was recorded is kept, beside the window's 21 MiB, or up
 	                                to 53 while recording is fast; at least 1 MiB for stop, 4 MiB for ring */
-	uint64_t release_timeout_ns; /* how long release waits for a plugin; 0: one second */
-	epp_log_fn log;              /* NULL: nobody is told; the ledger still counts */
+	uint64_t plugin_timeout_ns; /* how long a run's start, and its end, wait for plugins that hang; 0: EPPROF_PLUGIN_TIMEOUT_MS
+	                                of the environment, or else 2 s */
+	epp_log_fn log;             /* NULL: nobody is told; the ledger still counts */
 	void *log_user;
 	uint32_t policy;    /* epp_policy */
 	uint32_t overwrite; /* 1: a file at `path` is replaced; 0: it is an error */
@@ -144,6 +145,8 @@ typedef enum epp_loss {
 	EPP_LOSS_PLUGIN = 10, /* what a plugin says it lost itself */
 	EPP_LOSS_KILLED = 11, /* a plugin's, which was being handed over when the process was killed; or was still to be, which
 	                             counts as one: epp_member_expect */
+	EPP_LOSS_HUNG = 12, /* a plugin's, of which a call did not return in time: what it had announced and not handed over;
+	                           counts as one if it had announced nothing, as their number is unknown then */
 	EPP_LOSS_ENTRY_COUNT = 16 /* room in the format */
 } epp_loss;
 
@@ -163,18 +166,35 @@ EPP_EXPORT epp_status *epp_session_join(epp_session *session, OrtEpProfilerImpl 
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_session_count_refused(epp_session *session, uint64_t count);
 
-/* Calls the profiler's StartProfiling between two readings of the clock, and gives its status.  `offset_ns` is how long ago
- * that began which its microseconds count from.
- * Units: nanoseconds.  Thread: one at a time for one member.  Ownership: the status is the profiler's tables' to release. */
-EPP_EXPORT OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns);
+/* A call of one member's profiler, and what it came to. */
+typedef struct epp_member_call {
+	epp_member *member;
+	/* For EndProfiling, of the profiler's own tables.  NULL: one of epp_ort_api_base()'s, through which events go into the
+	 * session.  One that is given must outlast a call that does not return. */
+	OrtProfilingEventsContainer *container;
+	OrtStatus *status;   /* what the profiler gave; its tables' to release */
+	epp_status *failure; /* EPP_TIMEOUT: the call has not returned in time */
+} epp_member_call;
+
+/* Calls StartProfiling of all of them at once, each on a thread of its profiler's own, between two readings of the clock;
+ * returns when all have returned, or after EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else 2 s).  Each is told
+ * `offset_ns`, how long ago that began which its microseconds count from, plus the time since `since_ticks` of
+ * epp_host_ticks; 0 there: plus nothing.
+ * Units: nanoseconds.  Thread: one at a time for one member.  Ownership: statuses and failures are the caller's. */
+EPP_EXPORT void epp_members_start(epp_member_call *calls, size_t count, int64_t offset_ns, uint64_t since_ticks);
+
+/* The same with EndProfiling.  A member whose StartProfiling has not returned in time is not called, and gets neither status nor
+ * failure.
+ * Thread: one at a time for one member.  Ownership: as epp_members_start. */
+EPP_EXPORT void epp_members_end(epp_member_call *calls, size_t count);
 
 /* For a host that is told the offset by somebody else, and finds out later how much time had passed between its reading and
- * epp_member_start.  A profiler that counts from what it was told is right without it, one that repeats times of the teller's
+ * epp_members_start.  A profiler that counts from what it was told is right without it, one that repeats times of the teller's
  * is early by as much: the bound of what it adds from now on covers both.  Nothing, if it is not positive.
  * Units: nanoseconds.  Thread: one at a time for one member. */
 EPP_EXPORT void epp_member_start_delayed(epp_member *member, int64_t delay_ns);
 
-/* What to call its EndProfiling with: events of epp_ort_api_base()'s tables are added through it.
+/* Adds events of epp_ort_api_base()'s tables to the session.
  * Thread: one at a time for one member.  Ownership: valid until epp_member_leave. */
 EPP_EXPORT OrtProfilingEventsContainer *epp_member_container(epp_member *member);
 
@@ -187,6 +207,11 @@ EPP_EXPORT uint64_t epp_member_producers(const epp_member *member);
 /* A callback of the profiler gave an error: the ledger counts it.
  * Thread: [any-thread], not beside epp_member_leave. */
 EPP_EXPORT void epp_member_count_error(epp_member *member);
+
+/* A call of the profiler that its host makes by itself, StartEvent or StopEvent, has not returned in time: the account is that of
+ * a plugin that hangs, with `note` beside it, and the member is not called any more.
+ * Thread: [any-thread], not beside epp_member_leave. */
+EPP_EXPORT void epp_member_give_up(epp_member *member, const char *note);
 
 /* Counts events of the profiler's that its host could not take over.
  * Thread: [any-thread], not beside epp_member_leave. */
@@ -207,14 +232,16 @@ EPP_EXPORT void epp_member_note(epp_member *member, const char *text);
 EPP_EXPORT void epp_member_leave(epp_member *member);
 
 /* Starts a run: from now on events are recorded.  Waits for a pending end of the run before.  StartProfiling is called
- * on each profiler, in order of attaching, on this thread; a profiler that fails there is kept, its error counted, and
- * its other callbacks still come, as in ONNX Runtime.
+ * on all profilers at once, each on a thread of its own; a profiler that fails there is kept, its error counted, and
+ * its other callbacks still come, as in ONNX Runtime.  One that has not returned after options.plugin_timeout_ns is given up
+ * for this run: the others go on without it, and it is counted as EPP_LOSS_HUNG.
  * Errors: EPP_UNAVAILABLE if it records already; EPP_IO.
  * Thread: [session-thread]. */
 EPP_EXPORT epp_status *epp_session_start(epp_session *session) EPP_MUST_CHECK;
 
 /* Ends the run: nothing recorded by any thread after this returns belongs to it.  Events still open become `unended`.
- * Returns within 10 ms: a worker calls EndProfiling, the helper writes what is left.  Ending twice does nothing.
+ * Returns within 10 ms: EndProfiling is called on each profiler's own thread, the helper writes what is left.  Ending twice
+ * does nothing.
  * Errors: EPP_INVALID_ARGUMENT (no such session); what the run itself came to is told by epp_session_wait.
  * Thread: [session-thread]. */
 EPP_EXPORT epp_status *epp_session_end(epp_session *session) EPP_MUST_CHECK;
@@ -225,8 +252,10 @@ EPP_EXPORT epp_status *epp_session_end(epp_session *session) EPP_MUST_CHECK;
  * Thread: [session-thread]. */
 EPP_EXPORT epp_status *epp_session_wait(epp_session *session, uint64_t timeout_ns) EPP_MUST_CHECK;
 
-/* Ends the run if there is one, waits for it (at most options.release_timeout_ns), finishes the file and frees the
- * session.  A plugin that takes longer keeps session and profiler, which then go when it is done: the helper sees to it.
+/* Ends the run if there is one, waits for it, finishes the file and frees the session.  It waits for profilers at most
+ * options.plugin_timeout_ns, and a second for what is written afterwards, which the helper finishes if it takes longer.  Each
+ * profiler's Release is called on its thread and waited for like any call; of one that has been given up it is called when
+ * the call that hangs returns, and never if that is StartEvent or StopEvent.
  * NULL does nothing.
  * Thread: [session-thread]. */
 EPP_EXPORT void epp_session_release(epp_session *session);

@@ -18,9 +18,10 @@ struct entry {
 	profiler_push_fn push; /* NULL: no session has it */
 	const void *session;
 	void *user;
-	unsigned inside;  /* pushes that run now */
-	unsigned waiting; /* threads that wait for them to return */
-	atomic_int *live; /* its plugin's count, or NULL */
+	unsigned inside;       /* pushes that run now */
+	unsigned waiting;      /* threads that wait for them to return */
+	struct worker *worker; /* of the plugin that made it; NULL: nobody owns it */
+	atomic_int *live;      /* its plugin's count, or NULL */
 };
 LIST_HEAD(bucket, entry);
 
@@ -88,7 +89,7 @@ static struct entry *find_or_make(OrtEpProfilerImpl *profiler)
 
 static void drop_if_unused(struct entry *entry)
 {
-	if (entry->push || entry->live || entry->inside || entry->waiting)
+	if (entry->push || entry->worker || entry->inside || entry->waiting)
 		return;
 	LIST_REMOVE(entry, link);
 	free(entry);
@@ -190,34 +191,109 @@ void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batc
 	come_out(entry);
 }
 
-bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live)
+bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker)
 {
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find_or_make(profiler);
-	bool owned = entry && !entry->live;
-	if (owned)
+	bool owned = entry && !entry->worker;
+	if (owned) {
 		entry->live = live;
+		entry->worker = worker_hold(worker);
+	}
 	pthread_mutex_unlock(&lock);
 	return owned;
 }
 
-void profiler_release(OrtEpProfilerImpl *profiler)
+struct worker *profiler_registry_worker(const OrtEpProfilerImpl *profiler)
+{
+	struct worker *worker = NULL;
+	pthread_mutex_lock(&lock);
+	const struct entry *entry = find(profiler);
+	if (entry && entry->worker)
+		worker = worker_hold(entry->worker);
+	pthread_mutex_unlock(&lock);
+	return worker ? worker : worker_for(NULL);
+}
+
+/* ---- release ---- */
+
+struct release_call {
+	struct worker_call call; /* first */
+	OrtEpProfilerImpl *profiler;
+	atomic_int *live;
+};
+
+/* Its entry goes; `*worker` is the caller's to release, NULL without a plugin. */
+static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
 {
 	atomic_int *live = NULL;
-	if (!profiler)
-		return;
+	*worker = NULL;
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find(profiler);
 	if (entry) {
 		live = entry->live;
+		*worker = entry->worker;
 		close_and_wait(entry);
 		entry->live = NULL;
+		entry->worker = NULL;
 		drop_if_unused(entry);
 	}
 	pthread_mutex_unlock(&lock);
+	return live;
+}
+
+static void release(OrtEpProfilerImpl *profiler, atomic_int *live)
+{
 	profiler->Release(profiler);
 	/* Last: from here on the plugin, and the code that has just run, may be unloaded. */
 	if (live)
 		atomic_fetch_sub_explicit(live, 1, memory_order_release);
+}
+
+static void release_run(struct worker_call *of)
+{
+	const struct release_call *call = (struct release_call *)of;
+	release(call->profiler, call->live);
+}
+
+static void release_discard(struct worker_call *call, bool ran)
+{
+	(void)ran;
+	free(call);
+}
+
+static struct worker_call *submit(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker)
+{
+	struct release_call *call = calloc(1, sizeof(*call));
+	if (!call) {
+		release(profiler, live);
+		return NULL;
+	}
+	*call = (struct release_call){ { .run = release_run, .discard = release_discard, .is_last = true }, profiler, live };
+	worker_submit(worker, &call->call);
+	return &call->call;
+}
+
+struct worker_call *profiler_release_on(OrtEpProfilerImpl *profiler, struct worker *worker)
+{
+	struct worker *own;
+	atomic_int *live = disown(profiler, &own);
+	struct worker_call *call = submit(profiler, live, worker);
+	worker_release(own);
+	return call;
+}
+
+void profiler_release(OrtEpProfilerImpl *profiler)
+{
+	struct worker *worker;
+	if (!profiler)
+		return;
+	atomic_int *live = disown(profiler, &worker);
+	struct worker_call *call = worker ? submit(profiler, live, worker) : NULL;
+	if (call)
+		worker_abandon(call);
+	else if (!worker)
+		release(profiler, live);
+	worker_release(worker);
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/worker.h"
 #include "epprof/ep_push.h"
 
 typedef void (*profiler_push_fn)(void *user, const EpprofBatch *batch);
@@ -29,9 +30,16 @@ void profiler_registry_leave(OrtEpProfilerImpl *profiler);
 /* EpprofApi_PushEvents_SinceV1: to the session that has it; without one, nothing. */
 void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 
-/* A plugin made the profiler: `*live` was counted up by the caller and is counted down by profiler_release. */
-bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live);
-/* Calls Release, then counts down its plugin, if it has one.  NULL does nothing. */
+/* A plugin made the profiler, on this worker.  `*live` was counted up by the caller and is counted down after Release; NULL:
+ * nothing is counted.  False: somebody owns it already, or no memory. */
+bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker);
+/* The worker of a profiler, or a new one if no plugin made it; NULL: no memory.  Ownership: worker_release. */
+struct worker *profiler_registry_worker(const OrtEpProfilerImpl *profiler);
+/* Has its worker call Release and count down its plugin, and does not wait for it; on this thread if it has none.  NULL does
+ * nothing. */
 void profiler_release(OrtEpProfilerImpl *profiler);
+/* The same on a worker of the caller's, who waits for the call or abandons it.  NULL: no memory, and Release was called on
+ * this thread. */
+struct worker_call *profiler_release_on(OrtEpProfilerImpl *profiler, struct worker *worker);
 
 #endif

@@ -185,9 +185,11 @@ enum worker_result worker_await(struct worker_call *call, const struct timespec 
 	pthread_mutex_lock(&lock);
 	while (!error && (call->state == WORKER_RUNNING || (call->state == WORKER_QUEUED && !worker->is_hung)))
 		error = pthread_cond_timedwait(&worker->changed, &lock, deadline);
-	bool did_not_begin = call->state == WORKER_QUEUED || call->state == WORKER_FAILED;
+	bool did_not_begin = (call->state == WORKER_QUEUED && !call->is_last) || call->state == WORKER_FAILED;
 	if (call->state == WORKER_QUEUED) {
-		STAILQ_REMOVE(&worker->queue, call, worker_call, link);
+		call->is_abandoned = true;
+		if (!call->is_last)
+			STAILQ_REMOVE(&worker->queue, call, worker_call, link);
 		result = WORKER_BUSY;
 	} else if (call->state == WORKER_FAILED) {
 		result = WORKER_NO_THREAD;

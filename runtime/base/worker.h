@@ -40,6 +40,7 @@ struct worker_call {
 	/* Frees a call that its caller has given up.  `ran` is false if it did not begin.  On the worker's thread after `run`,
 	 * else on the caller's. */
 	void (*discard)(struct worker_call *call, bool ran);
+	bool is_last; /* worth running later, when nobody waits any more: it is not taken out of the queue */
 	/* The worker's. */
 	STAILQ_ENTRY(worker_call) link;
 	struct worker *worker;

@@ -225,6 +225,7 @@ const char *epp_loss_name(unsigned reason)
 		[EPP_LOSS_POLICY] = "policy",       [EPP_LOSS_FILTER] = "filter",
 		[EPP_LOSS_AFTER_END] = "after end", [EPP_LOSS_RESTART_GAP] = "restart gap",
 		[EPP_LOSS_PLUGIN] = "plugin",       [EPP_LOSS_KILLED] = "killed",
+		[EPP_LOSS_HUNG] = "plugin hung",
 	};
 	return reason < sizeof(names) / sizeof(*names) ? names[reason] : NULL;
 }

@@ -76,6 +76,7 @@ static epp_status *library_open(epp_plugin *plugin)
 
 void plugin_destroy(epp_plugin *plugin)
 {
+	worker_release(plugin->worker);
 	if (plugin->library)
 		dlclose(plugin->library);
 	free(plugin->name);
@@ -104,38 +105,105 @@ epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
 	return NULL;
 }
 
-static epp_status *steps(epp_plugin *plugin)
+/* ---- on the plugin's worker ---- */
+
+struct plugin_call {
+	struct worker_call call; /* first */
+	epp_status *(*step)(struct plugin_call *call);
+	epp_plugin *plugin;
+	OrtEpProfilerImpl *profiler; /* that was made */
+	epp_status *status;
+};
+
+static void call_run(struct worker_call *of)
 {
-	EPP_TRY(kind_find(plugin->library, &plugin->kind));
-	return plugin->kind->adapter->open(plugin);
+	struct plugin_call *call = (struct plugin_call *)of;
+	call->status = call->step(call);
+}
+
+/* The plugin of a call that came back late stays as it is: its library may have threads by now. */
+static void call_discard(struct worker_call *of, bool ran)
+{
+	struct plugin_call *call = (struct plugin_call *)of;
+	(void)ran;
+	profiler_release(call->profiler);
+	epp_status_release(call->status);
+	free(call);
+}
+
+/* `*hangs`: the plugin is in use for ever, or until a late return.  `profiler` may be NULL. */
+static epp_status *call_step(epp_plugin *plugin, epp_status *(*step)(struct plugin_call *call), const char *name,
+                             OrtEpProfilerImpl **profiler, bool *hangs)
+{
+	struct timespec deadline = worker_deadline();
+	struct plugin_call *call = calloc(1, sizeof(*call));
+	*hangs = false;
+	if (!call)
+		return epp_status_no_memory();
+	call->call.run = call_run;
+	call->call.discard = call_discard;
+	call->step = step;
+	call->plugin = plugin;
+	worker_submit(plugin->worker, &call->call);
+	enum worker_result result = worker_await(&call->call, &deadline);
+	*hangs = result == WORKER_HUNG;
+	if (result != WORKER_DONE)
+		return worker_status(result, name);
+	epp_status *status = call->status;
+	if (profiler)
+		*profiler = call->profiler;
+	free(call);
+	return status;
+}
+
+/* ---- load and unload ---- */
+
+static epp_status *open_steps(struct plugin_call *call)
+{
+	EPP_TRY(kind_find(call->plugin->library, &call->plugin->kind));
+	return call->plugin->kind->adapter->open(call->plugin);
 }
 
 epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
 {
 	epp_plugin *loaded;
+	bool hangs = false;
 	if (!plugin)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: plugin is NULL");
 	*plugin = NULL;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: path is NULL");
 	EPP_TRY(plugin_library_open(path, &loaded));
-	epp_status *status = epp_status_prefix(steps(loaded), "%s", loaded->file);
-	if (status) {
+	loaded->worker = worker_for(loaded->library);
+	epp_status *status = loaded->worker ? call_step(loaded, open_steps, "opening it", NULL, &hangs)
+	                                    : epp_status_no_memory();
+	status = epp_status_prefix(status, "%s", loaded->file);
+	if (!status)
+		*plugin = loaded;
+	else if (!hangs)
 		plugin_destroy(loaded);
-		return status;
-	}
-	*plugin = loaded;
+	return status;
+}
+
+/* Its profilers' Release was queued before. */
+static epp_status *close_steps(struct plugin_call *call)
+{
+	epp_plugin *plugin = call->plugin;
+	int live = atomic_load_explicit(&plugin->live, memory_order_acquire);
+	if (live)
+		return epp_status_create(EPP_BUSY, "%d of its profilers not released", live);
+	plugin->kind->adapter->close(plugin);
 	return NULL;
 }
 
 epp_status *epp_plugin_unload(epp_plugin *plugin)
 {
+	bool hangs;
 	if (!plugin)
 		return NULL;
-	int live = atomic_load_explicit(&plugin->live, memory_order_acquire);
-	if (live)
-		return epp_status_create(EPP_BUSY, "%s: %d of its profilers not released", plugin->file, live);
-	plugin->kind->adapter->close(plugin);
+	epp_status *status = call_step(plugin, close_steps, "closing it", NULL, &hangs);
+	if (status)
+		return epp_status_prefix(status, "%s", plugin->file);
 	plugin_destroy(plugin);
 	return NULL;
 }
@@ -157,8 +225,9 @@ static epp_status *profiler_check(const OrtEpProfilerImpl *profiler)
 	return missing ? epp_status_create(EPP_INCOMPATIBLE, "the profiler's %s is NULL", missing) : NULL;
 }
 
-static epp_status *profiler_admit(epp_plugin *plugin, OrtEpProfilerImpl **profiler)
+static epp_status *profiler_admit(struct plugin_call *call)
 {
+	epp_plugin *plugin = call->plugin;
 	OrtEpProfilerImpl *made = NULL;
 	EPP_TRY(plugin->kind->adapter->profiler_create(plugin, &made));
 	if (!made)
@@ -171,11 +240,11 @@ static epp_status *profiler_admit(epp_plugin *plugin, OrtEpProfilerImpl **profil
 		return status;
 	}
 	atomic_fetch_add_explicit(&plugin->live, 1, memory_order_relaxed);
-	if (!profiler_registry_own(made, &plugin->live)) {
+	if (!profiler_registry_own(made, &plugin->live, plugin->worker)) {
 		atomic_fetch_sub_explicit(&plugin->live, 1, memory_order_relaxed);
 		return epp_status_create(EPP_PLUGIN, "it gave the same profiler twice, or memory is out");
 	}
-	*profiler = made;
+	call->profiler = made;
 	return NULL;
 }
 
@@ -183,11 +252,14 @@ epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 {
 	if (!profiler)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_profiler_create: profiler is NULL");
+	bool hangs;
 	*profiler = NULL;
 	if (!plugin)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_profiler_create: plugin is NULL");
-	return epp_status_prefix(profiler_admit(plugin, profiler), "%s: %s", plugin->file,
-	                         plugin->kind->adapter->profiler_step);
+	const char *name = plugin->kind->adapter->profiler_step;
+	epp_status *status = call_step(plugin, profiler_admit, name, profiler, &hangs);
+	return epp_status_code(status) == EPP_TIMEOUT ? epp_status_prefix(status, "%s", plugin->file)
+	                                              : epp_status_prefix(status, "%s: %s", plugin->file, name);
 }
 
 uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options)

@@ -11,13 +11,14 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "base/worker.h"
 #include "epprof/plugin.h"
 
 #define PLUGIN_KIND_SYMBOLS_MAX 2
 
 struct plugin_probe;
 
-/* Each is called for a library that exports all symbols of its kind, and for one plugin one at a time.  Messages begin
+/* Each is called on the worker of the plugin's library, for one that exports all symbols of its kind.  Messages begin
  * with the step ("CreateEp: ..."); the loader puts the library in front. */
 struct plugin_adapter {
 	/* Takes the library into use and sets `name` and `state`.  On failure it leaves nothing behind. */
@@ -45,11 +46,12 @@ struct plugin_kind {
 struct epp_plugin {
 	const struct plugin_kind *kind;
 	void *library;
-	char *path;       /* absolute */
-	const char *file; /* the last part of path */
-	char *name;       /* what the plugin calls itself; the adapter's open makes it with malloc */
-	void *state;      /* the adapter's */
-	atomic_int live;  /* profilers that are not released */
+	char *path;            /* absolute */
+	const char *file;      /* the last part of path */
+	char *name;            /* what the plugin calls itself; the adapter's open makes it with malloc */
+	void *state;           /* the adapter's */
+	struct worker *worker; /* that its adapter and its profilers are called on; NULL: on the caller's thread */
+	atomic_int live;       /* profilers that are not released */
 };
 
 /* Finds the file and opens it, and what that made is given back.

@@ -93,15 +93,13 @@ static void unlock(struct pu1_library *library)
 	pthread_mutex_unlock(&library->lock);
 }
 
-/* The runs and the worker are the parent's, and what was being read stays half read. */
+/* The runs and the reader are the parent's, and what was being read stays half read. */
 static void forget(struct pu1_library *library)
 {
 	locks_init(library);
 	library->reading = NULL;
 	library->runs_count = 0;
-	library->worker_is_there = false;
-	library->flushes_asked = library->flushes_done;
-	library->flush_hangs = false;
+	library->reader_is_there = false;
 	LIST_INIT(&library->profilers);
 	if (library->tokens)
 		pu1_tokens_forget(library->tokens);
@@ -192,39 +190,52 @@ static epp_status *use_steps(void *handle, struct pu1_calls *calls)
 	return NULL;
 }
 
-epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library)
+static struct pu1_library *find(const void *handle)
 {
-	epp_status *status = NULL;
-	*library = NULL;
-	pthread_once(&once, set_up);
+	unsigned count = atomic_load_explicit(&table_count, memory_order_acquire);
+	for (unsigned i = 0; i < count; i++)
+		if (table[i].library == handle)
+			return &table[i];
+	return NULL;
+}
+
+/* NULL: there is no more room. */
+static struct pu1_library *add(void *handle, const char *path, const struct pu1_calls *calls)
+{
 	pthread_mutex_lock(&table_lock);
 	unsigned count = atomic_load_explicit(&table_count, memory_order_relaxed);
-	for (unsigned i = 0; i < count; i++) {
-		if (table[i].library == handle)
-			*library = &table[i];
-	}
-	if (!*library && count == PU1_LIBRARIES_MAX) {
-		status = epp_status_create(EPP_UNAVAILABLE, "%u such libraries are in use, which is all there can be",
-		                           count);
-	} else if (!*library) {
-		struct pu1_library *made = &table[count];
-		*made = (struct pu1_library){ .number = count };
+	struct pu1_library *made = count < PU1_LIBRARIES_MAX ? &table[count] : NULL;
+	if (made) {
+		*made = (struct pu1_library){ .number = count, .calls = *calls };
 		made->request = callbacks[count].request;
 		made->complete = callbacks[count].complete;
-		status = use_steps(handle, &made->calls);
-		if (!status) {
-			/* Its names and callbacks are used from now on: whoever closes it, it stays. */
-			made->library = dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-			if (!made->library)
-				made->library = handle;
-			locks_init(made);
-			LIST_INIT(&made->profilers);
-			atomic_store_explicit(&table_count, count + 1, memory_order_release);
-			*library = made;
-		}
+		/* Its names and callbacks are used from now on: whoever closes it, it stays. */
+		made->library = dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+		if (!made->library)
+			made->library = handle;
+		locks_init(made);
+		LIST_INIT(&made->profilers);
+		atomic_store_explicit(&table_count, count + 1, memory_order_release);
 	}
 	pthread_mutex_unlock(&table_lock);
-	return status;
+	return made;
+}
+
+/* No lock is held while the library's code runs: those that open it all do so on its worker. */
+epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library)
+{
+	struct pu1_calls calls = { 0 };
+	pthread_once(&once, set_up);
+	*library = find(handle);
+	if (*library)
+		return NULL;
+	bool is_full = atomic_load_explicit(&table_count, memory_order_acquire) == PU1_LIBRARIES_MAX;
+	if (!is_full)
+		EPP_TRY(use_steps(handle, &calls));
+	*library = is_full ? NULL : add(handle, path, &calls);
+	return *library ? NULL
+	                : epp_status_create(EPP_UNAVAILABLE, "%u such libraries are in use, which is all there can be",
+	                                    PU1_LIBRARIES_MAX);
 }
 
 /* ---- what the library says ---- */

@@ -3,11 +3,11 @@
  * The callbacks of the ABI have no user pointer, so each library has a number, and callbacks of its own by that number; a
  * library that came into use stays so until the process ends.
  *
- * Locks, in the order in which they are taken.  Only `run_lock` and `read_lock` are held while the library's code runs, and
- * none of them across pu1FlushAll; the callbacks take `lock` and the pool's alone, so a library may call them from anywhere.
- *   run_lock    enabling, disabling, runs_count
+ * Locks, in the order in which they are taken.  Only `run_lock` and `read_lock` are held while the library's code runs, by its
+ * worker and its reader; the callbacks take `lock` and the pool's alone, so a library may call them from anywhere.
+ *   run_lock    enabling, disabling, flushing, runs_count
  *   read_lock   reading of buffers, the profilers' accounts, pushing to sessions
- *   lock        the list of profilers, the worker's errands; never held across foreign code
+ *   lock        the list of profilers, the reader; never held across foreign code
  */
 #ifndef EPPROF_PLUGINS_PU1_LIBRARY_H
 #define EPPROF_PLUGINS_PU1_LIBRARY_H
@@ -66,13 +66,9 @@ struct pu1_library {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	LIST_HEAD(, pu1_profiler) profilers; /* changed with read_lock held, too */
-	bool worker_is_there;
-	bool worker_may_go;
+	bool reader_is_there;
+	bool reader_may_go;
 	bool due; /* a buffer is full */
-	uint64_t flushes_asked;
-	uint64_t flushes_done;
-	pu1Result flush_result;
-	bool flush_hangs; /* somebody has waited for it in vain */
 
 	_Atomic uint64_t declined_count; /* requests without a buffer, since they were last looked at */
 	_Atomic(const char *) misuse;    /* of a callback, likewise; static text */

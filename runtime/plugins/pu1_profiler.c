@@ -1,9 +1,9 @@
 /* A library has one run, from the first session's StartProfiling to the last one's EndProfiling: kinds are enabled by the
  * first and disabled by the last, and while others remain a session that ends only flushes.
  *
- * While the library runs it has a worker: a thread that reads buffers as they fill, adds a clock pair about every 100 ms,
- * and calls pu1FlushAll when EndProfiling asks for it.  So a flush that never returns holds the worker and nobody else; the
- * sessions end without what it would have brought, and the library is not started again.
+ * While the library runs it has a reader: a thread that reads buffers as they fill and adds a clock pair about every 100 ms.
+ * pu1FlushAll is called by EndProfiling, on the library's worker like everything else but the events' ids: if it never returns,
+ * the sessions end without what it would have brought, and the library is not called again.
  */
 #include "plugins/pu1_profiler.h"
 
@@ -21,8 +21,6 @@
 #define PAIR_INTERVAL_NS 100000000u
 #define NS_PER_SECOND 1000000000u
 
-uint64_t pu1_flush_timeout_ns = 10 * (uint64_t)NS_PER_SECOND;
-
 static OrtStatus *failed(const struct pu1_library *library, const char *call, pu1Result result)
 {
 	char text[PU1_FAULT_BYTES], message[2 * PU1_FAULT_BYTES];
@@ -32,43 +30,26 @@ static OrtStatus *failed(const struct pu1_library *library, const char *call, pu
 	return ort_status_create(1, message);
 }
 
-/* ---- the worker ---- */
+/* ---- the reader ---- */
 
-/* With the lock held, here and in take_errand. */
-static bool may_go(const struct pu1_library *library)
-{
-	return library->worker_may_go && library->flushes_asked == library->flushes_done;
-}
-
-/* Waits for something to do, at most until the next clock pair.  Returns the flush to be done, or 0. */
-static uint64_t take_errand(struct pu1_library *library)
+/* Waits for a full buffer, at most until the next clock pair.  With the lock held. */
+static void wait_for_buffer(struct pu1_library *library)
 {
 	struct timespec deadline = thread_deadline(PAIR_INTERVAL_NS);
 	int error = 0;
-	while (!error && !library->due && !library->worker_may_go && library->flushes_asked == library->flushes_done)
+	while (!error && !library->due && !library->reader_may_go)
 		error = pthread_cond_timedwait(&library->changed, &library->lock, &deadline);
 	library->due = false;
-	return library->flushes_asked == library->flushes_done ? 0 : library->flushes_asked;
 }
 
-static void *work(void *argument)
+static void *read_buffers(void *argument)
 {
 	struct pu1_library *library = argument;
 	uint64_t pair_due_ns = 0;
 	pthread_mutex_lock(&library->lock);
-	while (!may_go(library)) {
-		uint64_t flush = take_errand(library);
+	while (!library->reader_may_go) {
+		wait_for_buffer(library);
 		pthread_mutex_unlock(&library->lock);
-		if (flush) {
-			/* What it brings is read by who asked for it: that thread may wait for room in the session. */
-			pu1Result result = library->calls.flush();
-			pthread_mutex_lock(&library->lock);
-			library->flush_result = result;
-			library->flushes_done = flush;
-			library->flush_hangs = false;
-			pthread_cond_broadcast(&library->changed);
-			continue;
-		}
 		struct timespec now;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
@@ -82,67 +63,31 @@ static void *work(void *argument)
 		pu1_pool_warm();
 		pthread_mutex_lock(&library->lock);
 	}
-	library->worker_is_there = false;
-	pthread_cond_broadcast(&library->changed);
+	library->reader_is_there = false;
 	pthread_mutex_unlock(&library->lock);
 	return NULL;
 }
 
-static bool worker_ensure(struct pu1_library *library)
+static bool reader_ensure(struct pu1_library *library)
 {
 	pthread_t thread;
 	bool there = true;
 	pthread_mutex_lock(&library->lock);
-	library->worker_may_go = false;
-	if (!library->worker_is_there) {
-		there = thread_start(NULL, work, library, &thread) == 0;
-		library->worker_is_there = there;
+	library->reader_may_go = false;
+	if (!library->reader_is_there) {
+		there = thread_start(NULL, read_buffers, library, &thread) == 0;
+		library->reader_is_there = there;
 	}
 	pthread_mutex_unlock(&library->lock);
 	return there;
 }
 
-static void worker_release(struct pu1_library *library)
+static void reader_release(struct pu1_library *library)
 {
 	pthread_mutex_lock(&library->lock);
-	library->worker_may_go = true;
+	library->reader_may_go = true;
 	pthread_cond_broadcast(&library->changed);
 	pthread_mutex_unlock(&library->lock);
-}
-
-/* With run_lock held, together with run_end: a worker that is let go does what was asked for, so none goes in between. */
-static uint64_t ask_for_flush(struct pu1_library *library)
-{
-	pthread_mutex_lock(&library->lock);
-	uint64_t mine = ++library->flushes_asked;
-	pthread_cond_broadcast(&library->changed);
-	pthread_mutex_unlock(&library->lock);
-	return mine;
-}
-
-static OrtStatus *await_flush(struct pu1_library *library, uint64_t mine)
-{
-	struct timespec deadline = thread_deadline(pu1_flush_timeout_ns);
-	pu1Result result = PU1_SUCCESS;
-	int error = 0;
-	pthread_mutex_lock(&library->lock);
-	while (!error && library->flushes_done < mine)
-		error = pthread_cond_timedwait(&library->changed, &library->lock, &deadline);
-	bool done = library->flushes_done >= mine;
-	if (done)
-		result = library->flush_result;
-	else
-		library->flush_hangs = true;
-	pthread_mutex_unlock(&library->lock);
-	return done ? failed(library, "pu1FlushAll", result) : ort_status_create(1, "pu1FlushAll has not returned");
-}
-
-static bool flush_hangs(struct pu1_library *library)
-{
-	pthread_mutex_lock(&library->lock);
-	bool hangs = library->flush_hangs;
-	pthread_mutex_unlock(&library->lock);
-	return hangs;
 }
 
 /* ---- the library's run; run_lock is held ---- */
@@ -175,13 +120,11 @@ static OrtStatus *enable(struct pu1_library *library)
 static OrtStatus *run_begin(struct pu1_library *library)
 {
 	if (library->runs_count == 0) {
-		if (flush_hangs(library))
-			return ort_status_create(1, "pu1FlushAll of the run before has not returned");
-		if (!worker_ensure(library))
+		if (!reader_ensure(library))
 			return ort_status_create(1, "no thread to be had");
 		OrtStatus *status = enable(library);
 		if (status) {
-			worker_release(library);
+			reader_release(library);
 			return status;
 		}
 	}
@@ -308,13 +251,12 @@ static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsConta
 	pthread_mutex_lock(&library->run_lock);
 	pu1_tokens_end(library->tokens, &profiler->owner);
 	run_end(library);
-	uint64_t mine = ask_for_flush(library);
+	OrtStatus *flushed = failed(library, "pu1FlushAll", library->calls.flush());
 	pthread_mutex_unlock(&library->run_lock);
-	OrtStatus *flushed = await_flush(library, mine);
 	OrtStatus *ended = profiler_end(profiler);
 	pthread_mutex_lock(&library->run_lock);
 	if (library->runs_count == 0) {
-		worker_release(library);
+		reader_release(library);
 		pu1_pool_cool();
 	}
 	pthread_mutex_unlock(&library->run_lock);

@@ -4,9 +4,6 @@
 
 #include "plugins/pu1_library.h"
 
-/* How long EndProfiling waits for pu1FlushAll; tests change it. */
-extern uint64_t pu1_flush_timeout_ns;
-
 /* Makes a profiler; its Release frees it. */
 epp_status *pu1_profiler_create(struct pu1_library *library, OrtEpProfilerImpl **profiler);
 

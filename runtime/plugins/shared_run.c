@@ -197,43 +197,46 @@ epp_status *shared_run_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 
 /* ---- libraries ---- */
 
-/* With the lock held. */
-static epp_status *find_or_make(const epp_plugin *plugin, const struct shared_run_calls *calls,
-                                epp_status *(*make)(const epp_plugin *, struct shared_run **), struct shared_run **found)
-{
-	struct shared_run *run;
-	LIST_FOREACH(run, &runs, others) {
-		if (run->library == plugin->library && run->calls == calls) {
-			*found = run;
-			return NULL;
-		}
-	}
-	EPP_TRY(make(plugin, &run));
-	run->calls = calls;
-	run->library = plugin->library;
-	pthread_mutex_init(&run->lock, NULL);
-	LIST_INIT(&run->active);
-	LIST_INSERT_HEAD(&runs, run, others);
-	*found = run;
-	return NULL;
-}
-
-epp_status *shared_run_open(epp_plugin *plugin, const struct shared_run_calls *calls,
-                            epp_status *(*make)(const epp_plugin *plugin, struct shared_run **run))
+/* NULL: there is none yet. */
+static struct shared_run *find(const epp_plugin *plugin, const struct shared_run_calls *calls)
 {
 	struct shared_run *run;
 	pthread_mutex_lock(&runs_lock);
-	epp_status *status = find_or_make(plugin, calls, make, &run);
-	if (!status) {
+	LIST_FOREACH(run, &runs, others)
+		if (run->library == plugin->library && run->calls == calls)
+			break;
+	if (run)
 		run->users_count++;
-		plugin->state = run;
-	}
 	pthread_mutex_unlock(&runs_lock);
-	if (!status && !(plugin->name = strdup(run->name))) {
-		shared_run_close(plugin);
-		status = epp_status_no_memory();
+	return run;
+}
+
+static void add(struct shared_run *run, const epp_plugin *plugin, const struct shared_run_calls *calls)
+{
+	run->calls = calls;
+	run->library = plugin->library;
+	run->users_count = 1;
+	pthread_mutex_init(&run->lock, NULL);
+	LIST_INIT(&run->active);
+	pthread_mutex_lock(&runs_lock);
+	LIST_INSERT_HEAD(&runs, run, others);
+	pthread_mutex_unlock(&runs_lock);
+}
+
+/* No lock is held while the library's code runs: those that open it all do so on its worker. */
+epp_status *shared_run_open(epp_plugin *plugin, const struct shared_run_calls *calls,
+                            epp_status *(*make)(const epp_plugin *plugin, struct shared_run **run))
+{
+	struct shared_run *run = find(plugin, calls);
+	if (!run) {
+		EPP_TRY(make(plugin, &run));
+		add(run, plugin, calls);
 	}
-	return status;
+	plugin->state = run;
+	if ((plugin->name = strdup(run->name)))
+		return NULL;
+	shared_run_close(plugin);
+	return epp_status_no_memory();
 }
 
 void shared_run_close(epp_plugin *plugin)

@@ -1,6 +1,7 @@
 /* Handing over: tracks found or made first (that takes the session's lock), then the mark, then records. */
 #include "record/handover.h"
 
+#include <bsd/string.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,9 @@ void handover_begin_run(struct session_profiler *of)
 	handover->last = (EpprofLedger){ 0 };
 	handover->has_ledger = false;
 	handover->counted = 0;
+	handover->arrived = 0;
 	pthread_mutex_unlock(&of->session->lock);
+	STORE_RELAXED(&of->is_hung, false);
 }
 
 void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
@@ -310,6 +313,28 @@ static void count_emitted(struct session_profiler *of, uint64_t count)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
+/* Before a run, after it, or after the profiler was given up. */
+static bool is_closed(const struct session_profiler *of)
+{
+	return !LOAD_RELAXED(&of->session->pushes) || LOAD_RELAXED(&of->is_hung);
+}
+
+void handover_give_up(struct session_profiler *of, const char *why)
+{
+	struct epf_producer *producer = &of->session->window.producers[of->producer];
+	STORE_RELAXED(&of->is_hung, true);
+	ADD_RELAXED(&producer->errors, 1);
+	pthread_mutex_lock(&of->session->lock);
+	const struct handover *handover = of->handover;
+	uint64_t known = lost_by(&handover->last) + LOAD_RELAXED(&handover->arrived);
+	uint64_t missing = handover->has_ledger && handover->last.emitted > known ? handover->last.emitted - known : 0;
+	strlcpy(producer->note, why, sizeof(producer->note));
+	pthread_mutex_unlock(&of->session->lock);
+	if (!missing)
+		ADD_RELAXED(&producer->emitted, 1);
+	handover_lose(of, EPP_LOSS_HUNG, missing ? missing : 1);
+}
+
 void handover_push(void *session_profiler, const EpprofBatch *batch)
 {
 	struct session_profiler *of = session_profiler;
@@ -319,14 +344,15 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
 	bool has_waits = batch->struct_size >= offsetof(EpprofBatch, gaps_count) && batch->waits;
 	size_t events_count = batch->events ? batch->events_count : 0;
-	if (!LOAD_RELAXED(&of->session->pushes)) {
-		/* Before a run, or after: whatever it says of itself, these came and are lost. */
+	if (is_closed(of)) {
+		/* Whatever it says of itself, these came and are lost. */
 		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, events_count);
 		handover_lose(of, EPP_LOSS_AFTER_END, events_count);
 		return;
 	}
 	if (!batch->ledger && events_count)
 		count_emitted(of, events_count);
+	ADD_RELAXED(&of->handover->arrived, events_count);
 	for (size_t i = 0; batch->clocks && i < batch->clocks_count; i++)
 		describe_clock(of, &batch->clocks[i]);
 	for (size_t i = 0; has_tracks && i < batch->tracks_count; i++) {
@@ -374,6 +400,11 @@ static uint64_t correlation(const OrtProfilingEvent *event)
 
 void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
 {
+	if (is_closed(of)) {
+		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, 1);
+		handover_lose(of, EPP_LOSS_AFTER_END, 1);
+		return;
+	}
 	count_emitted(of, 1);
 	int64_t start = 0, duration = event ? event->duration_us : -1;
 	/* The rule: an event must have a name, a known category and a duration.  A clock that drifts may put it outside the run,

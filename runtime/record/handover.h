@@ -39,6 +39,7 @@ struct handover {
 	bool has_ledger;   /* it counts for itself */
 	uint64_t gaps_ns;  /* how long it was off, so far */
 	uint64_t counted;  /* what we counted as emitted in this run, until it said that it counts */
+	uint64_t arrived;  /* events of this run that were pushed */
 };
 #define HANDOVER_OFFSET_US UINT32_MAX
 #define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: of waits */
@@ -60,6 +61,10 @@ void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, u
 
 /* A loss of a profiler's. */
 void handover_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
+
+/* A call of the profiler has not returned in time: what it had announced and not handed over is lost, and all that it hands
+ * over from now on.  `why` is the note beside its account. */
+void handover_give_up(struct session_profiler *of, const char *why);
 
 /* The calling thread may wait for chunks instead of losing events. */
 void handover_allow_waiting(struct session *session);

@@ -67,9 +67,10 @@ static int64_t visit(struct session *session)
 		pthread_mutex_unlock(&session->drain_lock);
 		session_tell(session);
 		if (release)
-			session_free_apart(session);
+			session_free_by_helper(session);
 		return -1;
 	}
+	calls_watch(session);
 	bool grown = chunks_grow(session);
 	unsigned emptied = drain_visit(session, false);
 	STORE_RELAXED(&session->chunks_free_at_visit, LOAD_RELAXED(&session->chunks_free));

@@ -13,14 +13,18 @@
 #include "base/ort_event.h"
 #include "base/ort_status.h"
 #include "base/profiler_registry.h"
+#include "base/thread.h"
 #include "record/handover.h"
+#include "record/profiler_steps.h"
 
 #define API_VERSION_MIN 25u
 
 struct epp_member {
 	OrtProfilingEventsContainer container; /* first */
 	bool expects;                          /* its account counts an event that is still to come */
+	bool is_hung;                          /* a call has not returned in time */
 	OrtEpProfilerImpl *profiler;
+	struct worker *worker;
 	uintptr_t session_handle;
 };
 
@@ -92,6 +96,9 @@ epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler,
 	EPP_TRY(check(session, profiler, "attach", label));
 	epp_status *status = NULL;
 	struct session_profiler *of;
+	struct worker *worker = profiler_registry_worker(profiler);
+	if (!worker)
+		return epp_status_no_memory();
 	pthread_mutex_lock(&session->lock);
 	if (session->state != SESSION_IDLE)
 		status = epp_status_create(EPP_UNAVAILABLE,
@@ -100,7 +107,11 @@ epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler,
 		status = place(session, label, false, &of);
 	if (!status)
 		status = take_in(session, profiler, of);
+	if (!status)
+		of->worker = worker;
 	pthread_mutex_unlock(&session->lock);
+	if (status)
+		worker_release(worker);
 	return status;
 }
 
@@ -128,13 +139,23 @@ void profilers_detach(struct session *session)
 	}
 }
 
-void profilers_release(struct session *session)
+void profilers_release(struct session *session, bool waits)
 {
+	struct worker_call *calls[CALLS_PROFILERS_MAX];
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
 	for (uint32_t i = 0; i < session->profilers_count; i++) {
-		OrtEpProfilerImpl *profiler = session->profilers[i].profiler;
-		session->profilers[i].profiler = NULL;
-		if (profiler)
-			profiler_release(profiler);
+		struct session_profiler *of = &session->profilers[i];
+		/* Of one that a thread is inside of, the code and the memory are in use. */
+		calls[i] = of->profiler && !of->is_inside ? profiler_release_on(of->profiler, of->worker) : NULL;
+		of->profiler = NULL;
+	}
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		if (calls[i] && !waits)
+			worker_abandon(calls[i]);
+		else if (calls[i] && worker_await(calls[i], &deadline) == WORKER_DONE)
+			free(calls[i]);
+		worker_release(session->profilers[i].worker);
+		session->profilers[i].worker = NULL;
 	}
 }
 
@@ -142,17 +163,7 @@ void profilers_release(struct session *session)
 
 static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProfilingEvent *const *events, size_t count)
 {
-	const struct epp_member *member = (const struct epp_member *)self;
-	if (!events && count)
-		return ort_status_create(ORT_INVALID_ARGUMENT, "ProfilingEventsContainer_AddEvents: events is NULL");
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
-	if (!of)
-		return NULL; /* the session has gone, and its ledger with it */
-	uint64_t run_ticks = clock_ticks() - of->session->window.live->run_start.ticks;
-	for (size_t i = 0; i < count; i++)
-		handover_add(of, events[i], clock_ticks_to_ns(run_ticks) / 1000 + 1);
-	profiler_registry_leave(member->profiler);
-	return NULL;
+	return profiler_steps_add(((const struct epp_member *)self)->profiler, events, count);
 }
 
 epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label, epp_member **member)
@@ -165,7 +176,14 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 	struct epp_member *made = calloc(1, sizeof(*made));
 	if (!made)
 		return epp_status_no_memory();
-	*made = (struct epp_member){ { .add = container_add }, false, profiler, of_session };
+	made->container.add = container_add;
+	made->profiler = profiler;
+	made->session_handle = of_session;
+	made->worker = profiler_registry_worker(profiler);
+	if (!made->worker) {
+		free(made);
+		return epp_status_no_memory();
+	}
 	struct session_profiler *of = NULL;
 	/* Its release may have come in between. */
 	session = session_lock(of_session);
@@ -177,10 +195,12 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 		of->shift_us = of->shift_rest_ns = 0;
 	if (session)
 		pthread_mutex_unlock(&session->lock);
-	if (status)
+	if (status) {
+		worker_release(made->worker);
 		free(made);
-	else
+	} else {
 		*member = made;
+	}
 	return status;
 }
 
@@ -189,24 +209,87 @@ void epp_session_count_refused(epp_session *session, uint64_t count)
 	session_lose((uintptr_t)session, EPP_LOSS_REFUSED, count);
 }
 
-OrtStatus *epp_member_start(epp_member *member, int64_t offset_ns)
+/* ---- members: start and end ---- */
+
+static void member_fail(epp_member_call *call, const struct profiler_step *step, const char *name)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
-	if (of) {
+	call->failure = worker_status(step->result, name);
+	epp_member_give_up(call->member, epp_status_message(call->failure));
+}
+
+/* Calls those that have not been given up, of at most as many as a session has. */
+static void members_call(epp_member_call *calls, size_t count, bool is_end, int64_t offset_ns, uint64_t since_ticks,
+                         const struct timespec *deadline)
+{
+	struct profiler_step steps[CALLS_PROFILERS_MAX];
+	epp_member_call *of[CALLS_PROFILERS_MAX];
+	size_t steps_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const epp_member *member = calls[i].member;
+		calls[i].status = NULL;
+		calls[i].failure = NULL;
+		if (is_end && member->is_hung)
+			continue;
+		of[steps_count] = &calls[i];
+		steps[steps_count++] = (struct profiler_step){ .profiler = member->profiler,
+			                                       .worker = member->worker,
+			                                       .container = calls[i].container };
+	}
+	if (is_end)
+		profiler_steps_end(steps, steps_count, deadline);
+	else
+		profiler_steps_start(steps, steps_count, offset_ns, since_ticks, deadline);
+	for (size_t i = 0; i < steps_count; i++) {
+		epp_member *member = of[i]->member;
+		of[i]->status = steps[i].result == WORKER_DONE ? steps[i].status : NULL;
+		if (steps[i].result != WORKER_DONE) {
+			member_fail(of[i], &steps[i], is_end ? "EndProfiling" : "StartProfiling");
+			continue;
+		}
+		struct session_profiler *known = is_end ? NULL : profiler_registry_enter(member->profiler);
+		if (known) {
+			handover_bracket(known, steps[i].before_ticks, steps[i].after_ticks, steps[i].offset_ns);
+			profiler_registry_leave(member->profiler);
+		}
+	}
+}
+
+void epp_members_start(epp_member_call *calls, size_t count, int64_t offset_ns, uint64_t since_ticks)
+{
+	struct timespec deadline = worker_deadline();
+	for (size_t i = 0; i < count; i++) {
+		epp_member *member = calls[i].member;
+		struct session_profiler *of = profiler_registry_enter(member->profiler);
+		member->is_hung = false;
+		if (!of)
+			continue;
 		handover_begin_run(of);
 		profiler_registry_leave(member->profiler);
 	}
-	/* Nobody waits for foreign code to come out. */
-	uint64_t before_ticks = clock_ticks();
-	OrtStatus *status = member->profiler->StartProfiling(member->profiler, offset_ns);
-	uint64_t after_ticks = clock_ticks();
-	of = profiler_registry_enter(member->profiler);
-	if (of) {
-		handover_bracket(of, before_ticks, after_ticks, offset_ns);
-		profiler_registry_leave(member->profiler);
-	}
-	return status;
+	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
+		members_call(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, false,
+		             offset_ns, since_ticks, &deadline);
 }
+
+void epp_members_end(epp_member_call *calls, size_t count)
+{
+	struct timespec deadline = worker_deadline();
+	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
+		members_call(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0,
+		             &deadline);
+}
+
+void epp_member_give_up(epp_member *member, const char *note)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	member->is_hung = true;
+	if (!of)
+		return;
+	handover_give_up(of, note);
+	profiler_registry_leave(member->profiler);
+}
+
+/* ---- members: their accounts ---- */
 
 void epp_member_start_delayed(epp_member *member, int64_t delay_ns)
 {
@@ -307,5 +390,6 @@ void epp_member_leave(epp_member *member)
 				session->profilers[i].profiler = NULL;
 		pthread_mutex_unlock(&session->lock);
 	}
+	worker_release(member->worker);
 	free(member);
 }

@@ -16,7 +16,7 @@ bool profilers_any_driven(const struct session *session);
 
 /* Nothing comes from any of them any more; members stay with who drives them. */
 void profilers_detach(struct session *session);
-/* Calls Release on those that were attached, and so foreign code, which may not return. */
-void profilers_release(struct session *session);
+/* Has their workers call Release on those that were attached; waits for it, as long as for any call, or not at all. */
+void profilers_release(struct session *session, bool waits);
 
 #endif

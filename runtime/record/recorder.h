@@ -49,7 +49,11 @@ struct recorder_hot {
 struct recorder {
 	struct recorder_hot *hot; /* `kept`, or the thread's own; the owner stores, who closes reads */
 	uint32_t closed;
-	uint32_t in_callback; /* a profiler's */
+	uint32_t in_callback; /* 0, or recorder_callback of the profiler that is called */
+	uint64_t callbacks;   /* how many have begun */
+	uint64_t watched,
+	    watched_ticks; /* the one that was running when somebody looked, and since when; with the session's lock
+	                                    held */
 	struct epf_slot *slot;
 	struct session *session;
 	struct epf_region *region;
@@ -143,6 +147,20 @@ static inline bool recorder_enter_fast(uintptr_t handle)
 	return false;
 }
 
+/* Which callback runs: a profiler's by its producer, or none yet. */
+#define RECORDER_CALLBACK_NONE 1u
+static inline uint32_t recorder_callback(uint32_t producer, bool is_stop)
+{
+	return 2 + 2 * producer + is_stop;
+}
+
+/* Says which callback begins, between recorder_enter_callback and recorder_leave_callback. */
+static inline void recorder_begin_callback(struct recorder *recorder, uint32_t callback)
+{
+	STORE_RELAXED(&recorder->callbacks, recorder->callbacks + 1);
+	STORE_RELAXED(&recorder->in_callback, callback);
+}
+
 /* Around a profiler's callback, by the resident: the mark is set before and clear in it and afterwards.  Returns what to
  * leave it with. */
 static inline uintptr_t recorder_enter_callback(struct recorder *recorder)
@@ -150,7 +168,7 @@ static inline uintptr_t recorder_enter_callback(struct recorder *recorder)
 	uintptr_t handle = LOAD_RELAXED(&recorder_hot.handle);
 	recorder_cache.in_callback = true;
 	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
-	STORE_RELAXED(&recorder->in_callback, 1);
+	STORE_RELAXED(&recorder->in_callback, RECORDER_CALLBACK_NONE);
 	recorder_leave_hot(&recorder_hot);
 	return handle;
 }

@@ -18,6 +18,8 @@
 /* Without membarrier a recorder that has not seen `closed` yet gets this long to leave. */
 #define GRACE_NS 5000000
 #define LOG_POLL_NS 100000
+/* How long release waits for what is written after the profilers' end. */
+#define WRITE_TIMEOUT_NS 1000000000u
 
 static epp_status *not_a_session(const char *call)
 {
@@ -237,15 +239,12 @@ static bool leave_to_helper(struct session *session)
 void session_release(struct session *session)
 {
 	epp_status_release(epp_session_end(session_handle(session)));
-	struct timespec deadline = thread_deadline(session->release_timeout_ns);
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + WRITE_TIMEOUT_NS);
 	pthread_mutex_lock(&session->lock);
 	session->releasing = true;
 	bool idle = wait_idle(session, &deadline);
-	bool hangs = session->state == SESSION_ASKING;
 	pthread_mutex_unlock(&session->lock);
 	if (!idle) {
-		if (hangs)
-			calls_blame_hanging(session);
 		session_tell(session);
 		idle = leave_to_helper(session);
 	}

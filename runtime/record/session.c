@@ -19,7 +19,6 @@
 
 #define INDEX_BITS 10
 #define MEMORY_BYTES_DEFAULT (256ull << 20)
-#define RELEASE_TIMEOUT_DEFAULT_NS 1000000000ull
 
 _Static_assert(1u << INDEX_BITS == SESSION_COUNT_MAX, "an index fits");
 
@@ -170,8 +169,7 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 	session->policy = options->policy;
 	session->log = options->log;
 	session->log_user = options->log_user;
-	session->release_timeout_ns = options->release_timeout_ns ? options->release_timeout_ns
-	                                                          : RELEASE_TIMEOUT_DEFAULT_NS;
+	session->plugin_timeout_ns = options->plugin_timeout_ns ? options->plugin_timeout_ns : worker_timeout_ns();
 	LIST_INIT(&session->recorders);
 	STORE_RELAXED(&session->slots_free, EPF_SLOT_COUNT);
 	STAILQ_INIT(&session->tracks_new);
@@ -241,32 +239,34 @@ static void finish(struct session *session)
 	pthread_mutex_unlock(&session->drain_lock);
 	session_tell(session);
 	tracks_free(session);
-	free(session->calls);
+	if (!session->calls_stay)
+		free(session->calls);
 	free(session->path);
 	epp_status_release(session->first_error);
-}
-
-static void *let_go(void *argument)
-{
-	struct session *session = argument;
-	profilers_release(session);
-	entry_return(session);
-	return NULL;
 }
 
 void session_free(struct session *session)
 {
 	finish(session);
-	let_go(session);
+	profilers_release(session, true);
+	entry_return(session);
 }
 
-void session_free_apart(struct session *session)
+void session_free_by_helper(struct session *session)
 {
 	finish(session);
-	if (profilers_any_driven(session))
-		helper_apart(let_go, session);
-	else
-		let_go(session);
+	profilers_release(session, false);
+	entry_return(session);
+}
+
+/* A plugin that hangs is named whatever else went wrong. */
+static epp_status *with_both(epp_status *first, epp_status *second)
+{
+	epp_status *both = epp_status_create(epp_status_code(first), "%s; %s", epp_status_message(first),
+	                                     epp_status_message(second));
+	epp_status_release(first);
+	epp_status_release(second);
+	return both;
 }
 
 void session_fail(struct session *session, epp_blame blame, epp_status *status)
@@ -275,6 +275,10 @@ void session_fail(struct session *session, epp_blame blame, epp_status *status)
 	if (!session->first_error) {
 		session->first_error = status;
 		session->first_blame = blame;
+		session->error_told = false;
+		status = NULL;
+	} else if (epp_status_code(status) == EPP_TIMEOUT) {
+		session->first_error = with_both(session->first_error, status);
 		session->error_told = false;
 		status = NULL;
 	}

@@ -18,6 +18,7 @@
 
 #include "base/name.h"
 #include "base/status.h"
+#include "base/worker.h"
 #include "epprof/ep_push.h"
 #include "file/block_writer.h"
 #include "file/window.h"
@@ -33,7 +34,7 @@ enum session_state {
 	SESSION_FREE = 0,
 	SESSION_IDLE,
 	SESSION_RECORDING,
-	SESSION_ASKING,   /* ended; the worker is in EndProfiling */
+	SESSION_ASKING,   /* ended; profilers are in EndProfiling */
 	SESSION_DRAINING, /* ended; regions are becoming blocks */
 };
 
@@ -53,6 +54,9 @@ struct session_profiler {
 	int64_t offset_ns;                  /* what it was told */
 	int64_t shift_us, shift_rest_ns;    /* from what it counts from to the run's start; the rest is below 1 us */
 	bool reported;                      /* a status of this run was kept */
+	struct worker *worker;              /* that its entries are called on */
+	bool is_hung;   /* a call of it has not returned in time: it takes no further part in this run */
+	bool is_inside; /* StartEvent or StopEvent has not: it is never released */
 	struct handover *handover;
 };
 
@@ -79,7 +83,7 @@ struct session {
 	bool unsafe_to_unmap; /* there was no membarrier: a recorder may be anywhere */
 	epp_log_fn log;
 	void *log_user;
-	uint64_t release_timeout_ns;
+	uint64_t plugin_timeout_ns;
 	uint32_t policy;
 	struct sync *sync; /* NULL: nobody asked for it */
 	struct window window;
@@ -129,7 +133,7 @@ struct session {
 	struct session_profiler profilers[CALLS_PROFILERS_MAX];
 	uint32_t profilers_count;
 	struct profiler_calls *calls; /* of the run; NULL: none wants events */
-	uint32_t asking;              /* the profiler that is in EndProfiling */
+	bool calls_stay;              /* a thread is inside of one that hangs: `calls` are never freed */
 
 	/* The drain's. */
 	uint64_t next_sequence;
@@ -181,8 +185,8 @@ void session_lose(uintptr_t handle, epp_loss reason, uint64_t count);
 
 /* Ends a release: finishes the file, releases the profilers, frees everything.  State is idle. */
 void session_free(struct session *session);
-/* The same for the helper, which must not wait for a profiler's Release: that gets a thread of its own. */
-void session_free_apart(struct session *session);
+/* The same for the helper, which does not wait for the profilers' Release. */
+void session_free_by_helper(struct session *session);
 
 /* After fork, in the child: every session of the parent is forgotten. */
 void session_fork_child(void);
