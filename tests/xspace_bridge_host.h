@@ -11,6 +11,7 @@
 
 #include "bridges/carried.h"
 #include "check.h"
+#include "hanging.h"
 #include "lives.h"
 #include "wire/utf8.h"
 #include "wire/xspace.h"
@@ -415,6 +416,36 @@ START_TEST(closed_while_its_threads_live_on)
 }
 END_TEST
 
+/* Named before a plugin that works, or after it. */
+START_TEST(one_that_hangs_costs_nothing_but_itself)
+{
+	const struct hanging_entry *entry = &hanging_entries[_i / 2];
+	char guilty[512], list[1200];
+	hanging_set(entry);
+	hanging_path(entry, guilty, sizeof(guilty));
+	snprintf(list, sizeof(list), "%s:%s", _i % 2 ? SAMPLE("pu1") : guilty, _i % 2 ? guilty : SAMPLE("pu1"));
+	setenv("EPPROF_OUTPUT", check_path("run-%d.epp", _i), 1);
+	host_load(list);
+	RETURNS(host_start());
+	work(SAMPLE("pu1"), 300);
+	RETURNS(host_stop());
+	RETURNS(host_collect());
+	ck_assert_uint_eq(seen.relus_count, 300);
+	if (entry->step == HANGING_EVENT || entry->step == HANGING_CLOSE)
+		ck_assert_str_eq(told, "");
+	else
+		ck_assert_msg(strstr(told, "has not returned after " HANGING_LIMIT_MS " ms") &&
+		                  (strstr(told, entry->plugin) || strstr(told, "XPU") || strstr(told, "official")),
+		              "%s", told);
+	/* The next one is without it. */
+	RETURNS(host_start());
+	work(SAMPLE("pu1"), 30);
+	RETURNS(host_stop());
+	RETURNS(host_collect());
+	ck_assert_uint_eq(seen.relus_count, 30);
+}
+END_TEST
+
 static void shared_tests_add(TCase *tests)
 {
 	tcase_add_loop_test(tests, each_run_has_its_events_and_no_others, 0, sizeof(samples) / sizeof(samples[0]));
@@ -426,6 +457,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, devices_are_gpus_on_request);
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
+	tcase_add_loop_test(tests, one_that_hangs_costs_nothing_but_itself, 0, 2 * HANGING_ENTRIES);
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);
 	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hanging.h"
 #include "official_ep.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -52,12 +53,14 @@ struct factory {
 
 static void profiler_release(OrtEpProfilerImpl *this_ptr)
 {
+	hang_at("ort:Release");
 	free(this_ptr);
 	ep_live--;
 }
 
 static OrtStatus *profiler_start(OrtEpProfilerImpl *this_ptr, int64_t ep_profiling_start_offset_ns)
 {
+	hang_at("ort:StartProfiling");
 	struct profiler *profiler = (struct profiler *)this_ptr;
 	profiler->offset_ns = ep_profiling_start_offset_ns;
 	profiler->stopped_count = 0;
@@ -67,6 +70,7 @@ static OrtStatus *profiler_start(OrtEpProfilerImpl *this_ptr, int64_t ep_profili
 
 static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t ort_event_correlation_id)
 {
+	hang_at("ort:StartEvent");
 	(void)this_ptr;
 	ep_notes.last_id = ort_event_correlation_id;
 	ep_notes.start_events++;
@@ -76,6 +80,7 @@ static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t ort
 static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t ort_event_correlation_id,
                                       const OrtProfilingEvent *ort_event)
 {
+	hang_at("ort:StopEvent");
 	struct profiler *profiler = (struct profiler *)this_ptr;
 	OrtProfilingEventCategory category;
 	const char *name = NULL;
@@ -110,6 +115,7 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t ort_
 
 static OrtStatus *profiler_end(OrtEpProfilerImpl *this_ptr, OrtProfilingEventsContainer *events_container)
 {
+	hang_at("ort:EndProfiling");
 	struct profiler *profiler = (struct profiler *)this_ptr;
 	static const char *const keys[] = { "ort_correlation_id", "stream", "of" };
 	OrtProfilingEvent *events[MAX_EVENTS] = { NULL };
@@ -135,6 +141,7 @@ static OrtStatus *profiler_end(OrtEpProfilerImpl *this_ptr, OrtProfilingEventsCo
 
 static OrtStatus *ep_create_profiler(OrtEp *this_ptr, OrtEpProfilerImpl **profiler)
 {
+	hang_at("ort:CreateProfiler");
 	struct profiler *made = calloc(1, sizeof(*made));
 	(void)this_ptr;
 	if (!made)
@@ -167,6 +174,7 @@ static OrtStatus *ep_get_capability(OrtEp *this_ptr, const OrtGraph *graph, OrtE
 
 static const char *factory_get_name(const OrtEpFactory *this_ptr)
 {
+	hang_at("ort:GetName");
 	return ((const struct factory *)this_ptr)->name;
 }
 
@@ -191,6 +199,7 @@ static const char *factory_get_version(const OrtEpFactory *this_ptr)
 static OrtStatus *factory_get_devices(OrtEpFactory *this_ptr, const OrtHardwareDevice *const *devices, size_t num_devices,
                                       OrtEpDevice **ep_devices, size_t max_ep_devices, size_t *num_ep_devices)
 {
+	hang_at("ort:GetSupportedDevices");
 	const OrtMemoryInfo *memory = ((struct factory *)this_ptr)->memory;
 	/* Adding it to the devices would oblige the factory to make allocators. */
 	if (ep_api->MemoryDevice_GetVendorId(ep_api->MemoryInfo_GetMemoryDevice(memory)) != 0xBE57)
@@ -215,6 +224,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *this_ptr, const OrtHardwareDev
                                     const OrtKeyValuePairs *const *ep_metadata_pairs, size_t num_devices,
                                     const OrtSessionOptions *session_options, const OrtLogger *logger, OrtEp **ep)
 {
+	hang_at("ort:CreateEp");
 	int has_entry = -1;
 	OrtStatus *status;
 	(void)this_ptr;
@@ -244,6 +254,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *this_ptr, const OrtHardwareDev
 
 static void factory_release_ep(OrtEpFactory *this_ptr, OrtEp *ep)
 {
+	hang_at("ort:ReleaseEp");
 	(void)this_ptr;
 	free(ep);
 	ep_live--;
@@ -264,6 +275,7 @@ EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,
                              OrtEpFactory **factories, size_t max_factories, size_t *num_factories)
 {
+	hang_at("ort:CreateEpFactories");
 	OrtLoggingLevel level;
 	OrtStatus *status;
 	api = ort_api_base->GetApi(EP_VERSION);
@@ -304,6 +316,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 {
+	hang_at("ort:ReleaseEpFactory");
 	api->ReleaseMemoryInfo(((struct factory *)factory)->memory);
 	free(factory);
 	ep_live--;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "epprof/pjrt.h"
+#include "hanging.h"
 
 struct PLUGIN_Profiler_Error {
 	int code;
@@ -34,12 +35,14 @@ static PLUGIN_Profiler_Error *fail(const char *step)
 
 static void error_destroy(PLUGIN_Profiler_Error_Destroy_Args *args)
 {
+	hang_at("pjrt:error_destroy");
 	(void)args;
 	call("x");
 }
 
 static void error_message(PLUGIN_Profiler_Error_Message_Args *args)
 {
+	hang_at("pjrt:error_message");
 	/* Not terminated. */
 	args->message = "no \"device\"!!!";
 	args->message_size = 11;
@@ -47,6 +50,7 @@ static void error_message(PLUGIN_Profiler_Error_Message_Args *args)
 
 static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args *args)
 {
+	hang_at("pjrt:error_get_code");
 	static PLUGIN_Profiler_Error second = { 3 };
 	if (is("no code"))
 		return &second;
@@ -56,6 +60,7 @@ static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args 
 
 static PLUGIN_Profiler_Error *create(PLUGIN_Profiler_Create_Args *args)
 {
+	hang_at("pjrt:create");
 	call("c");
 	/* ProfileOptions { version: 1 ... } */
 	if (args->struct_size != sizeof(*args) || args->options_size < 8 || memcmp(args->options, "\x28\x01", 2) != 0)
@@ -66,6 +71,7 @@ static PLUGIN_Profiler_Error *create(PLUGIN_Profiler_Create_Args *args)
 
 static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Destroy_Args *args)
 {
+	hang_at("pjrt:destroy");
 	call("d");
 	free(args->profiler);
 	return fail("destroy");
@@ -73,6 +79,7 @@ static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Destroy_Args *args)
 
 static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Start_Args *args)
 {
+	hang_at("pjrt:start");
 	(void)args;
 	call("s");
 	return fail("start");
@@ -80,6 +87,7 @@ static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Start_Args *args)
 
 static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Stop_Args *args)
 {
+	hang_at("pjrt:stop");
 	(void)args;
 	call("e");
 	return fail("stop");
@@ -114,6 +122,7 @@ static uint8_t own[256];
 static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *args)
 {
 	call(args->buffer ? "b" : "n");
+	hang_at(args->buffer ? "pjrt:collect_data" : "pjrt:size");
 	if (is("consume") || is("consume error") || is("serialize error")) {
 		args->buffer_size_in_bytes = 0;
 		return NULL;
@@ -134,6 +143,7 @@ static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *arg
 
 static PLUGIN_Profiler_Error *consume(PLUGIN_Profiler_Consume_Args *args)
 {
+	hang_at("pjrt:consume");
 	call("u");
 	args->result = (PLUGIN_Profiler_ConsumeResult *)(void *)own;
 	return fail("consume error");
@@ -141,12 +151,14 @@ static PLUGIN_Profiler_Error *consume(PLUGIN_Profiler_Consume_Args *args)
 
 static void consume_result_destroy(PLUGIN_Profiler_ConsumeResult_Destroy_Args *args)
 {
+	hang_at("pjrt:consume_result_destroy");
 	(void)args;
 	call("r");
 }
 
 static PLUGIN_Profiler_Error *serialize(PLUGIN_Profiler_Serialize_Args *args)
 {
+	hang_at("pjrt:serialize");
 	call("z");
 	args->serialized_size = xspace(own);
 	args->serialized_bytes = own;
@@ -155,6 +167,7 @@ static PLUGIN_Profiler_Error *serialize(PLUGIN_Profiler_Serialize_Args *args)
 
 const PJRT_Api *GetPjrtApi(void)
 {
+	hang_at("pjrt:GetPjrtApi");
 	static PLUGIN_Profiler_Api api;
 	static PJRT_Profiler_Extension extension;
 	static PJRT_Extension_Base other;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "epprof/tf.h"
+#include "hanging.h"
 #include "tf_faults.h"
 
 #pragma weak TF_SetStatus
@@ -31,6 +32,7 @@ static void fail(TF_Status *status, const char *step)
 
 static void start(const TP_Profiler *profiler, TF_Status *status)
 {
+	hang_at("tf:start");
 	struct timespec now;
 	(void)profiler;
 	call("s");
@@ -42,6 +44,7 @@ static void start(const TP_Profiler *profiler, TF_Status *status)
 
 static void stop(const TP_Profiler *profiler, TF_Status *status)
 {
+	hang_at("tf:stop");
 	(void)profiler;
 	call("e");
 	fail(status, "stop");
@@ -92,6 +95,7 @@ static void collect(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_i
 	(void)profiler;
 	size_t count = xspace(bytes);
 	call(buffer ? "c" : "n");
+	hang_at(buffer ? "tf:collect_data_xspace" : "tf:size");
 	if (!buffer) {
 		*size_in_bytes = is("huge") ? (size_t)4 << 30 : is("largest") ? SIZE_MAX : is("empty") ? 0 : count;
 		if (is("grow far"))
@@ -123,18 +127,21 @@ static void collect(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_i
 
 static void destroy_profiler(TP_Profiler *profiler)
 {
+	hang_at("tf:destroy_profiler");
 	(void)profiler;
 	call("p");
 }
 
 static void destroy_fns(TP_ProfilerFns *fns)
 {
+	hang_at("tf:destroy_profiler_fns");
 	(void)fns;
 	call("f");
 }
 
 void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status)
 {
+	hang_at("tf:TF_InitProfiler");
 	call("i");
 	params->profiler->device_type = is("lower") ? "xpu" : is("digit") ? "XPU2" : is("no type") ? NULL : "XPU";
 	if (is("long type"))

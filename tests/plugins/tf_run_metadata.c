@@ -4,10 +4,18 @@
 #include <time.h>
 
 #include "epprof/tf.h"
+#include "hanging.h"
 #include "tf_faults.h"
 
-static void nothing(const TP_Profiler *profiler, TF_Status *status)
+static void start(const TP_Profiler *profiler, TF_Status *status)
 {
+	hang_at("first:start");
+	(void)profiler, (void)status;
+}
+
+static void stop(const TP_Profiler *profiler, TF_Status *status)
+{
+	hang_at("first:stop");
 	(void)profiler, (void)status;
 }
 
@@ -34,6 +42,7 @@ static void collect(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_i
 	size_t run_count = field(run, 1, stats, stats_count);
 	if (is("cut"))
 		run_count -= 12;
+	hang_at(buffer ? "first:collect_data_run_metadata" : "first:run_metadata_size");
 	if (buffer)
 		memcpy(buffer, run, run_count);
 	*size_in_bytes = run_count;
@@ -41,27 +50,31 @@ static void collect(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_i
 
 static void destroy_profiler(TP_Profiler *profiler)
 {
+	hang_at("first:destroy_profiler");
 	(void)profiler;
 }
 
 static void destroy_fns(TP_ProfilerFns *fns)
 {
+	hang_at("first:destroy_profiler_fns");
 	(void)fns;
 }
 
 static void collect_none(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
+	hang_at("first:collect_data_xspace");
 	(void)profiler, (void)buffer, (void)status;
 	*size_in_bytes = 0;
 }
 
 void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status)
 {
+	hang_at("first:TF_InitProfiler");
 	(void)status;
 	EpprofTfFirstFns *fns = (EpprofTfFirstFns *)params->profiler_fns;
 	params->profiler->device_type = "XPU";
-	fns->start = nothing;
-	fns->stop = nothing;
+	fns->start = start;
+	fns->stop = stop;
 	fns->collect_data_run_metadata = collect;
 	fns->collect_data_xspace = collect_none;
 	params->destroy_profiler = destroy_profiler;
