@@ -32,6 +32,7 @@
 #define PAIR_EVERY_US 500000
 #define CLOCK 0
 #define NOTE_BYTES 80
+#define PROFILE_ARG 2 /* ort_profile_us, of what the importer puts first (runtime/import/record.h) */
 
 struct kernels {
 	epp_session *recording;
@@ -217,6 +218,8 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	};
 	const EpprofBatch batch = { .struct_size = sizeof batch, .events = &pushed, .events_count = 1 };
 	find_parent(kernels, event, &told, &pushed);
+	/* The importer may not have found when the profile began. */
+	told.args[PROFILE_ARG].number.i64 = kernels->profile_us;
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
 	TRY(join(kernels));
 	if (!kernels->has_clock)

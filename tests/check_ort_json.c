@@ -411,6 +411,45 @@ START_TEST(times_of_a_profile_come_back)
 }
 END_TEST
 
+/* A provider's event as the importer writes it, in a trace that began at another time than its profile. */
+static void claimed(uint32_t stream, uint64_t start, const char *name, int64_t profile_us)
+{
+	static const char *const keys[] = { "ort_ts_us", "ort_dur_us", "ort_profile_us", "ort_pid", "ort_tid" };
+	const int64_t values[] = { 15, 3, profile_us, -2, -1 };
+	epp_arg args[5];
+
+	for (unsigned i = 0; i < 5; i++) {
+		args[i] = (epp_arg){ .key = builder_name(builder, keys[i]), .type = EPP_ARG_I64 };
+		args[i].value.i64 = values[i];
+	}
+	builder_complete(builder, stream, start, 100, EPP_KERNEL, builder_name(builder, name), 0, args, 5);
+}
+
+START_TEST(a_provider_s_event_comes_back_as_it_was)
+{
+	uint32_t thread = builder_thread(builder, "main", 2);
+	uint32_t stream = builder_device(builder, "s", "A", 0, 1, EPF_TRACK_CLOCK_HOST);
+
+	collected(thread, BUILDER_START + 1000, "one", 12, 3, 1700000000000000 - 2000);
+	claimed(stream, BUILDER_START + 2000, "known", 1700000000000000);
+	claimed(stream, BUILDER_START + 3000, "unknown", 0);
+	write_and_parse();
+	ck_assert_uint_eq(records->count, 4);
+	ck_assert_str_eq(name_at(1), "known");
+	ck_assert_int_eq(json_thousandths(&records->items[1], "ts"), 2015000);
+	ck_assert_int_eq(json_thousandths(&records->items[1], "dur"), 3000);
+	ck_assert_int_eq(json_thousandths(&records->items[1], "pid"), -2000);
+	ck_assert_int_eq(json_thousandths(&records->items[1], "tid"), -1000);
+	ck_assert_uint_eq(json_get(&records->items[1], "args")->count, 0);
+	/* When its profile began is not known: it gets its place in the trace. */
+	ck_assert_int_eq(json_thousandths(&records->items[2], "ts"), 2003000);
+	ck_assert_int_eq(json_thousandths(&records->items[2], "dur"), 0);
+	ck_assert_int_ge(json_thousandths(&records->items[2], "pid"), 1);
+	ck_assert_str_eq(json_text(json_get(&records->items[2], "args"), "stream"), "1");
+	ck_assert_ptr_null(json_get(json_get(&records->items[2], "args"), "ort_pid"));
+}
+END_TEST
+
 static Suite *ort_json_suite(void)
 {
 	Suite *suite = suite_create("ort_json");
@@ -428,6 +467,7 @@ static Suite *ort_json_suite(void)
 	tcase_add_test(tests, times_before_zero_are_rounded_down);
 	tcase_add_test(tests, what_the_format_lacks_is_told);
 	tcase_add_test(tests, times_of_a_profile_come_back);
+	tcase_add_test(tests, a_provider_s_event_comes_back_as_it_was);
 	tcase_add_test(tests, waiting_texts_come_in_order);
 	tcase_add_test(tests, of_equal_times_the_last_comes_first);
 	tcase_add_test(tests, it_is_due_by_number_and_by_bytes);

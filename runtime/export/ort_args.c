@@ -4,7 +4,6 @@
 
 #include "wire/json.h"
 
-#define OWN_TIMES 3u
 /* Room for one thing that epprof knows, and for the end; and for all of them. */
 #define KNOWN_BYTES 128u
 #define ALL_KNOWN_BYTES (8 * KNOWN_BYTES)
@@ -25,13 +24,25 @@ static bool is_number(const epp_trace_arg *arg, const char *key, int64_t *value)
 	return true;
 }
 
-bool ort_own_times(const epp_event *event, struct ort_times *times)
+struct ort_own ort_own_of(const epp_event *event)
 {
 	const epp_trace_arg *args = export_args(event);
+	struct ort_own own = { 0 };
+	int64_t started_us;
 
-	return event->args_count >= OWN_TIMES && is_number(&args[0], "ort_ts_us", &times->start_us) &&
-	       is_number(&args[1], "ort_dur_us", &times->duration_us) &&
-	       is_number(&args[2], "ort_profile_us", &times->profile_us);
+	if (event->args_count < 3 || !is_number(&args[0], "ort_ts_us", &own.start_us) ||
+	    !is_number(&args[1], "ort_dur_us", &own.duration_us) ||
+	    !is_number(&args[2], "ort_profile_us", &own.profile_us))
+		return own;
+	own.args_count = 3;
+	own.has_times = true;
+	own.has_row = event->args_count >= 5 && is_number(&args[3], "ort_pid", &own.pid) &&
+	              is_number(&args[4], "ort_tid", &own.tid);
+	if (own.has_row)
+		own.args_count = 5;
+	else if (event->args_count > 3 && is_number(&args[3], "ort_started_us", &started_us))
+		own.args_count = 4;
+	return own;
 }
 
 void ort_begin_arg(struct members *members, const char *key, size_t bytes)
@@ -196,24 +207,21 @@ static inline void put_known(struct known *known, const struct export_run *run, 
 }
 
 void ort_write_args(const struct export_run *run, struct ort_args *memory, struct sink *sink, const epp_event *event,
-                    bool own)
+                    const struct ort_own *own)
 {
 	const epp_trace_arg *args = export_args(event);
 	struct members *members = &memory->members;
-	uint32_t first = own ? OWN_TIMES : 0;
-	int64_t ignored;
 
 	members->sink = sink;
 	members->count = 0;
-	if (own && event->args_count > first && is_number(&args[first], "ort_started_us", &ignored))
-		first++;
-	for (uint32_t i = first; i < event->args_count; i++) {
+	for (uint32_t i = own->args_count; i < event->args_count; i++) {
 		ort_begin_arg(members, args[i].key, args[i].key_bytes);
 		write_value(sink, &args[i]);
 	}
 	struct known known = { .sink = sink,
 		               .at = sink_reserve(sink, ALL_KNOWN_BYTES),
 		               .members = members->count ? members : NULL };
-	put_known(&known, run, event, memory);
+	if (!own->has_row)
+		put_known(&known, run, event, memory);
 	sink_commit(sink, PUT(known.at, "}}"));
 }

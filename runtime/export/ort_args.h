@@ -6,11 +6,16 @@
 #include "export/writer.h"
 #include "wire/json.h"
 
-/* The args that bridges/ort_event_args.c puts first: the event's times in ONNX Runtime's own profile.  A fourth may follow,
- * which is not ONNX Runtime's either. */
-struct ort_times {
+/* The args that come first if an event stands in ONNX Runtime's own profile: ort_ts_us, ort_dur_us and ort_profile_us.  Of
+ * a host event they are its collector's (bridges/ort_event_args.c), which adds ort_started_us to some; of a provider's event
+ * they are the importer's (import/record.h), which adds ort_pid and ort_tid. */
+struct ort_own {
+	uint32_t args_count; /* of these args */
+	bool has_times;
+	bool has_row; /* pid and tid are there */
 	int64_t start_us, duration_us;
-	int64_t profile_us; /* when that profile began, since the epoch */
+	int64_t profile_us; /* when that profile began, since the epoch; 0: not known */
+	int64_t pid, tid;
 };
 
 /* What is kept from record to record. */
@@ -25,17 +30,17 @@ struct ort_args {
 	} place; /* the last one */
 };
 
-/* False: the event has no such times. */
-bool ort_own_times(const epp_event *event, struct ort_times *times);
+struct ort_own ort_own_of(const epp_event *event);
 
 /* Each with the comma that it needs before it. */
 void ort_begin_arg(struct members *members, const char *key, size_t bytes);
 void ort_arg_i64(struct members *members, const char *key, int64_t value);
 void ort_arg_text(struct members *members, const char *key, const char *text);
 
-/* The event's own args, without its times if it has `own` ones, then what epprof knows of it; and the end of the record. */
+/* The event's args without the `own` ones, then what epprof knows of it unless a provider's event comes back as it was; and
+ * the end of the record. */
 void ort_write_args(const struct export_run *run, struct ort_args *args, struct sink *sink, const epp_event *event,
-                    bool own);
+                    const struct ort_own *own);
 
 static inline bool ort_of_provider(const epp_event *event)
 {

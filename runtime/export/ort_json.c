@@ -2,8 +2,9 @@
  *
  * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
  * no event can end before it: what waits is what is open.  Events of execution providers follow; meanwhile they lie in a
- * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args: these events get them back, to
- * the digit, and all others their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters
+ * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args, and what was read
+ * from a profile of a provider's events its rows too: these come back as they were, wherever the timeline placed them, and all
+ * others get their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters
  * and arrows have no place in this format and are counted. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,21 +64,36 @@ static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 
 #define PUT(at, literal) ((char *)mempcpy(at, literal, sizeof(literal) - 1))
 
-/* Up to the time.  The numbers of a row are the same each time, so their text is kept with it. */
-static inline char *put_head(const struct ort *ort, char *at, const epp_event *event, struct row *row,
-                             int64_t duration_us, int64_t start_us, size_t skipped)
+/* Up to the row. */
+static inline char *put_category(const struct ort *ort, char *at, const epp_event *event, size_t skipped)
 {
 	unsigned category = event->category < CATEGORIES_COUNT ? event->category : CATEGORIES_COUNT - 1;
 
+	memcpy(at, ort->beginnings[category].text + skipped, sizeof ort->beginnings[category].text - 1);
+	return at + ort->beginnings[category].bytes - skipped;
+}
+
+/* The numbers of a row are the same each time, so their text is kept with it. */
+static inline char *put_row(char *at, struct row *row)
+{
 	if (!row->text_bytes)
 		row->text_bytes = (uint8_t)snprintf(row->text, sizeof row->text,
 		                                    "\",\"pid\" :%u,\"tid\" :%u,\"dur\" :", row->pid, row->tid);
-	memcpy(at, ort->beginnings[category].text + skipped, sizeof ort->beginnings[category].text - 1);
-	at += ort->beginnings[category].bytes - skipped;
 	memcpy(at, row->text, sizeof row->text);
-	at = json_i64(at + row->text_bytes, duration_us);
-	at = PUT(at, ",\"ts\" :");
-	return json_i64(at, start_us);
+	return at + row->text_bytes;
+}
+
+static char *put_own_row(char *at, const struct ort_own *own)
+{
+	at = json_i64(PUT(at, "\",\"pid\" :"), own->pid);
+	at = json_i64(PUT(at, ",\"tid\" :"), own->tid);
+	return PUT(at, ",\"dur\" :");
+}
+
+static inline char *put_times(char *at, int64_t duration_us, int64_t start_us)
+{
+	at = json_i64(at, duration_us);
+	return json_i64(PUT(at, ",\"ts\" :"), start_us);
 }
 
 /* From the time to the args. */
@@ -88,31 +104,50 @@ static void write_name(struct sink *sink, const epp_event *event)
 	sink_text(sink, "\",\"args\" : {");
 }
 
+/* What ONNX Runtime's own profile says of an event.  If it does not say when it began, that is known only where nothing says
+ * when the trace did. */
+static struct ort_own own_of(const struct export_run *run, const epp_event *event)
+{
+	struct ort_own own = ort_own_of(event);
+
+	if (own.has_row && !own.profile_us && run->info->epoch_unix_ns)
+		own = (struct ort_own){ .args_count = own.args_count };
+	return own;
+}
+
 /* With its separator in front, but for the `skipped` first bytes of that. */
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event, size_t skipped)
 {
 	struct ort *ort = run->state;
-	struct ort_times times = { 0 };
-	bool own = ort_own_times(event, &times);
+	const struct ort_own own = own_of(run, event);
 	struct row *row;
 
 	if (!ort->settled) {
 		ort->settled = true;
-		ort->has_origin = own;
-		ort->origin_us = own ? times.profile_us : ort_microseconds(run->info->epoch_unix_ns);
+		ort->has_origin = own.has_times;
+		ort->origin_us = own.has_times ? own.profile_us : ort_microseconds(run->info->epoch_unix_ns);
 	}
-	ort->rounded += !own && (event->start_ns % 1000 || event->duration_ns % 1000);
-	row = rows_recent(&ort->rows, event->track, event->lane);
-	if (!row)
-		EPP_TRY(rows_find(&ort->rows, run->info, event->track, event->lane, &row));
-	char *at = put_head(ort, sink_reserve(sink, HEAD_BYTES), event, row,
-	                    own ? times.duration_us : ort_microseconds(event->duration_ns),
-	                    own ? since_origin(ort, (int64_t)((uint64_t)times.profile_us + (uint64_t)times.start_us))
-	                        : timestamp_us(run, event->start_ns),
-	                    skipped);
+	ort->rounded += !own.has_times && (event->start_ns % 1000 || event->duration_ns % 1000);
+	char *at = put_category(ort, sink_reserve(sink, HEAD_BYTES), event, skipped);
+	if (own.has_row) {
+		at = put_own_row(at, &own);
+	} else {
+		/* ONNX Runtime's microseconds may overlap; a thread keeps its number all the same. */
+		bool on_thread = event->track->kind == EPP_TRACK_THREAD && event->kind == EPP_EVENT_SLICE;
+		uint32_t lane = on_thread ? 0 : event->lane;
+		row = rows_recent(&ort->rows, event->track, lane);
+		if (!row)
+			EPP_TRY(rows_find(&ort->rows, run->info, event->track, lane, &row));
+		at = put_row(at, row);
+	}
+	if (own.has_times)
+		at = put_times(at, own.duration_us,
+		               since_origin(ort, (int64_t)((uint64_t)own.profile_us + (uint64_t)own.start_us)));
+	else
+		at = put_times(at, ort_microseconds(event->duration_ns), timestamp_us(run, event->start_ns));
 	sink_commit(sink, at);
 	pieces_write(&ort->names, sink, event, (uint64_t)event->name_number << 32, write_name);
-	ort_write_args(run, &ort->args, sink, event, own);
+	ort_write_args(run, &ort->args, sink, event, &own);
 	return NULL;
 }
 

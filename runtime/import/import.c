@@ -206,13 +206,16 @@ static epp_trace_pair pair_at(const struct import *import, uint64_t ticks, uint6
 		                 .realtime_ns = import->epoch_ns + since_ns };
 }
 
-/* The run begins at time 0, or with an event that is still earlier, and ends with the last. */
+/* The run begins at time 0, or with an event that is still earlier, and ends with the last.  ONNX Runtime's time 0 is that of
+ * its profile, whatever times its providers claim. */
 static epp_status *finish(struct import *import)
 {
 	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
 
 	if (!epp_trace_writer_span(import->writer, &first, &last))
 		first = last = zero;
+	if (import->format == &import_ort)
+		first = zero;
 	if (first < zero)
 		import_note(import, "some events begin before time 0: the trace's time 0 is that of the first one");
 	first = first < zero ? first : zero;

@@ -41,8 +41,12 @@ static bool is_of_provider(const struct event *event)
 	       event->pid < 0 || event_find_arg(event, "ort_correlation_id") || event_find_arg(event, "ort_event_name");
 }
 
-static epp_status *provider_event(struct import *import, struct event *event)
+/* `tid` is the one in the file. */
+static epp_status *provider_event(struct import *import, struct event *event, int64_t tid)
 {
+	const int64_t claim[CLAIM_COUNT] = {
+		[CLAIM_START_US] = event->ts_ns / 1000, [CLAIM_DURATION_US] = event->dur_ns / 1000, [CLAIM_PID] = event->pid, [CLAIM_TID] = tid
+	};
 	struct prepared *prepared = &import->prepared;
 	const struct event_arg *correlation = event_find_arg(event, "ort_correlation_id");
 	const struct event_arg *parent = event_find_arg(event, "ort_event_name");
@@ -59,6 +63,7 @@ static epp_status *provider_event(struct import *import, struct event *event)
 			prepared->parent_name = 0;
 	}
 	import->counts.events++;
+	record_claim(import, claim);
 	return providers_keep(import);
 }
 
@@ -167,6 +172,7 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 	if (take_lost(import, event))
 		return NULL;
 	bool of_provider = is_of_provider(event);
+	int64_t tid = event->tid;
 	if (of_provider && event->tid < 0 && (stream = event_find_arg(event, "stream")) != NULL)
 		(void)event_arg_i64(event, stream, &event->tid);
 	record_prepare(import, event, true);
@@ -177,7 +183,7 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 	}
 	import->prepared.record.start_ticks = import_ticks(import, event->ts_ns);
 	import->prepared.record.duration_ticks = import_ticks(import, end_ns) - import->prepared.record.start_ticks;
-	return of_provider ? provider_event(import, event) : host_event(reader, event);
+	return of_provider ? provider_event(import, event, tid) : host_event(reader, event);
 }
 
 /* ---- lines ---- */

@@ -387,6 +387,7 @@ epp_status *providers_place_by_start(struct import *import, uint64_t first_start
 		if (!piece)
 			return NULL;
 		record_unpack(prepared, piece);
+		prepared->args[CLAIM_PROFILE_US].value.i64 = import->epoch_ns / 1000;
 		if (!paired)
 			EPP_TRY(write_pair(import, prepared->lane, first_start));
 		paired = true;

@@ -76,6 +76,20 @@ void record_prepare(struct import *import, const struct event *event, bool keeps
 		               event_chars(event, event->cat), event->cat.bytes);
 }
 
+void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT])
+{
+	static const char *const keys[CLAIM_COUNT] = { "ort_ts_us", "ort_dur_us", "ort_profile_us", "ort_pid", "ort_tid" };
+	struct prepared *prepared = &import->prepared;
+
+	memmove(prepared->args + CLAIM_COUNT, prepared->args, prepared->args_count * sizeof(*prepared->args));
+	prepared->args_count += CLAIM_COUNT;
+	for (unsigned i = 0; i < CLAIM_COUNT; i++) {
+		prepared->args[i] = (epp_arg){ .key = epp_trace_writer_name(import->writer, keys[i], strlen(keys[i])),
+			                       .type = EPP_ARG_I64,
+			                       .value.i64 = claim[i] };
+	}
+}
+
 /* ---- keeping ---- */
 
 epp_status *record_pack(struct prepared *prepared, size_t *bytes)

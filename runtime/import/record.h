@@ -9,8 +9,12 @@
 #include "epprof/trace_writer.h"
 #include "import/event.h"
 
-/* An event's own, and what the importer adds: its category, a name that found no room. */
-#define PREPARED_ARGS_MAX (EVENT_ARGS_MAX + 3)
+/* An event's own, and what the importer adds: its category, a name that found no room, what a provider claimed. */
+#define PREPARED_ARGS_MAX (EVENT_ARGS_MAX + 3 + CLAIM_COUNT)
+
+/* The first args of a provider's event: what stands for it in ONNX Runtime's profile.  With them the ONNX Runtime format gives
+ * the event back as it was, wherever the timeline places it (export/ort_args.h). */
+enum claim { CLAIM_START_US, CLAIM_DURATION_US, CLAIM_PROFILE_US, CLAIM_PID, CLAIM_TID, CLAIM_COUNT };
 
 struct import;
 
@@ -34,6 +38,9 @@ void record_deinit(struct prepared *prepared);
 void record_prepare(struct import *import, const struct event *event, bool keeps_category);
 /* Adds an arg; beyond the limit it is left out and the record marked by the writer. */
 void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes);
+
+/* Puts a provider's claim in front of the args; CLAIM_PROFILE_US is 0 until providers.c knows it. */
+void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT]);
 
 /* The prepared record as bytes, in prepared->packed. */
 epp_status *record_pack(struct prepared *prepared, size_t *bytes) EPP_MUST_CHECK;
