@@ -159,6 +159,25 @@ START_TEST(kernels_stand_on_streams_below_their_launch)
 }
 END_TEST
 
+/* Kineto names them by the kind of device. */
+START_TEST(calls_into_runtimes_and_drivers_are_api_events)
+{
+	static const char *const cats[] = { "cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver",
+		                            "xpu_runtime",  "cpu_op",      "user_annotation",     "_runtime" };
+	char text[512];
+
+	for (size_t i = 0; i < sizeof cats / sizeof *cats; i++) {
+		int bytes = snprintf(
+		    text, sizeof text,
+		    "[{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]", cats[i]);
+		struct imported *imported = imported_text(text, (size_t)bytes);
+		ck_assert_uint_eq(imported->events[0].category, i < 5 ? EPP_API : EPP_NODE);
+		ck_assert_ptr_nonnull(strstr(imported->events[0].args, cats[i]));
+		free(imported);
+	}
+}
+END_TEST
+
 START_TEST(a_base_time_tells_the_epoch)
 {
 	const char text[] = "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"x\"}],\"traceEvents\":[{\"ph\":\"X\","
@@ -282,6 +301,7 @@ static Suite *chrome_suite(void)
 	tcase_add_test(tests, processes_and_threads_get_their_names);
 	tcase_add_test(tests, arrows_lead_from_slice_to_slice);
 	tcase_add_test(tests, kernels_stand_on_streams_below_their_launch);
+	tcase_add_test(tests, calls_into_runtimes_and_drivers_are_api_events);
 	tcase_add_test(tests, a_base_time_tells_the_epoch);
 	tcase_add_test(tests, files_that_end_early_are_taken_as_far_as_they_go);
 	tcase_add_test(tests, what_makes_no_sense_is_counted);

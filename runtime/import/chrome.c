@@ -450,7 +450,7 @@ static epp_status *chrome_read(struct import *import)
 }
 
 const struct import_format import_chrome = {
-	.format = { "chrome", "the trace event format of Chrome, Perfetto, Kineto" },
+	.format = { "chrome", "trace events: of Chrome, Perfetto, and PyTorch (torch.profiler, Kineto)" },
 	.ns_per_tick = 1,
 	.probe = chrome_probe,
 	.read = chrome_read,

@@ -14,16 +14,24 @@ void record_deinit(struct prepared *prepared)
 	prepared->packed = NULL;
 }
 
+/* Calls into a device's runtime or driver: "cuda_runtime", "privateuse1_driver", ... */
+static bool is_call(const struct event *event)
+{
+	static const char *const ends[] = { "_runtime", "_driver" };
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t bytes = strlen(ends[i]);
+		if (event->cat.bytes > bytes &&
+		    !memcmp(event_chars(event, event->cat) + event->cat.bytes - bytes, ends[i], bytes))
+			return true;
+	}
+	return false;
+}
+
 static uint8_t category_of(const struct event *event, bool *known)
 {
 	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
-	static const struct {
-		const char *cat;
-		uint8_t category;
-	} others[] = {
-		{ "kernel", EPP_KERNEL },    { "gpu_memcpy", EPP_KERNEL }, { "gpu_memset", EPP_KERNEL },
-		{ "cuda_runtime", EPP_API }, { "cuda_driver", EPP_API },   { "gpu_user_annotation", EPP_KERNEL },
-	};
+	static const char *const kernels[] = { "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation" };
 
 	*known = true;
 	for (uint8_t i = 0; i < 4; i++) {
@@ -31,11 +39,11 @@ static uint8_t category_of(const struct event *event, bool *known)
 			return i;
 	}
 	*known = !event->cat.bytes;
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		if (event_text_is(event, event->cat, others[i].cat))
-			return others[i].category;
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++) {
+		if (event_text_is(event, event->cat, kernels[i]))
+			return EPP_KERNEL;
 	}
-	return EPP_NODE;
+	return is_call(event) ? EPP_API : EPP_NODE;
 }
 
 void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes)

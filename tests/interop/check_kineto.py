@@ -393,6 +393,9 @@ class Page(unittest.TestCase):
         self.assertIn("aten::mm", log)
         events = json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
         self.assertEqual(sum(event.get("cat") == "kernel" for event in events), 300)
+        # What the page does with that file: imported, summed up and converted.
+        self.assertRegex(log, r"joined +[0-9]+ device events to the host event that caused them")
+        self.assertTrue((folder / "run.pftrace").exists())
 
 
 if __name__ == "__main__":
