@@ -401,9 +401,13 @@ class Session : public libkineto::IActivityProfilerSession
       private:
 	static constexpr int64_t SORT_DEVICES = 5000000; /* below all processes, as Kineto's own devices */
 
+	/* A plugin that hangs is told in the log too, since it may come with a trace in which nothing seems to be missing. */
 	void note(epp_status *status)
 	{
+		bool hangs = epp_status_code(status) == EPP_TIMEOUT;
 		std::string message = message_of(status);
+		if (hangs)
+			LOG(WARNING) << "epprof: " << message;
 		if (!message.empty())
 			errors_.push_back(message);
 	}

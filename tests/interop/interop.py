@@ -78,7 +78,9 @@ JAX = Framework("JAX", "EPPROF_JAX_VERSIONS", ("newest",),
                 lambda version: ["jax" if version == "newest" else f"jax=={version}", "numpy"])
 VENDORS = Framework("EPs of vendors", "EPPROF_VENDORS_VERSIONS", ("1.8.1",),
                     lambda version: [f"onnxruntime-ep-openvino=={version}", "onnxruntime-ep-webgpu==0.4.0", "--no-deps"])
-FRAMEWORKS = {"check_kineto.py": [TORCH], "check_torch_import.py": [TORCH], "check_matrix.py": [ONNXRUNTIME, TENSORFLOW, TORCH, JAX], "check_pjrt.py": [JAX],
+ALL = [ONNXRUNTIME, TENSORFLOW, TORCH, JAX]
+FRAMEWORKS = {"check_hanging.py": ALL, "check_kineto.py": [TORCH], "check_matrix.py": ALL, "check_pjrt.py": [JAX],
+              "check_torch_import.py": [TORCH],
               "check_probe.py": [VENDORS], "check_tf_bridge.py": [TENSORFLOW],
               "check_tf_plugin.py": [TENSORFLOW]}  # of tests with others than ONNX Runtime
 
