@@ -187,7 +187,7 @@ END_TEST
 static bool own(OrtEpProfilerImpl *profiler, atomic_int *live)
 {
 	struct worker *worker = worker_for(NULL);
-	bool owned = profiler_registry_own(profiler, live, worker);
+	bool owned = profiler_registry_own(profiler, live, worker, "its plugin");
 	worker_release(worker);
 	return owned;
 }

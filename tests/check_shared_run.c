@@ -34,6 +34,24 @@ START_TEST(a_session_runs_again_and_again)
 }
 END_TEST
 
+START_TEST(without_a_label_it_has_its_plugin_s_name)
+{
+	OrtEpProfilerImpl *profiler;
+	epp_session *session;
+	check_ok(tf_load(FAULT, NULL));
+	check_ok(epp_session_create(NULL, &session));
+	check_ok(epp_plugin_profiler_create(tf_plugin, &profiler));
+	check_ok(epp_session_attach(session, profiler, NULL));
+	check_ok(epp_session_start(session));
+	ck_assert_str_eq(tf_end(session), "");
+	struct trace_scan *scan = recording_look(session);
+	ck_assert_str_eq(scan->producers[0].label, "XPU");
+	trace_scan_free(scan);
+	epp_session_release(session);
+	check_ok(epp_plugin_unload(tf_plugin));
+}
+END_TEST
+
 START_TEST(a_second_start_changes_nothing)
 {
 	check_ok(tf_load(FAULT, NULL));
@@ -227,6 +245,7 @@ static Suite *shared_run_suite(void)
 	Suite *suite = suite_create("shared_run");
 	TCase *tests = tcase_create("shared_run");
 	tcase_add_test(tests, a_session_runs_again_and_again);
+	tcase_add_test(tests, without_a_label_it_has_its_plugin_s_name);
 	tcase_add_test(tests, a_second_start_changes_nothing);
 	tcase_add_test(tests, sessions_share_one_run);
 	tcase_add_test(tests, a_session_within_another_s);

@@ -122,7 +122,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
 EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_CHECK;
 
 /* Attaches a profiler: any OrtEpProfilerImpl, most often one that epp_plugin_profiler_create made.  `label` is what its
- * tracks are called (NULL: "ep").
+ * tracks are called (NULL: its plugin's name, or "ep" if no plugin made it).
  * Errors: EPP_UNAVAILABLE while recording; EPP_INCOMPATIBLE if the version is below 25 or a required entry is NULL.
  * Thread: [session-thread].  Ownership: on success the session calls Release, after the last EndProfiling. */
 EPP_EXPORT epp_status *epp_session_attach(epp_session *session, OrtEpProfilerImpl *profiler, const char *label)

@@ -22,6 +22,7 @@ struct entry {
 	unsigned waiting;      /* threads that wait for them to return */
 	struct worker *worker; /* of the plugin that made it; NULL: nobody owns it */
 	atomic_int *live;      /* its plugin's count, or NULL */
+	const char *name;      /* its plugin's, or NULL */
 };
 LIST_HEAD(bucket, entry);
 
@@ -191,7 +192,7 @@ void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batc
 	come_out(entry);
 }
 
-bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker)
+bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker, const char *name)
 {
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&lock);
@@ -199,10 +200,20 @@ bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct
 	bool owned = entry && !entry->worker;
 	if (owned) {
 		entry->live = live;
+		entry->name = name;
 		entry->worker = worker_hold(worker);
 	}
 	pthread_mutex_unlock(&lock);
 	return owned;
+}
+
+const char *profiler_registry_name(const OrtEpProfilerImpl *profiler)
+{
+	pthread_mutex_lock(&lock);
+	const struct entry *entry = find(profiler);
+	const char *name = entry && entry->worker ? entry->name : NULL;
+	pthread_mutex_unlock(&lock);
+	return name;
 }
 
 struct worker *profiler_registry_worker(const OrtEpProfilerImpl *profiler)

@@ -32,7 +32,9 @@ void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batc
 
 /* A plugin made the profiler, on this worker.  `*live` was counted up by the caller and is counted down after Release; NULL:
  * nothing is counted.  False: somebody owns it already, or no memory. */
-bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker);
+bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker, const char *name);
+/* What its plugin calls itself; NULL: nobody knows.  Valid while the plugin is loaded, and so while the profiler lives. */
+const char *profiler_registry_name(const OrtEpProfilerImpl *profiler);
 /* The worker of a profiler, or a new one if no plugin made it; NULL: no memory.  Ownership: worker_release. */
 struct worker *profiler_registry_worker(const OrtEpProfilerImpl *profiler);
 /* Has its worker call Release and count down its plugin, and does not wait for it; on this thread if it has none.  NULL does

@@ -240,7 +240,7 @@ static epp_status *profiler_admit(struct plugin_call *call)
 		return status;
 	}
 	atomic_fetch_add_explicit(&plugin->live, 1, memory_order_relaxed);
-	if (!profiler_registry_own(made, &plugin->live, plugin->worker)) {
+	if (!profiler_registry_own(made, &plugin->live, plugin->worker, plugin->name)) {
 		atomic_fetch_sub_explicit(&plugin->live, 1, memory_order_relaxed);
 		return epp_status_create(EPP_PLUGIN, "it gave the same profiler twice, or memory is out");
 	}

@@ -69,7 +69,7 @@ uint64_t epp_plugin_timeout_ns(void)
 
 epp_status *epp_plugin_thread_own(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler)
 {
-	if (profiler_registry_own(profiler, NULL, worker_of(thread)))
+	if (profiler_registry_own(profiler, NULL, worker_of(thread), NULL))
 		return NULL;
 	return epp_status_create(EPP_PLUGIN, "it gave the same profiler twice, or memory is out");
 }

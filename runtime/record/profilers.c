@@ -89,10 +89,16 @@ static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler,
 	return NULL;
 }
 
+static const char *label_of(const OrtEpProfilerImpl *profiler, const char *label)
+{
+	const char *name = label || !profiler ? label : profiler_registry_name(profiler);
+	return name ? name : "ep";
+}
+
 epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label)
 {
 	struct session *session = session_of((uintptr_t)handle);
-	label = label ? label : "ep";
+	label = label_of(profiler, label);
 	EPP_TRY(check(session, profiler, "attach", label));
 	epp_status *status = NULL;
 	struct session_profiler *of;
@@ -171,7 +177,7 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 	*member = NULL;
 	uintptr_t of_session = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
 	struct session *session = session_of(of_session);
-	label = label ? label : "ep";
+	label = label_of(profiler, label);
 	EPP_TRY(check(session, profiler, "join", label));
 	struct epp_member *made = calloc(1, sizeof(*made));
 	if (!made)
