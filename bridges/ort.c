@@ -10,7 +10,6 @@
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_carried.h"
-#include "ort_graph.h"
 
 #ifndef EP_NAME
 #define EP_NAME "epprof"
@@ -31,7 +30,6 @@ struct bridge_ep {
 	OrtEp ep;
 	struct ort_eps *carried;
 	const struct bridge_factory *factory;
-	enum ort_graphs graphs;
 };
 
 OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status)
@@ -86,9 +84,7 @@ static const char *ep_name(const OrtEp *ep)
 
 static OrtStatus *ep_claim_nothing(OrtEp *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *support)
 {
-	struct bridge_ep *of = (struct bridge_ep *)ep;
-	(void)support;
-	ort_graphs_look(&of->graphs, &of->factory->host, graph);
+	(void)ep, (void)graph, (void)support;
 	return NULL;
 }
 
@@ -121,7 +117,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	const struct ort_eps *carried = ((struct bridge_ep *)ep)->carried;
 	if (!ort_output_wanted() && !carried)
 		return NULL;
-	*profiler = ort_collector_create(host, carried, &((struct bridge_ep *)ep)->graphs);
+	*profiler = ort_collector_create(host, carried);
 	return *profiler ? NULL : no_memory(host);
 }
 

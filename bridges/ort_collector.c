@@ -8,6 +8,7 @@
  * again to the digit (runtime/export/ort_json.c).  The first event has one more: profilers that come after this one read their
  * clocks between that and the event's start (cli/run_kernels.c).
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,6 @@
 #include "ort.h"
 #include "ort_event_args.h"
 #include "ort_profilers.h"
-#include "ort_thread.h"
-#include "ort_value.h"
 
 /* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
 #define OPEN_MAX 128u
@@ -32,7 +31,6 @@ struct collector {
 	epp_session *session; /* NULL: never started, or could not */
 	epp_member *member;
 	const struct ort_eps *eps;
-	const enum ort_graphs *graphs;
 	struct ort_profilers *carried;
 	uint64_t number;       /* of this profiling, unique in the process */
 	const void *counter;   /* the thread that counts its events alone; NULL: none yet */
@@ -44,6 +42,7 @@ struct collector {
 
 /* What began on this thread and has not ended. */
 struct open_events {
+	struct ort_event_memory *memory;
 	uint32_t depth;
 	struct open_event {
 		uint64_t number; /* the collector's */
@@ -51,13 +50,41 @@ struct open_events {
 		uint64_t id;
 	} events[OPEN_MAX];
 };
-static ORT_THREAD_POINTER void *this_thread;
+/* One instruction reaches it: the library is never unloaded, and this is small enough for the room that late libraries have. */
+static __thread __attribute__((tls_model("initial-exec"))) struct open_events *this_thread;
+static pthread_key_t key; /* frees it */
+static bool key_made;
+
+static void open_events_free(void *of)
+{
+	this_thread = NULL;
+	free(((struct open_events *)of)->memory);
+	free(of);
+}
+
+static void make_key(void)
+{
+	key_made = pthread_key_create(&key, open_events_free) == 0;
+}
+
+static __attribute__((noinline)) struct open_events *open_events_make(void)
+{
+	struct open_events *made = key_made ? calloc(1, sizeof(*made)) : NULL;
+	if (!made)
+		return NULL;
+	made->memory = ort_event_memory_create();
+	if (!made->memory || pthread_setspecific(key, made)) {
+		free(made->memory);
+		free(made);
+		return NULL;
+	}
+	return this_thread = made;
+}
 
 /* NULL: no memory. */
 static inline struct open_events *open_events(void)
 {
-	void *open = this_thread;
-	return USUAL(open != NULL) ? open : ort_thread_memory(&this_thread, sizeof(struct open_events));
+	return this_thread ? this_thread : open_events_make();
 }
 
 static void push(struct open_events *open, const struct collector *collector, uint64_t ort_id, uint64_t id)
@@ -76,10 +103,9 @@ static bool is_of(const struct open_event *event, const struct collector *collec
 
 /* Takes the innermost of this collector with this id off, and what it left open inside.  Returns the trace's id, 0: there is
  * none. */
-static uint64_t pop(const struct collector *collector, uint64_t ort_id)
+static uint64_t pop(struct open_events *open, const struct collector *collector, uint64_t ort_id)
 {
-	struct open_events *open = open_events();
-	uint32_t found = open ? open->depth : 0;
+	uint32_t found = open->depth;
 	while (found && !is_of(&open->events[found - 1], collector, ort_id))
 		found--;
 	if (!found)
@@ -141,6 +167,7 @@ static epp_status *session_open(const struct ort_eps *carried, epp_session **ses
 static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 {
 	static uint64_t numbers;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct ort_told told = { .offset_ns = offset_ns, .ticks = epp_host_ticks(), .unix_ns = unix_ns() };
 	struct collector *collector = (struct collector *)impl;
 	if (is_on(collector))
@@ -152,6 +179,7 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	/* An account of its own is for notes: of many at once some do without, and their events are recorded all the same. */
 	if (collector->session)
 		epp_status_release(epp_session_join(collector->session, impl, "onnxruntime", &collector->member));
+	pthread_once(&once, make_key);
 	ort_event_args_prepare();
 	collector->counter = NULL;
 	collector->events_count = collector->others_count = 0;
@@ -177,13 +205,13 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 }
 
 /* Most often one thread runs all: it needs no locked addition, which would wait for every store before it. */
-static void count_event(struct collector *collector)
+static void count_event(struct collector *collector, const void *thread)
 {
-	const void *mine = this_thread, *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
-	if (!USUAL(counter != NULL) &&
-	    __atomic_compare_exchange_n(&collector->counter, &counter, mine, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		counter = mine;
-	if (USUAL(counter == mine))
+	const void *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
+	if (!counter && __atomic_compare_exchange_n(&collector->counter, &counter, thread, false, __ATOMIC_RELAXED,
+	                                            __ATOMIC_RELAXED))
+		counter = thread;
+	if (counter == thread)
 		__atomic_store_n(&collector->events_count,
 		                 __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 	else
@@ -193,14 +221,15 @@ static void count_event(struct collector *collector)
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	struct collector *collector = (struct collector *)impl;
-	uint64_t id = is_on(collector) ? pop(collector, ort_id) : 0;
+	struct open_events *open = is_on(collector) ? open_events() : NULL;
+	uint64_t id = open ? pop(open, collector, ort_id) : 0;
 	if (!id)
 		return NULL;
 	struct ort_event_args read;
-	count_event(collector);
+	count_event(collector, open);
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
-	const struct ort_event_source source = { collector->host, collector->number, *collector->graphs };
-	OrtStatus *status = ort_event_args_read(&source, event, ort_id, is_first ? collector->started_us : -1, &read);
+	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
+	                                        open->memory, &read);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	if (!collector->carried)
 		return status;
@@ -232,15 +261,13 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps,
-                                        const enum ort_graphs *graphs)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	if (!collector)
 		return NULL;
 	collector->host = host;
 	collector->eps = eps;
-	collector->graphs = graphs;
 	collector->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = collector_release,

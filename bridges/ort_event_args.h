@@ -1,30 +1,30 @@
-/* One event of ONNX Runtime as the trace keeps it. */
+/* One event of ONNX Runtime as a record of the trace. */
 #ifndef EPPROF_BRIDGES_ORT_EVENT_ARGS_H
 #define EPPROF_BRIDGES_ORT_EVENT_ARGS_H
 
-#include "ort_graph.h"
+#include "ort.h"
+
+#define ORT_EVENT_ARGS_MAX 20u
 
 struct ort_event_args {
 	epp_category category;
 	epp_name name;
 	size_t count;
-	const epp_arg *args;
+	epp_arg args[ORT_EVENT_ARGS_MAX];
 };
 
 /* Interns the keys; before the first read. */
 void ort_event_args_prepare(void);
 
-struct ort_event_source {
-	const struct ort_host *host;
-	uint64_t profiling;     /* another for each, and never 0 */
-	enum ort_graphs graphs; /* of its session */
-};
+/* What a thread remembers of its events, so that the next one is recorded sooner; zeroed, freed with free.  NULL: no memory. */
+struct ort_event_memory;
+struct ort_event_memory *ort_event_memory_create(void);
 
 /* Reads name, category, times and every arg that ONNX Runtime is known to give.  `started_us`: since the profile's beginning,
- * when the profilers after this one were started at the earliest; -1: not this event's to tell.  What cannot be read is left
- * out, and the first error given.
- * Ownership: the args of `read` and their texts last until the thread's next event, or as long as this one. */
-OrtStatus *ort_event_args_read(const struct ort_event_source *source, const OrtProfilingEvent *event, uint64_t ort_id,
-                               int64_t started_us, struct ort_event_args *read);
+ * when the profilers after this one were started at the earliest; -1: it is not recorded with this event.  What cannot be read
+ * is left out, and the first error returned.
+ * Ownership: the texts of the args are the event's. */
+OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
+                               int64_t started_us, struct ort_event_memory *memory, struct ort_event_args *read);
 
 #endif

@@ -66,6 +66,21 @@ static void record_values(void)
 	host_close(&host);
 }
 
+#define KEYS_ASKED_FOR 16u
+
+/* As a number where it is one. */
+static void check_text(const struct scan_arg *arg, const char *text)
+{
+	char number[24];
+	if (arg->type == EPP_ARG_I64) {
+		snprintf(number, sizeof(number), "%lld", (long long)arg->value);
+		ck_assert_str_eq(number, text);
+	} else {
+		ck_assert_uint_eq(arg->text_bytes, strlen(text));
+		ck_assert_mem_eq(arg->text, text, arg->text_bytes);
+	}
+}
+
 static void check_value(const struct trace_scan *scan, const struct scan_record *record, unsigned i)
 {
 	const struct scan_arg *arg = &record->args[record->args_count - 1];
@@ -99,7 +114,6 @@ static unsigned value_at(unsigned event)
 	return event % 3 == 0 ? first : second;
 }
 
-/* All at the same place, so that what is left of the one before stands behind the end of each. */
 static void record_values_after_values(void)
 {
 	static const char *const keys[] = { "op_name" };
@@ -123,48 +137,70 @@ START_TEST(a_value_is_its_own_whatever_came_before)
 }
 END_TEST
 
-/* ---- what stands behind a value ---- */
+/* ---- texts at the end of what can be read ---- */
 
-#define BEHIND_MAX 9u
+static char *page_end; /* where the unmapped page begins */
 
-static char *page_end;  /* behind it nothing can be read */
-static unsigned behind; /* how many bytes there are from a value's end to that */
+static const char *const texts_at_the_end[] = {
+	"", "7", "77", "123456789", "Neg", "[{\"float\":[4]}]", "a text of more than sixteen bytes"
+};
+#define TEXTS_AT_THE_END (sizeof(texts_at_the_end) / sizeof(texts_at_the_end[0]))
 
-/* "77" a few bytes before the end, with digits behind its 0. */
-static const char *value_near_the_end(const char *key)
+static const char *text_at_the_end;
+
+/* Directly in front of the unmapped page. */
+static const char *put_at_the_end(const char *text)
 {
-	if (strcmp(key, "op_name") != 0)
-		return NULL;
-	memset(page_end - 2 * BEHIND_MAX, '9', 2 * BEHIND_MAX);
-	return memcpy(page_end - behind - 3, "77", 3);
+	size_t bytes = strlen(text) + 1;
+	return memcpy(page_end - bytes, text, bytes);
 }
 
-static void record_values_near_the_end(void)
+static const char *value_at_the_end(const char *key)
+{
+	(void)key;
+	return put_at_the_end(text_at_the_end);
+}
+
+static OrtStatus *name_at_the_end(const OrtProfilingEvent *event, const char **name)
+{
+	(void)event;
+	*name = put_at_the_end(text_at_the_end);
+	return NULL;
+}
+
+/* Each text three times, so that its args are interned, too. */
+static void record_texts_at_the_end(void)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(pages, MAP_FAILED);
 	page_end = pages + page_bytes;
 	ck_assert_int_eq(munmap(page_end, page_bytes), 0);
-	own_arg_value = value_near_the_end;
+	version_text = "1.32.0";
+	own_arg_value = value_at_the_end;
+	own_name = name_at_the_end;
 	struct host host = host_open();
 	OrtEpProfilerImpl *profiler = started(&host);
-	for (behind = 0; behind <= BEHIND_MAX; behind++) {
-		begin(profiler, 5000 + behind);
-		end(profiler, 5000 + behind, "node");
+	for (unsigned i = 0; i < 3 * TEXTS_AT_THE_END; i++) {
+		text_at_the_end = texts_at_the_end[i / 3];
+		begin(profiler, 5000 + i);
+		end(profiler, 5000 + i, "");
 	}
 	ended(profiler);
 	host_close(&host);
 }
 
-START_TEST(nothing_is_read_beyond_the_page_of_a_value)
+START_TEST(nothing_is_read_behind_the_end_of_a_text)
 {
-	struct trace_scan *scan = recorded(record_values_near_the_end, NULL);
-	ck_assert_uint_eq(scan->records_count, BEHIND_MAX + 1);
-	for (unsigned i = 0; i <= BEHIND_MAX; i++) {
+	struct trace_scan *scan = recorded(record_texts_at_the_end, NULL);
+	ck_assert_uint_eq(scan->records_count, 3 * TEXTS_AT_THE_END);
+	for (unsigned i = 0; i < 3 * TEXTS_AT_THE_END; i++) {
 		const struct scan_record *record = &scan->records[i];
-		ck_assert_uint_eq(record->args[record->args_count - 1].type, EPP_ARG_I64);
-		ck_assert_int_eq((int64_t)record->args[record->args_count - 1].value, 77);
+		const char *text = texts_at_the_end[i / 3];
+		ck_assert(scan_name_is(scan, record->name, text));
+		ck_assert_uint_eq(record->args_count, 3 + (i == 0) + KEYS_ASKED_FOR);
+		for (unsigned j = 3 + (i == 0); j < record->args_count; j++)
+			check_text(&record->args[j], text);
 	}
 	trace_scan_free(scan);
 }
@@ -172,7 +208,6 @@ END_TEST
 
 /* ---- names ---- */
 
-/* More than are remembered with what came after them. */
 #define NAMES 5000u
 #define EVENTS 30000u
 
@@ -226,7 +261,7 @@ static Suite *ort_event_args_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, whole_numbers_are_numbers_and_come_out_as_they_were);
 	tcase_add_test(tcase, a_value_is_its_own_whatever_came_before);
-	tcase_add_test(tcase, nothing_is_read_beyond_the_page_of_a_value);
+	tcase_add_test(tcase, nothing_is_read_behind_the_end_of_a_text);
 	tcase_add_test(tcase, names_in_any_order);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -32,6 +32,7 @@ static union {
 static const OrtEpApi *ep_api;
 static const char *(*own_arg_value)(const char *key); /* of every event, if a test has some of its own */
 static bool own_arg_fails;                            /* instead, this once */
+static OrtStatus *(*own_name)(const OrtProfilingEvent *event, const char **name); /* likewise */
 
 /* ---- the host ---- */
 
@@ -77,6 +78,8 @@ static const OrtEpApi *get_own_ep_api(void)
 	static OrtEpApi table;
 	table = *ep_api;
 	table.ProfilingEvent_GetArgValue = give_own_arg_value;
+	if (own_name)
+		table.ProfilingEvent_GetName = own_name;
 	return &table;
 }
 

@@ -5,11 +5,8 @@
 #endif
 
 #include "../../bridges/ort.c"
-#include "../../bridges/ort_graph.c"
 #ifdef ASKING
 #include "../../bridges/ort_event_args.c"
-#include "../../bridges/ort_sets.c"
-#include "../../bridges/ort_thread.c"
 #endif
 
 struct null_profiler {
@@ -40,15 +37,10 @@ static OrtStatus *null_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, cons
 	(void)impl, (void)ort_id, (void)event;
 #ifdef ASKING
 	const struct ort_host *host = ((struct null_profiler *)impl)->host;
-	OrtProfilingEventCategory category = OrtProfilingEventCategory_NODE;
 	const char *text = NULL;
-	status = host->ep->ProfilingEvent_GetCategory(event, &category);
-	if (status || category == OrtProfilingEventCategory_SESSION)
-		return status;
-	status = host->ep->ProfilingEvent_GetArgValue(event, NODE_INDEX_TEXT, &text);
-	for (size_t i = 0; i < ORT_KEYS && !status; i++)
-		if (i < KEY_FIRST_OF_MEMORY || host->version >= MEMORY_VERSION)
-			status = host->ep->ProfilingEvent_GetArgValue(event, ort_key_texts[i], &text);
+	unsigned end = host->version >= MEMORY_VERSION ? KEYS : KEY_OF_MEMORY;
+	for (unsigned key = KEY_NODE_INDEX; key < end && !status; key++)
+		status = host->ep->ProfilingEvent_GetArgValue(event, key_texts[key], &text);
 #endif
 	return status;
 }
@@ -59,10 +51,9 @@ static OrtStatus *null_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEvents
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps,
-                                        const enum ort_graphs *graphs)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
 {
-	(void)eps, (void)graphs;
+	(void)eps;
 	struct null_profiler *made = calloc(1, sizeof(*made));
 	if (!made)
 		return NULL;
