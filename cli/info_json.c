@@ -78,16 +78,19 @@ static void print_runs(const struct info *info)
 
 static void print_tracks(const struct info *info)
 {
-	static const char *const kinds[] = { "unknown", "thread", "device", "custom" };
 	const epp_trace_track *track;
+	bool any = false;
 
 	printf("  \"tracks\": [");
 	for (size_t i = 0; (track = epp_trace_track_at(info->trace, i)) != NULL; i++) {
-		printf("%s    {\"track\": %u, \"kind\": \"%s\", ", i ? ",\n" : "\n", track->track,
-		       kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0]);
+		if (!info_lists_track(track))
+			continue;
+		printf("%s    {\"track\": %u, \"kind\": \"%s\", ", any ? ",\n" : "\n", track->track,
+		       epp_track_kind_name(track->kind));
+		any = true;
 		print_text("name", track->name, ", ");
 		print_text("group", track->group, ", ");
-		if (track->kind == EPP_TRACK_THREAD)
+		if (track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS)
 			printf("\"thread_id\": %u, ", track->thread_id);
 		else
 			printf("\"device\": %d, \"stream\": %" PRId64 ", ", track->device, track->stream);

@@ -154,28 +154,33 @@ static const char *clock_text(const epp_trace_track *track, char text[CLI_NUMBER
 	return text;
 }
 
-/* Threads first, then by group, then as they are numbered there. */
+static bool is_host(const epp_trace_track *track)
+{
+	return track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
+}
+
+/* Threads first, each with the calls that plugins report of it; then by group, then as they are numbered there. */
 static int by_group(const void *a, const void *b)
 {
 	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
-	int order = (left->kind != EPP_TRACK_THREAD) - (right->kind != EPP_TRACK_THREAD);
+	int order = is_host(right) - is_host(left);
 
 	if (!order)
 		order = strcmp(left->group, right->group);
-	if (!order && left->kind != EPP_TRACK_THREAD)
+	if (!order && is_host(left))
+		order = (left->thread_id > right->thread_id) - (left->thread_id < right->thread_id);
+	if (!order && !is_host(left))
 		order = (left->stream > right->stream) - (left->stream < right->stream);
 	return order ? order : (left->track > right->track) - (left->track < right->track);
 }
 
 static void print_track(struct cli_table *table, const epp_trace_track *track)
 {
-	static const char *const kinds[] = { "?", "thread", "device", "custom" };
 	char text[CLI_NUMBER_BYTES];
 
 	cli_table_cell(table, track->group);
-	cli_table_cell(table, kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0]);
-	snprintf(text, sizeof text, "%" PRId64,
-	         track->kind == EPP_TRACK_THREAD ? (int64_t)track->thread_id : track->stream);
+	cli_table_cell(table, epp_track_kind_name(track->kind));
+	snprintf(text, sizeof text, "%" PRId64, is_host(track) ? (int64_t)track->thread_id : track->stream);
 	cli_table_cell(table, text);
 	cli_table_cell(table, track->name);
 	cli_table_cell(table, clock_text(track, text));
@@ -183,15 +188,18 @@ static void print_track(struct cli_table *table, const epp_trace_track *track)
 
 static void print_tracks(const struct info *info)
 {
-	size_t count = epp_trace_get_info(info->trace)->tracks_count;
-	const epp_trace_track **tracks = calloc(count + 1, sizeof *tracks);
+	const epp_trace_track **tracks = calloc(epp_trace_get_info(info->trace)->tracks_count + 1, sizeof *tracks);
+	const epp_trace_track *track;
+	size_t count = 0;
 
 	if (!tracks) {
 		cli_no_memory();
 		return;
 	}
-	for (size_t i = 0; i < count; i++)
-		tracks[i] = epp_trace_track_at(info->trace, i);
+	for (size_t i = 0; (track = epp_trace_track_at(info->trace, i)) != NULL; i++) {
+		if (info_lists_track(track))
+			tracks[count++] = track;
+	}
 	qsort(tracks, count, sizeof *tracks, by_group);
 	struct cli_table *table = cli_table_create("<group|<kind|number|<name|<clock");
 	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++)
@@ -216,6 +224,9 @@ static epp_status *print_ledger(const struct info *info)
 		epp_status *status = epp_trace_account_at(info->trace, i, &account);
 		if (status)
 			return status;
+		/* A thread may record in several ways, of which it used but one. */
+		if (account.track && !account.emitted && !account.lost_total)
+			continue;
 		cli_table_count(table, account.emitted);
 		cli_table_count(table, account.written);
 		cli_table_count(table, account.open);

@@ -74,8 +74,11 @@ static struct seen see(void)
 			seen.room_ns = event->start_ns + event->duration_ns - node_start_ns;
 			ck_assert_uint_eq(event->category, EPP_API);
 			ck_assert_int_eq(event->start_error_ns, 0);
-			ck_assert_str_eq(event->track->group, "EP");
-			ck_assert_int_eq(event->track->stream, syscall(SYS_gettid));
+			/* In its process, on the row of the thread that waited, inside what was open there. */
+			ck_assert_uint_eq(event->track->kind, EPP_TRACK_THREAD);
+			ck_assert_uint_eq(event->track->thread_id, (unsigned)syscall(SYS_gettid));
+			ck_assert_uint_eq(event->lane, 0);
+			ck_assert_uint_eq(event->depth, 1);
 		}
 		if (!strcmp(event->name, "kernel")) {
 			seen.kernels++;

@@ -139,7 +139,9 @@ START_TEST(a_wait_narrows_the_bound)
 		if (!strcmp(event->name, "kernel") && ++kernels)
 			ck_assert(_i ? event->end_error_ns <= 1100000 : event->end_error_ns >= 50000000);
 		if (!strcmp(event->name, "wait") && ++rows) {
-			ck_assert_str_eq(event->track->name, "thread 77");
+			ck_assert_str_eq(event->track->name, "thread 77: calls of pusher");
+			ck_assert_uint_eq(event->track->kind, EPP_TRACK_CALLS);
+			ck_assert_uint_eq(event->track->thread_id, 77);
 			ck_assert_uint_eq(event->category, EPP_API);
 			ck_assert_int_eq((event->duration_ns + 500) / 1000, 1000);
 		}

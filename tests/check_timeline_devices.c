@@ -67,7 +67,7 @@ START_TEST(one_pair)
 	ck_assert_int_eq(event->start_ns, -50);
 	ck_assert_uint_eq(event->placement, EPP_PLACED_FORMULA);
 	ck_assert_uint_eq(event->flags, EPP_FLAG_UNCORRELATED);
-	ck_assert_uint_eq(event->lane, EPP_LANE_UNCORRELATED);
+	ck_assert_uint_eq(event->lane, 0);
 	event = &seen.events[1].event;
 	/* 200 ppm of a second, inside the 500 ppm that are assumed. */
 	ck_assert_int_eq(event->start_ns, 1000 * MS + 200000);
@@ -383,7 +383,7 @@ static void check_lanes(unsigned per_block, unsigned span, struct seen_bounds bo
 			if (seen.events[i].track != streams[s])
 				continue;
 			const struct kernel *kernel = &kernels[s][next++];
-			uint32_t lane = parents ? event->lane : event->lane - EPP_LANE_UNCORRELATED;
+			uint32_t lane = event->lane;
 			snprintf(args, sizeof(args), "i=%" PRId64, kernel->start);
 			ck_assert_msg(event->id == kernel->id && event->start_ns == kernel->start &&
 			                  lane == kernel->lane && event->duration_ns == kernel->end - kernel->start &&

@@ -209,7 +209,7 @@ START_TEST(a_plugin_s_calls_are_the_host_s_and_lead_to_its_kernels)
 	a_call_and_its_kernel(1, "other's launch", "other's kernel");
 	write_and_read(NULL);
 	ck_assert_str_eq(find("launch")->plane, "/host:CPU");
-	ck_assert_str_eq(find("launch")->line, "thread 77 (uncorrelated)");
+	ck_assert_str_eq(find("launch")->line, "thread 77: calls of one");
 	ck_assert_str_eq(find("kernel")->plane, "/device:CUSTOM:plugin device 0");
 	ck_assert_uint_eq(find("launch")->correlation, 5);
 	ck_assert_uint_eq(find("kernel")->correlation, 5);

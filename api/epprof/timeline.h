@@ -98,8 +98,7 @@ typedef struct epp_event {
 	uint32_t name_number; /* epp_name in the file */
 	uint32_t run;
 	uint32_t depth;    /* 0: outermost of its lane */
-	uint32_t lane;     /* 0: the track itself; events that overlap without nesting take 1, 2, ...;
-	                   from EPP_LANE_UNCORRELATED on: the uncorrelated ones */
+	uint32_t lane;     /* 0: the track itself; events that overlap without nesting take 1, 2, ... */
 	uint8_t kind;      /* epp_event_kind */
 	uint8_t category;  /* epp_category */
 	uint8_t placement; /* epp_placement */
@@ -107,8 +106,6 @@ typedef struct epp_event {
 	uint32_t flags;   /* epp_event_flags */
 	const void *args; /* for epp_event_args */
 } epp_event;
-
-#define EPP_LANE_UNCORRELATED 0x8000u
 
 typedef struct epp_timeline_options {
 	size_t struct_size;

@@ -130,14 +130,24 @@ typedef struct epp_trace_clock {
 
 EPP_EXPORT void epp_trace_get_clock(const epp_trace *trace, epp_trace_clock *clock);
 
-typedef enum epp_track_kind { EPP_TRACK_THREAD = 1, EPP_TRACK_DEVICE = 2, EPP_TRACK_CUSTOM = 3 } epp_track_kind;
+typedef enum epp_track_kind {
+	EPP_TRACK_THREAD = 1,
+	EPP_TRACK_DEVICE = 2, /* a stream of a device */
+	EPP_TRACK_CUSTOM = 3, /* made by the host application */
+	EPP_TRACK_CALLS = 4, /* calls of the host that a plugin reports, such as a driver's launch: host work on a thread */
+	EPP_TRACK_KIND_COUNT
+} epp_track_kind;
+
+/* "thread", "device", "custom", "calls"; "unknown" beyond the last.
+ * Thread: [any-thread].  Ownership: valid for the life of the process. */
+EPP_EXPORT const char *epp_track_kind_name(unsigned kind);
 
 typedef struct epp_trace_track {
 	uint32_t track; /* as in events; not an index */
 	uint32_t kind;  /* epp_track_kind */
 	uint32_t source;
 	uint32_t pid;
-	uint32_t thread_id; /* threads */
+	uint32_t thread_id; /* threads, and calls whose thread is known; else 0 */
 	int32_t device;     /* -1: none */
 	int64_t stream;
 	int32_t producer;    /* index, or -1 */
@@ -147,6 +157,9 @@ typedef struct epp_trace_track {
 	uint64_t ticks_per_second;
 	const char *name;  /* never NULL: thread name, stream name */
 	const char *group; /* never NULL: process, device */
+	/* Of a thread: the first track of that thread, which has the events of all its tracks (epp_event.track).  Of calls: the
+	 * track of the thread that made them; NULL: not known.  Else NULL. */
+	const struct epp_trace_track *thread;
 } epp_trace_track;
 
 EPP_EXPORT const epp_trace_track *epp_trace_track_at(const epp_trace *trace, size_t index);

@@ -57,7 +57,8 @@ EPP_EXPORT void epp_trace_writer_describe_source(epp_trace_writer *writer, uint3
 EPP_EXPORT epp_name epp_trace_writer_name(epp_trace_writer *writer, const char *text, size_t bytes);
 #define EPP_RECORD_NAME_LOST 3u
 
-/* Adds a track.  `track` and `pid` of the definition are not looked at; NULL names are "".  Clock kinds are those of
+/* Adds a track.  `track` and `pid` of the definition are not looked at; NULL names are "".  EPP_TRACK_CALLS needs a producer,
+ * and has its thread in `thread_id`.  Clock kinds are those of
  * epp_trace_track but for ONNX Runtime's offset formula, which a clock with one pair expresses too.
  * Errors: EPP_INVALID_ARGUMENT (unknown kind, clock kind, source or producer), EPP_OUT_OF_MEMORY; `*track` is 0 then. */
 EPP_EXPORT epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition,

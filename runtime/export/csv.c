@@ -75,7 +75,7 @@ static void write_track(struct sink *sink, const epp_event *event)
 	write_number(sink, track->pid, track->pid);
 	write_field(sink, track->group, strlen(track->group));
 	sink_bytes(sink, ",", 1);
-	write_number(sink, track->kind == EPP_TRACK_THREAD, track->thread_id);
+	write_number(sink, export_has_thread(track), track->thread_id);
 	write_number(sink, true, track->track);
 	write_field(sink, track->name, strlen(track->name));
 	sink_bytes(sink, ",", 1);

@@ -211,14 +211,13 @@ static epp_status *fill_processes(const struct dataset *dataset, struct parquet_
 
 static epp_status *fill_tracks(const struct dataset *dataset, struct parquet_small *table)
 {
-	static const char *const kinds[] = { "unknown", "thread", "device", "custom" };
 	const epp_trace_track *track;
 
 	for (size_t i = 0; (track = epp_trace_track_at(dataset->trace, i)) != NULL; i++) {
 		parquet_small_integer(table, 0, track->source);
 		parquet_small_integer(table, 1, track->track);
-		EPP_TRY(put_text(table, 2, kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0]));
-		if (track->kind == EPP_TRACK_THREAD)
+		EPP_TRY(put_text(table, 2, epp_track_kind_name(track->kind)));
+		if (export_has_thread(track))
 			parquet_small_integer(table, 3, track->thread_id);
 		if (track->device >= 0)
 			parquet_small_integer(table, 4, track->device);

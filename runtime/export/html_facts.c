@@ -58,7 +58,7 @@ static void put_rows(struct sink *sink, const struct rows *rows)
 		sink_format(sink, ",\"process\":%u,\"track\":%u,\"lane\":\"%s\",\"sort\":%" PRId64 ",\"clock\":\"%s\"",
 		            row->process, track->track, rows_lane_text(row->lane, lane), rows_sort_index(row),
 		            clock_text(track));
-		if (track->kind == EPP_TRACK_THREAD)
+		if (export_has_thread(track))
 			sink_format(sink, ",\"tid\":%u", track->thread_id);
 		if (track->kind == EPP_TRACK_DEVICE)
 			sink_format(sink, ",\"stream\":\"%" PRId64 "\"", track->stream);

@@ -51,7 +51,7 @@ static void write_track(struct sink *sink, const epp_event *event)
 		write_number(sink, ",\"pid\":", track->pid);
 	sink_text(sink, ",\"group\":");
 	sink_json_string(sink, track->group);
-	if (track->kind == EPP_TRACK_THREAD)
+	if (export_has_thread(track))
 		write_number(sink, ",\"tid\":", track->thread_id);
 	write_number(sink, ",\"track\":", track->track);
 	sink_text(sink, ",\"track_name\":");

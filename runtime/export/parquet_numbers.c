@@ -36,7 +36,7 @@ static epp_status *add_integer(struct parquet *parquet, int column, uint32_t pla
 
 static epp_status *describe_place(struct parquet *parquet, const epp_trace_track *track, uint32_t lane, uint32_t place)
 {
-	bool is_thread = track->kind == EPP_TRACK_THREAD, is_device = track->kind == EPP_TRACK_DEVICE;
+	bool is_thread = export_has_thread(track), is_device = track->kind == EPP_TRACK_DEVICE;
 
 	EPP_TRY(add_integer(parquet, SOURCE, place, true, track->source));
 	EPP_TRY(add_integer(parquet, PID, place, track->pid, track->pid));

@@ -82,8 +82,8 @@ static bool tid_taken(const struct rows *rows, uint32_t process, uint32_t tid)
 /* Threads, and tracks that belong to no device, stand in their process. */
 static epp_status *process_of(struct rows *rows, const epp_trace_info *info, const epp_trace_track *track, uint32_t *index)
 {
-	bool is_call = track->kind == EPP_TRACK_DEVICE && track->device < 0;
-	bool is_device = track->kind != EPP_TRACK_THREAD && track->group[0] && !(is_call && rows->calls_at_home);
+	bool is_host = track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
+	bool is_device = !is_host && track->group[0];
 	struct rows_process *process;
 
 	for (size_t i = 0; i < rows->processes_count; i++) {
@@ -154,6 +154,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	                track->stream < ROWS_FIRST_SYNTHETIC;
 	if (numbered)
 		row->tid = (uint32_t)track->stream;
+	/* A thread's own lane gets its number, wherever its calls are first met. */
 	if (lane || (track->kind != EPP_TRACK_THREAD && !numbered) || (!row->tid && !numbered) ||
 	    tid_taken(rows, process, row->tid))
 		row->tid = synthetic(rows);
@@ -167,25 +168,21 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 
 int64_t rows_sort_index(const struct row *row)
 {
-	int64_t lane = row->lane < EPP_LANE_UNCORRELATED ? row->lane : 500 + (row->lane - EPP_LANE_UNCORRELATED);
+	int64_t lane = row->lane;
 	/* Streams by their own number, as far as that is one to sort by. */
 	bool by_stream = row->track->kind == EPP_TRACK_DEVICE && row->track->stream >= 0 && row->track->stream < 1000000;
-	int64_t index = (by_stream ? row->track->stream : row->track->track) * 1000 + (lane < 999 ? lane : 999);
+	const epp_trace_track *beside = row->track->thread ? row->track->thread : row->track;
+	/* Calls are next to their thread. */
+	lane += row->track->kind == EPP_TRACK_CALLS ? 800 : 0;
+	int64_t index = (by_stream ? row->track->stream : beside->track) * 1000 + (lane < 999 ? lane : 999);
 
 	return index < INT32_MAX ? index : INT32_MAX;
 }
 
 char *rows_lane_text(uint32_t lane, char text[ROWS_LANE_BYTES])
 {
-	bool uncorrelated = lane >= EPP_LANE_UNCORRELATED;
-	uint32_t number = (uncorrelated ? lane - EPP_LANE_UNCORRELATED : lane) + 1;
-
 	text[0] = '\0';
-	if (uncorrelated && number > 1)
-		snprintf(text, ROWS_LANE_BYTES, " (uncorrelated, lane %u)", number);
-	else if (uncorrelated)
-		snprintf(text, ROWS_LANE_BYTES, " (uncorrelated)");
-	else if (number > 1)
-		snprintf(text, ROWS_LANE_BYTES, " (lane %u)", number);
+	if (lane)
+		snprintf(text, ROWS_LANE_BYTES, " (lane %u)", lane + 1);
 	return text;
 }

@@ -49,7 +49,6 @@ struct rows {
 	uint32_t recent[ROWS_RECENT]; /* indexes of rows found last, by a part of their hash */
 	uint32_t next_synthetic;
 	bool number_devices; /* set at first: devices and streams keep their own numbers where nobody else has them */
-	bool calls_at_home;  /* set at first: what a plugin reports of no device, its calls, stands in its process */
 };
 
 void rows_deinit(struct rows *rows);

@@ -120,7 +120,7 @@ static void result_of_words(sqlite3_context *context, const epp_event *event, en
 		sql_result_text(context, track->group, strlen(track->group));
 		break;
 	case SQL_THREAD:
-		result_known(context, track->kind == EPP_TRACK_THREAD, track->thread_id);
+		result_known(context, export_has_thread(track), track->thread_id);
 		break;
 	case SQL_TRACK_NAME:
 		sql_result_text(context, track->name, strlen(track->name));

@@ -90,13 +90,11 @@ static void bind_known(sqlite3_stmt *statement, int index, bool known, int64_t v
 
 static epp_status *insert_track(struct sqlite_file *file, sqlite3_stmt *statement, const epp_trace_track *track)
 {
-	static const char *const kinds[] = { "unknown", "thread", "device", "custom" };
-
 	sqlite3_bind_int64(statement, 1, track->track);
 	sqlite3_bind_int64(statement, 2, track->source);
-	sqlite3_bind_text(statement, 3, kinds[track->kind <= EPP_TRACK_CUSTOM ? track->kind : 0], -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 3, epp_track_kind_name(track->kind), -1, SQLITE_STATIC);
 	bind_known(statement, 4, track->pid, track->pid);
-	bind_known(statement, 5, track->kind == EPP_TRACK_THREAD, track->thread_id);
+	bind_known(statement, 5, export_has_thread(track), track->thread_id);
 	bind_known(statement, 6, track->device >= 0, track->device);
 	bind_known(statement, 7, track->kind == EPP_TRACK_DEVICE, track->stream);
 	sqlite3_bind_int64(statement, 8, (int64_t)track->ticks_per_second);

@@ -75,6 +75,11 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 
 /* "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */
 const char *export_category(unsigned category);
+/* Whether a track is that of a thread of the operating system. */
+static inline bool export_has_thread(const epp_trace_track *track)
+{
+	return track->kind == EPP_TRACK_THREAD || (track->kind == EPP_TRACK_CALLS && track->thread_id);
+}
 /* False where the place goes without saying: by the host's own clock, which nothing contradicts. */
 static inline bool export_tells_place(const epp_event *event)
 {

@@ -175,19 +175,25 @@ static char *put_flags(char *at, unsigned flags)
 	return put_text_stat(at, KNOWN_FLAGS, words, (size_t)(export_put_flags(words, flags) - words));
 }
 
+static bool of_plugin(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
+}
+
 static char *put_known(char *at, const epp_event *event)
 {
 	unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED;
 	uint64_t id;
 
+	/* With a host event known, the call is an event beside it. */
+	bool by_plugin = !event->parent && of_plugin(event) && plugin_s_correlation(event, &id);
+	if (by_plugin)
+		at = put_u64_stat(at, KNOWN_CORRELATION, id);
 	if (event->track->kind == EPP_TRACK_DEVICE) {
-		/* With a host event known, the call is an event beside it. */
-		if (!event->parent && plugin_s_correlation(event, &id))
-			at = put_u64_stat(at, KNOWN_CORRELATION, id);
-		else if (event->parent && event->track->device >= 0)
+		if (!by_plugin && event->parent)
 			at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->parent));
 		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
-	} else if (event->flags & EPP_FLAG_REFERRED) {
+	} else if (!by_plugin && event->flags & EPP_FLAG_REFERRED) {
 		at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->id));
 	}
 	if (export_tells_place(event)) {
@@ -234,7 +240,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 		uint32_t key = 0;
 		EPP_TRY(number_of_key(xplanes, &args[i], &key));
 		/* There is one already. */
-		if (key == KNOWN_CORRELATION && event->track->kind == EPP_TRACK_DEVICE)
+		if (key == KNOWN_CORRELATION && of_plugin(event))
 			continue;
 		at = put_arg(at, key, &args[i]);
 		has_details |= key == KNOWN_KERNEL_DETAILS;
@@ -359,7 +365,6 @@ static epp_status *xplane_begin(struct export_run *run)
 	struct xplanes *xplanes = run->state;
 
 	xplanes->rows.number_devices = true;
-	xplanes->rows.calls_at_home = true;
 	if (run->options->unix_times) {
 		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
 		xplanes->base_unix_ns = (int64_t)((uint64_t)run->info->epoch_unix_ns + (uint64_t)xplanes->base_ns);

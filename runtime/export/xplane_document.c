@@ -160,9 +160,7 @@ static void put_line_head(const struct xplanes *xplanes, struct part *part, size
 	char lane[ROWS_LANE_BYTES], *name;
 	char *at = protobuf_u64(part_room(part, 64), XLINE_ID, line_id(xplanes, index));
 
-	/* Whoever wants UNIX times shows its events to nobody: there all are uncorrelated, which is not worth saying. */
-	bool is_plain = xplanes->base_unix_ns && row->lane >= EPP_LANE_UNCORRELATED;
-	rows_lane_text(is_plain ? row->lane - EPP_LANE_UNCORRELATED : row->lane, lane);
+	rows_lane_text(row->lane, lane);
 	sink_commit(&part->sink, protobuf_i64(at, XLINE_TIMESTAMP_NS, xplanes->base_unix_ns));
 	if (asprintf(&name, "%s%s", row->track->name, lane) < 0) {
 		sink_fail(&part->sink, ENOMEM);

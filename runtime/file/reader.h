@@ -146,6 +146,12 @@ struct reader_decoded {
 epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
     EPP_MUST_CHECK;
 
+/* Calls in ticks of the host's clock, as waits are: they nest exactly, so they are on their thread's own row. */
+static inline bool reader_is_on_thread(const epp_trace_track *track)
+{
+	return track->kind == EPP_TRACK_CALLS && track->clock_kind == EPF_TRACK_CLOCK_HOST && track->thread;
+}
+
 /* By track number; NULL if there is none. */
 const epp_trace_track *reader_track(const struct reader *reader, uint32_t track);
 const struct epf_track *reader_track_definition(const struct reader *reader, uint32_t track);

@@ -360,24 +360,11 @@ epp_status *reader_define_end(struct reader_impl *impl)
 		qsort(reader->tracks, reader->tracks_count, sizeof(*reader->tracks), by_track);
 		qsort(reader->track_definitions, reader->tracks_count, sizeof(*reader->track_definitions), by_definition);
 	}
-	for (size_t i = 0; i < reader->tracks_count; i++) {
-		epp_trace_track *track = &reader->tracks[i];
-		const struct epf_source *source = track->source < reader->sources_count ? &reader->sources[track->source]
-		                                                                        : NULL;
-		track->pid = source ? source->pid : 0;
-		/* Threads stand together under their program. */
-		if (!*track->group && track->kind == EPF_TRACK_THREAD && source) {
-			track->group = reader_text(impl, source->program,
-			                           strnlen(source->program, sizeof(source->program)));
-			if (!track->group)
-				return reader_no_memory();
-		}
-	}
 	for (size_t i = 0; i < impl->producers_capacity; i++) {
 		reader->producers[i].label[sizeof(reader->producers[i].label) - 1] = 0;
 		reader->producers[i].note[sizeof(reader->producers[i].note) - 1] = 0;
 		if (reader->producers[i].label[0])
 			reader->producers_count = i + 1;
 	}
-	return NULL;
+	return reader_tracks_end(impl);
 }

@@ -212,6 +212,8 @@ const struct epf_arg *reader_defined_args(const void *impl, uint32_t number, uin
 epp_status *reader_define_thread(struct reader_impl *impl, const struct epf_slot *slot) EPP_MUST_CHECK;
 /* Sorts and joins what was taken in. */
 epp_status *reader_define_end(struct reader_impl *impl) EPP_MUST_CHECK;
+/* What each track is, once all are sorted: reader_tracks.c. */
+epp_status *reader_tracks_end(struct reader_impl *impl) EPP_MUST_CHECK;
 
 /* Adds a records block to the index: one at `offset` in the file, or one made of the region at `origin`. */
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,

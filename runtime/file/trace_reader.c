@@ -138,6 +138,14 @@ int epp_trace_source_at(const epp_trace *trace, size_t index, epp_trace_source *
 	return 1;
 }
 
+const char *epp_track_kind_name(unsigned kind)
+{
+	static const char *const names[] = { "unknown", "thread", "device", "custom", "calls" };
+	_Static_assert(sizeof(names) / sizeof(*names) == EPP_TRACK_KIND_COUNT, "a name for each kind");
+
+	return names[kind < EPP_TRACK_KIND_COUNT ? kind : 0];
+}
+
 const char *epp_relation_name(unsigned relation)
 {
 	static const char *const names[] = {

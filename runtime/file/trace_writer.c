@@ -159,7 +159,9 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
 epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
 {
 	*track = 0;
-	if (definition->kind < EPF_TRACK_THREAD || definition->kind > EPF_TRACK_CUSTOM ||
+	/* As a recording has them: reader_tracks.c. */
+	bool is_calls = definition->kind == EPP_TRACK_CALLS && definition->producer >= 0;
+	if (definition->kind < EPF_TRACK_THREAD || (definition->kind > EPF_TRACK_CUSTOM && !is_calls) ||
 	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
 	    definition->producer >= (int32_t)writer->producers_count)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
@@ -167,15 +169,15 @@ epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_tra
 		                         definition->clock_kind, definition->source, definition->producer);
 	return trace_writer_add_track(
 	    writer,
-	    &(struct epf_track){ .kind = definition->kind,
+	    &(struct epf_track){ .kind = is_calls ? EPF_TRACK_DEVICE : definition->kind,
 	                         .source = definition->source,
 	                         .clock_kind = definition->clock_kind,
 	                         .clock = definition->clock,
 	                         .clock_bits = definition->clock_bits,
 	                         .ticks_per_second = definition->ticks_per_second,
 	                         .thread_id = definition->thread_id,
-	                         .device = definition->device,
-	                         .stream = definition->stream,
+	                         .device = is_calls ? -1 : definition->device,
+	                         .stream = is_calls ? definition->thread_id : definition->stream,
 	                         .producer = definition->producer < 0 ? -1 : definition->producer },
 	    definition->name ? definition->name : "", definition->group ? definition->group : "", track);
 }

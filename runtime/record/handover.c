@@ -60,27 +60,38 @@ void handover_allow_waiting(struct session *session)
 		recorder->may_wait = true;
 }
 
-static uint32_t find_track(const struct handover_tracks *tracks, uint32_t clock, int32_t device, int64_t stream)
+static uint32_t find_track(const struct handover_tracks *tracks, uint32_t clock, int32_t device, int64_t stream,
+                           bool is_calls)
 {
 	uint32_t count = LOAD_ACQUIRE(&tracks->count);
 	for (uint32_t i = 0; i < count; i++)
-		if (tracks->all[i].stream == stream && tracks->all[i].device == device && tracks->all[i].clock == clock)
+		if (tracks->all[i].stream == stream && tracks->all[i].device == device &&
+		    tracks->all[i].clock == clock && tracks->all[i].is_calls == is_calls)
 			return tracks->all[i].track;
 	return 0;
 }
 
+/* Host calls never share a track with a device's work.  A pushed event without a device is on a track of calls anyway. */
+static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
+{
+	return category == EPP_API && (clock == HANDOVER_OFFSET_US || device >= 0);
+}
+
 /* The track of a device's stream, made if need be; 0: no room.  NULL: the name and group that it has by itself. */
-static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, const char *name,
-                          const char *group)
+static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, bool is_calls,
+                          const char *name, const char *group)
 {
 	struct handover *handover = of->handover;
 	struct session *session = of->session;
 	struct handover_tracks *tracks = clock == HANDOVER_OFFSET_US ? &handover->added : &handover->pushed;
-	uint32_t track = clock == HANDOVER_OFFSET_US ? 0 : find_track(tracks, clock, device, stream);
+	uint32_t track = clock == HANDOVER_OFFSET_US ? 0 : find_track(tracks, clock, device, stream, is_calls);
 	if (track)
 		return track;
 	struct epf_track definition = {
-		.kind = EPF_TRACK_DEVICE, .device = device, .stream = stream, .producer = (int32_t)of->producer
+		.kind = is_calls ? EPF_TRACK_CUSTOM : EPF_TRACK_DEVICE,
+		.device = device,
+		.stream = stream,
+		.producer = (int32_t)of->producer,
 	};
 	char own_name[48], own_group[64];
 	pthread_mutex_lock(&session->lock);
@@ -111,12 +122,13 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 	else
 		snprintf(own_group, sizeof(own_group), "%s", of->label);
 	uint32_t count = tracks->count;
-	track = find_track(tracks, clock, device, stream);
+	track = find_track(tracks, clock, device, stream, is_calls);
 	if (!track && count < HANDOVER_TRACKS_MAX &&
 	    (track = tracks_add(session, &definition, name ? name : own_name, group ? group : own_group))) {
 		tracks->all[count].clock = clock;
 		tracks->all[count].device = device;
 		tracks->all[count].stream = stream;
+		tracks->all[count].is_calls = is_calls;
 		tracks->all[count].track = track;
 		STORE_RELEASE(&tracks->count, count + 1);
 	}
@@ -143,6 +155,7 @@ static void describe_clock(struct session_profiler *of, const EpprofClock *clock
 			.clock_bits = handover->clocks[clock->id].description.bits,
 			.ticks_per_second = clock->ticks_per_second,
 			.device = -1,
+			.stream = -1, /* no thread: a track without events */
 			.producer = (int32_t)of->producer,
 		};
 		uint32_t track = tracks_add(session, &definition, "clock", of->label);
@@ -232,7 +245,8 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 		}
 	}
 	struct handed handed = {
-		.track = track_for(of, event->clock, event->device, event->stream, NULL, NULL),
+		.track = track_for(of, event->clock, event->device, event->stream,
+		                   needs_calls_track(category, event->clock, event->device), NULL, NULL),
 		.category = category,
 		.start_ticks = event->start_ticks,
 		.end_ticks = event->end_ticks,
@@ -258,7 +272,7 @@ static void push_wait(struct session_profiler *of, const EpprofWait *wait)
 		handover_lose(of, EPP_LOSS_REFUSED, 1);
 		return;
 	}
-	handed.track = track_for(of, HANDOVER_HOST, -1, wait->thread, NULL, NULL);
+	handed.track = track_for(of, HANDOVER_HOST, -1, wait->thread, true, NULL, NULL);
 	struct recorder *recorder = handed.track ? handover_enter((uintptr_t)session_handle(of->session)) : NULL;
 	bool stored = recorder && handover_store_wait(recorder, &handed, wait->parent);
 	if (recorder)
@@ -358,7 +372,7 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	for (size_t i = 0; has_tracks && i < batch->tracks_count; i++) {
 		const EpprofTrack *track = &batch->tracks[i];
 		if (clock_known(of->handover, track->clock))
-			track_for(of, track->clock, track->device, track->stream, track->name, track->group);
+			track_for(of, track->clock, track->device, track->stream, false, track->name, track->group);
 	}
 	struct recorder *recorder = batch->pairs && batch->pairs_count
 	                                ? handover_enter((uintptr_t)session_handle(of->session))
@@ -429,7 +443,8 @@ void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, u
 				                        .value.text = event->values[i],
 				                        .text_bytes = strlen(event->values[i]) };
 	struct handed handed = {
-		.track = track_for(of, HANDOVER_OFFSET_US, event->process_id, event->thread_id, NULL, NULL),
+		.track = track_for(of, HANDOVER_OFFSET_US, event->process_id, event->thread_id,
+		                   event->category == EPP_API, NULL, NULL),
 		.category = (uint32_t)event->category,
 		.start_ticks = (uint64_t)start,
 		.end_ticks = (uint64_t)(start + duration),

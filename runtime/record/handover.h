@@ -17,6 +17,7 @@ struct handover_tracks {
 		uint32_t clock; /* the EP's number; HANDOVER_OFFSET_US: ONNX Runtime's microseconds */
 		int32_t device;
 		int64_t stream;
+		bool is_calls;
 		uint32_t track;
 	} all[HANDOVER_TRACKS_MAX];
 	uint32_t count;

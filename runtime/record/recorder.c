@@ -242,8 +242,6 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 	prctl(PR_GET_NAME, name);
 	memcpy(slot->thread_name, name, sizeof(slot->thread_name));
 	slot->thread_id = (uint32_t)syscall(SYS_gettid);
-	if (recorder->use == RECORDER_HANDOVER)
-		strlcat(name, " (handed over)", sizeof(name));
 	struct epf_track track = {
 		.kind = EPF_TRACK_THREAD,
 		.thread_id = slot->thread_id,

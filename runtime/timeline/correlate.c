@@ -250,19 +250,22 @@ static bool join_by_thread(struct epp_timeline *timeline, const struct line *lin
 
 epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
-	bool joined;
+	/* The host's own calls need no cause, but may have one. */
+	bool is_call = line->track->kind == EPP_TRACK_CALLS, joined;
 
 	EPP_TRY(join_by_id(timeline, line, event, &joined));
 	if (joined) {
 		bool inferred = event->placement == EPP_PLACED_INFERRED;
-		timeline->counts.correlated += line->is_device && !inferred;
-		timeline->counts.inferred += line->is_device && inferred;
+		timeline->counts.correlated += line->is_device && !is_call && !inferred;
+		timeline->counts.inferred += line->is_device && !is_call && inferred;
 	} else if (line->is_device) {
 		bool ambiguous = event->placement == EPP_PLACED_AMBIGUOUS;
 		if (!event->parent && !ambiguous && join_by_thread(timeline, line, event)) {
-			timeline->counts.inferred++;
+			timeline->counts.inferred += !is_call;
 			return NULL;
 		}
+		if (is_call)
+			return NULL;
 		event->flags |= EPP_FLAG_UNCORRELATED;
 		timeline->counts.ambiguous += ambiguous;
 		timeline->counts.uncorrelated += !ambiguous;

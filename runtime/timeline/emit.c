@@ -156,16 +156,15 @@ static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *
 	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)
 		timeline->counts.largest_error_ns = error_ns;
 
-	bool uncorrelated = event->flags & EPP_FLAG_UNCORRELATED;
-	struct nest_open opened = { .end = position_of(line, item->end_ticks, item->end_ns),
+	struct line *row = line->thread ? line->thread : line;
+	struct nest_open opened = { .end = position_of(row, item->end_ticks, item->end_ns),
 		                    .id = item->id,
 		                    .start_ns = item->start_ns,
 		                    .end_ns = item->end_ns };
 	struct nest_place place;
-	if (!nest_slice(uncorrelated ? &line->uncorrelated : &line->nest,
-	                position_of(line, item->start_ticks, item->start_ns), &opened, &place))
+	if (!nest_slice(&row->nest, position_of(row, item->start_ticks, item->start_ns), &opened, &place))
 		return epp_status_no_memory();
-	event->lane = uncorrelated ? EPP_LANE_UNCORRELATED + place.lane : place.lane;
+	event->lane = place.lane;
 	event->depth = place.depth;
 	if (!line->is_device && !event->parent)
 		event->parent = place.parent;

@@ -77,9 +77,20 @@ epp_status *lines_init(struct lines *lines, const struct reader *reader, struct 
 		struct line *line = &lines->lines[i];
 		set_up(line, (uint32_t)i, &reader->tracks[i]);
 		line->error_ns = source_error_ns(reader, line->source);
+		if (line->is_thread)
+			line->track = reader->tracks[i].thread;
+		else if (reader_is_on_thread(&reader->tracks[i]))
+			line->track = line->track->thread;
 		lines->count = lines->known_count = (uint32_t)i + 1;
 		if (reader->tracks[i].clock_kind == EPF_TRACK_CLOCK_DEVICE)
 			EPP_TRY(device_clocks_find(clocks, &reader->track_definitions[i], &line->clock));
+	}
+	for (uint32_t i = 0; i < lines->count; i++) {
+		uint32_t thread;
+		if (!reader_is_on_thread(&reader->tracks[i]))
+			continue;
+		EPP_TRY(lines_find(lines, reader->tracks[i].thread->track, &thread));
+		lines->lines[i].thread = &lines->lines[thread];
 	}
 	return join_threads(lines);
 }
@@ -88,7 +99,6 @@ void lines_deinit(struct lines *lines)
 {
 	for (uint32_t i = 0; i < lines->count; i++) {
 		nest_deinit(&lines->lines[i].nest);
-		nest_deinit(&lines->lines[i].uncorrelated);
 		if (i >= lines->known_count)
 			free(lines->unknown[i - lines->known_count]);
 	}

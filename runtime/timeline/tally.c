@@ -131,10 +131,13 @@ static struct tally_line *line_by_track(struct tally *tally, const epp_trace_tra
 {
 	bool is_device = track->kind == EPP_TRACK_DEVICE;
 	struct tally_table *table = &tally->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
-	struct tally_line *line = map_find(&table->index, track->track);
+	/* The calls that plugins report of a thread are its own. */
+	const epp_trace_track *shown = track->thread ? track->thread : track;
+	struct tally_line *line = map_find(&table->index, shown->track);
 
 	if (line)
 		return line;
+	track = shown;
 	line = add_line(table, track->track, track->name, strlen(track->name));
 	if (!line)
 		return NULL;
@@ -288,6 +291,9 @@ static epp_status *add_slice(struct tally *tally, const epp_event *event)
 	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
 		return no_memory();
 	nest(stack, event, named, tracked);
+	/* A call is within the event that made it, which is on the thread's own lane. */
+	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
+		tracked->line.self_ns -= event->duration_ns;
 	return NULL;
 }
 
