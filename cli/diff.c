@@ -16,7 +16,7 @@
 static const char
     help[] = "usage: epprof diff [OPTION]... BEFORE AFTER\n"
 	     "\n"
-	     "Compares two traces: the median duration of each op and kernel, by name and category.\n"
+	     "Compares two traces: the median duration of each operator type (Conv, MatMul), op and kernel.\n"
 	     "\n"
 	     "  change   of the median; '~' if the events of each trace are spread so widely that there may be none\n"
 	     "  within   between these bounds the change lies with 95 % certainty, as far as the spread within each\n"
@@ -87,6 +87,12 @@ static struct change compare(const epp_summary_line *before, const epp_summary_l
 
 /* ---- the lines of two summaries, joined ---- */
 
+/* What tells apart kernels of one name, and operator types. */
+static const char *owner_of(const epp_summary_line *line)
+{
+	return line->provider ? line->provider : line->op_type ? line->op_type : "";
+}
+
 static int by_name(const void *a, const void *b)
 {
 	const epp_summary_line *left = *(const epp_summary_line *const *)a, *right = *(const epp_summary_line *const *)b;
@@ -95,7 +101,9 @@ static int by_name(const void *a, const void *b)
 
 	if (!order)
 		order = (left->name_bytes > right->name_bytes) - (left->name_bytes < right->name_bytes);
-	return order ? order : (left->category > right->category) - (left->category < right->category);
+	if (!order)
+		order = (left->category > right->category) - (left->category < right->category);
+	return order ? order : strcmp(owner_of(left), owner_of(right));
 }
 
 static int by_cost(const void *a, const void *b)
@@ -149,11 +157,17 @@ static void percent_cell(struct cli_table *table, bool known, bool certain, doub
 	cli_table_cell(table, text);
 }
 
-static void print_text(const struct change *changes, size_t count, size_t top, bool kernels)
+static void print_text(const struct change *changes, size_t count, size_t top, epp_summary_by by)
 {
-	struct cli_table *table = cli_table_create(kernels
-	                                               ? "change|within|to|before|after|count|count after|<kernel"
-	                                               : "change|within|to|before|after|count|count after|<category|<op");
+	static const struct {
+		const char *title, *columns;
+	} tables[] = { [EPP_BY_OP] = { "By op, medians", "<category|<op" },
+		       [EPP_BY_KERNEL] = { "By kernel, medians", "<operator|<kernel" },
+		       [EPP_BY_OP_TYPE] = { "By operator type, medians", "<provider|<type" } };
+	char columns[96];
+
+	snprintf(columns, sizeof columns, "change|?within|?to|before|after|?count|?count after|%s", tables[by].columns);
+	struct cli_table *table = cli_table_create(columns);
 
 	for (size_t i = 0; i < count && i < top; i++) {
 		const struct change *change = &changes[i];
@@ -169,28 +183,32 @@ static void print_text(const struct change *changes, size_t count, size_t top, b
 		cli_table_duration(table, (double)change->to.ns);
 		cli_table_count(table, change->from.count);
 		cli_table_count(table, change->to.count);
-		if (!kernels)
-			cli_table_cell(table, cli_category(line->category));
+		cli_table_cell(table, by == EPP_BY_OP   ? cli_category(line->category)
+		                      : *owner_of(line) ? owner_of(line)
+		                                        : "-");
 		cli_table_text(table, line->name, line->name_bytes);
 	}
-	printf("%s\n", kernels ? "By kernel, medians" : "By op, medians");
+	printf("%s\n", tables[by].title);
 	cli_table_print(table);
 	if (count > top)
 		printf("  ... and %zu more\n", count - top);
 }
 
-static void print_csv(const struct change *changes, size_t count, size_t top, bool kernels)
+static void print_csv(const struct change *changes, size_t count, size_t top, epp_summary_by by)
 {
+	static const char *const names[] = { [EPP_BY_OP] = "op", [EPP_BY_KERNEL] = "kernel", [EPP_BY_OP_TYPE] = "op_type" };
+
 	for (size_t i = 0; i < count && i < top; i++) {
 		const struct change *change = &changes[i];
 		const epp_summary_line *line = change->after ? change->after : change->before;
-		printf("%s,", kernels ? "kernel" : "op");
+		printf("%s,", names[by]);
 		cli_csv_string(line->name, line->name_bytes);
-		printf(",%s,%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRId64
-		       ",%" PRId64 ",%s\r\n",
-		       kernels ? "" : cli_category(line->category), change->from.count, change->from.ns,
-		       change->from.least_ns, change->from.most_ns, change->to.count, change->to.ns,
-		       change->to.least_ns, change->to.most_ns,
+		printf(",%s,", by == EPP_BY_OP ? cli_category(line->category) : "");
+		cli_csv_string(owner_of(line), strlen(owner_of(line)));
+		printf(",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+		       ",%s\r\n",
+		       change->from.count, change->from.ns, change->from.least_ns, change->from.most_ns,
+		       change->to.count, change->to.ns, change->to.least_ns, change->to.most_ns,
 		       !change->from.count   ? "new"
 		       : !change->to.count   ? "gone"
 		       : !change->is_certain ? "unknown"
@@ -212,18 +230,19 @@ static int print(epp_summary *const summaries[2], const struct diff *diff)
 	int code = CLI_OK;
 
 	if (diff->csv)
-		printf("by,name,category,count_before,before_ns,before_least_ns,before_most_ns,count_after,after_ns,after_least_ns,"
+		printf("by,name,category,of,count_before,before_ns,before_least_ns,before_most_ns,count_after,after_ns,after_least_ns,"
 		       "after_most_ns,change\r\n");
-	for (unsigned by = EPP_BY_OP; by <= EPP_BY_KERNEL; by++) {
-		bool kernels = by == EPP_BY_KERNEL;
+	static const epp_summary_by all[] = { EPP_BY_OP_TYPE, EPP_BY_OP, EPP_BY_KERNEL };
+	for (size_t which = 0; which < sizeof all / sizeof *all; which++) {
+		epp_summary_by by = all[which];
 		size_t count;
-		struct change *changes = join(summaries, (epp_summary_by)by, &count);
+		struct change *changes = join(summaries, by, &count);
 		if (!changes)
 			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
 		if (diff->csv)
-			print_csv(changes, count, diff->top, kernels);
+			print_csv(changes, count, diff->top, by);
 		else if (count)
-			print_text(changes, count, diff->top, kernels), printf("\n");
+			print_text(changes, count, diff->top, by), printf("\n");
 		for (size_t i = 0; i < count && diff->has_limit; i++)
 			if (changes[i].is_certain && changes[i].least_part > diff->limit)
 				code = CLI_INVALID;

@@ -84,7 +84,7 @@ int run_report(const struct run_options *options, const struct ort *ort, const s
 	if (code != CLI_OK)
 		return code;
 	summary.top = LINES_MAX;
-	summary.shown[EPP_BY_OP] = summary.shown[EPP_BY_KERNEL] = true;
+	summary.shown[EPP_BY_OP_TYPE] = summary.shown[EPP_BY_OP] = summary.shown[EPP_BY_KERNEL] = true;
 	summary_print_text(&summary);
 	summary_close(&summary);
 	return CLI_OK;

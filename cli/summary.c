@@ -8,12 +8,14 @@
 static const char
     help[] = "usage: epprof summary [OPTION]... TRACE\n"
 	     "\n"
-	     "Adds up the events of a trace: by op (events of the host program, by name and category), by kernel\n"
-	     "(events of devices, by name), by stream, by thread and by phase: submit (calls that launch), queue (from\n"
+	     "Adds up the events of a trace: by operator type (Conv, MatMul) and execution provider, by op (events of\n"
+	     "the host program, by name and category), by kernel (events of devices, by name and by the operator type\n"
+	     "of the node that caused them), by stream, by thread and by phase: submit (calls that launch), queue (from\n"
 	     "there to the start), copy in, compute, copy out, as names and categories tell.\n"
 	     "\n"
 	     "  total    the sum of the durations\n"
 	     "  self     the same without the time of events inside, on the same thread or stream\n"
+	     "  of run   operator types: self time, as a part of what all runs of the model took\n"
 	     "  busy     streams and threads: the time that any event covers\n"
 	     "  launch   kernels: half of them started at most this long after the start of their host event, or after\n"
 	     "           the last wait under it that ended before they started\n"
@@ -25,7 +27,8 @@ static const char
 	     "up to where they were cut off.\n"
 	     "\n"
 	     "Options:\n"
-	     "  --by WHAT        only one table: op, kernel, stream, thread or phase; or process: a line for each\n"
+	     "  --by WHAT        only one table: op-type, op, kernel, stream, thread or phase; or process: a line\n"
+	     "                   for each\n"
 	     "  --process PATTERN  only events of processes of such a number, program, label or host; losses are of all\n"
 	     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
 	     "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
@@ -146,7 +149,7 @@ static int run(int argc, char **argv)
 		                               { "process", required_argument, NULL, 'P' },
 		                               { "strict", no_argument, NULL, 'S' },
 		                               { 0 } };
-	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", "process", NULL };
+	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", "op-type", "process", NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
 	static const char *const formats[] = { "text", "csv", "json", NULL };
 	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };

@@ -5,7 +5,7 @@
 
 #include "summary.h"
 
-static const char *const kind_names[EPP_BY_COUNT] = { "op", "kernel", "stream", "thread", "phase" };
+static const char *const kind_names[EPP_BY_COUNT] = { "op", "kernel", "stream", "thread", "phase", "op_type" };
 
 static size_t shown_count(const struct summary *summary, unsigned kind)
 {
@@ -40,6 +40,9 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 {
 	const char *where = kind == EPP_BY_OP ? cli_category(line->category) : line->group ? line->group : "";
 
+	if (line->provider)
+		where = line->provider;
+
 	printf("%s,", kind_names[kind]);
 	cli_csv_string(line->name, line->name_bytes);
 	printf(",");
@@ -53,6 +56,12 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 	if (epp_spread_count(line->launches))
 		printf("%" PRId64, epp_spread_quantile(line->launches, 0.5));
 	printf(",%" PRIu64 ",%" PRId64, line->warmup_count, line->warmup_ns);
+	printf(",");
+	cli_csv_string(line->op_type ? line->op_type : "", line->op_type ? strlen(line->op_type) : 0);
+	if (kind == EPP_BY_OP_TYPE)
+		printf(",%" PRIu64 ",%" PRId64, line->device_count, line->device_ns);
+	else
+		printf(",,");
 	for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++) {
 		printf(",");
 		if (kind == EPP_BY_STREAM)
@@ -83,7 +92,7 @@ static void print_csv_joins(const epp_timeline_counts *counts)
 void summary_print_csv(const struct summary *summary)
 {
 	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
-	       "warmup_count,warmup_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,"
+	       "warmup_count,warmup_ns,op_type,device_count,device_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,"
 	       "error_p50_ns,error_p999_ns,error_max_ns,placed\n");
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
@@ -138,6 +147,12 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 		print_json_text("category", cli_category(line->category));
 	else if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		print_json_text(kind == EPP_BY_STREAM ? "device" : "process", line->group);
+	if (line->op_type)
+		print_json_text("op_type", line->op_type);
+	if (kind == EPP_BY_OP_TYPE) {
+		print_json_text("provider", line->provider);
+		printf("\"device_count\": %" PRIu64 ", \"device_ns\": %" PRId64 ", ", line->device_count, line->device_ns);
+	}
 	printf("\"count\": %" PRIu64 ", \"total_ns\": %" PRId64 ", \"self_ns\": %" PRId64 ", \"mean_ns\": %" PRId64
 	       ", \"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64,
 	       line->count, line->total_ns, line->self_ns, mean_ns(line), epp_spread_quantile(line->durations, 0.5),

@@ -5,6 +5,12 @@
 
 #include "summary.h"
 
+static void print_more(size_t shown, size_t count)
+{
+	if (shown < count)
+		printf("  ... and %zu more (--top 0 shows all)\n", count - shown);
+}
+
 static int64_t mean_ns(const epp_summary_line *line)
 {
 	return line->count ? line->total_ns / (int64_t)line->count : 0;
@@ -143,7 +149,25 @@ static void add_times(struct cli_table *table, const epp_summary_line *line)
 	cli_table_duration(table, (double)line->max_ns);
 }
 
-static void add_names(struct cli_table *table, epp_summary_by kind, const epp_summary_line *line, double wall_ns)
+/* Of what all runs of a model took, or else of all nodes. */
+static void add_share(struct cli_table *table, const struct summary *summary, int64_t ns)
+{
+	int64_t all_ns = 0;
+	char text[CLI_NUMBER_BYTES];
+
+	for (size_t i = 0; i < summary->tables[EPP_BY_OP].count && !all_ns; i++) {
+		const epp_summary_line *line = summary->tables[EPP_BY_OP].lines[i];
+		if (line->category == EPP_SESSION && strcmp(line->name, "model_run") == 0)
+			all_ns = line->total_ns;
+	}
+	for (size_t i = 0, nodes = !all_ns; nodes && i < summary->tables[EPP_BY_OP_TYPE].count; i++)
+		all_ns += summary->tables[EPP_BY_OP_TYPE].lines[i]->self_ns;
+	snprintf(text, sizeof text, "%.1f %%", all_ns > 0 ? 100 * (double)ns / (double)all_ns : 0);
+	cli_table_cell(table, text);
+}
+
+static void add_names(struct cli_table *table, epp_summary_by kind, const epp_summary_line *line, double wall_ns,
+                      bool op_types)
 {
 	char text[CLI_NUMBER_BYTES];
 
@@ -153,6 +177,8 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 		cli_table_cell(table, epp_spread_count(line->launches)
 		                          ? cli_duration_aligned((double)epp_spread_quantile(line->launches, 0.5), text)
 		                          : "-");
+		if (op_types)
+			cli_table_cell(table, line->op_type ? line->op_type : "-");
 	} else if (kind != EPP_BY_PHASE) {
 		cli_table_duration(table, (double)line->busy_ns);
 		snprintf(text, sizeof text, "%.1f %%", wall_ns > 0 ? 100 * (double)line->busy_ns / wall_ns : 0);
@@ -171,6 +197,47 @@ static void add_warmup(struct cli_table *table, const epp_summary_line *line)
 		cli_table_cell(table, "-");
 }
 
+static void print_op_types(const struct summary *summary)
+{
+	size_t count = summary->tables[EPP_BY_OP_TYPE].count, shown = count < summary->top ? count : summary->top;
+	bool has_device = false;
+
+	if (!count)
+		return;
+	for (size_t i = 0; i < count; i++)
+		has_device |= summary->tables[EPP_BY_OP_TYPE].lines[i]->device_count != 0;
+	cli_print_heading("By operator type");
+	struct cli_table *table = cli_table_create(
+	    has_device ? "count|total|of run|?mean|?p50|?p99|kernels|on devices|<provider|<type"
+		       : "count|total|of run|?mean|?p50|?p99|<provider|<type");
+	for (size_t i = 0; i < shown; i++) {
+		const epp_summary_line *line = summary->tables[EPP_BY_OP_TYPE].lines[i];
+		cli_table_count(table, line->count);
+		cli_table_duration(table, (double)line->total_ns);
+		add_share(table, summary, line->self_ns);
+		cli_table_duration(table, (double)mean_ns(line));
+		cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.5));
+		cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.99));
+		if (has_device) {
+			cli_table_count(table, line->device_count);
+			cli_table_duration(table, (double)line->device_ns);
+		}
+		cli_table_cell(table, line->provider ? line->provider : "-");
+		cli_table_text(table, line->name, line->name_bytes);
+	}
+	cli_table_print(table);
+	print_more(shown, count);
+}
+
+static bool has_op_types(const struct summary *summary, epp_summary_by kind)
+{
+	for (size_t i = 0; i < summary->tables[kind].count; i++) {
+		if (summary->tables[kind].lines[i]->op_type)
+			return true;
+	}
+	return false;
+}
+
 static void print_table(const struct summary *summary, epp_summary_by kind)
 {
 	static const struct {
@@ -181,28 +248,32 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 		{ "By stream", "", "count|total|?self|?mean|p50|p99|?max|busy|of wall|<device|<stream" },
 		{ "By thread", "", "count|total|?self|?mean|p50|p99|?max|busy|of wall|<process|<thread" },
 		{ "By phase of the devices' work", "", "count|total|?self|?mean|p50|p99|max|<phase" },
+		{ NULL, "", NULL },
 	};
 	double wall_ns = (double)summary->totals->last_ns - (double)summary->totals->first_ns;
 	size_t count = summary->tables[kind].count, shown = count < summary->top ? count : summary->top;
 	bool warmup = summary->warmup_count && *tables[kind].warmup;
-	char columns[128];
+	bool op_types = kind == EPP_BY_KERNEL && has_op_types(summary, kind);
+	const char *columns = tables[kind].columns;
+	char all_columns[128];
 
 	if (!count)
 		return;
 	cli_print_heading(tables[kind].title);
-	snprintf(columns, sizeof columns, "%s%s", warmup ? tables[kind].warmup : "", tables[kind].columns);
-	struct cli_table *table = cli_table_create(columns);
+	if (op_types)
+		columns = "count|total|?self|?mean|p50|p99|?max|launch|<operator|<kernel";
+	snprintf(all_columns, sizeof all_columns, "%s%s", warmup ? tables[kind].warmup : "", columns);
+	struct cli_table *table = cli_table_create(all_columns);
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[kind].lines[i];
 		if (warmup)
 			add_warmup(table, line);
 		cli_table_count(table, line->count);
 		add_times(table, line);
-		add_names(table, kind, line, wall_ns);
+		add_names(table, kind, line, wall_ns, op_types);
 	}
 	cli_table_print(table);
-	if (shown < count)
-		printf("  ... and %zu more (--top 0 shows all)\n", count - shown);
+	print_more(shown, count);
 }
 
 static void print_idle(const struct summary *summary)
@@ -272,8 +343,11 @@ static void print_placing(const struct summary *summary)
 void summary_print_text(const struct summary *summary)
 {
 	print_head(summary);
+	/* What users of a model ask for first. */
+	if (summary->shown[EPP_BY_OP_TYPE])
+		print_op_types(summary);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
-		if (!summary->shown[kind])
+		if (!summary->shown[kind] || kind == EPP_BY_OP_TYPE)
 			continue;
 		print_table(summary, kind);
 		if (kind == EPP_BY_STREAM) {

@@ -309,6 +309,89 @@ START_TEST(warm_up_is_told_apart)
 }
 END_TEST
 
+static uint64_t add_node(uint32_t thread, uint64_t at, uint64_t ns, const char *name, const char *op, const char *provider)
+{
+	epp_arg args[2] = {
+		{ .key = builder_name(builder, "provider"),
+		  .type = EPP_ARG_TEXT,
+		  .value.text = provider,
+		  .text_bytes = strlen(provider) },
+		{ .key = builder_name(builder, "op_name"), .type = EPP_ARG_TEXT, .value.text = op, .text_bytes = strlen(op) }
+	};
+	return builder_event(builder, thread, BUILDER_START + at, ns, EPP_NODE, builder_name(builder, name), args, 2);
+}
+
+/* Nodes by operator type and provider, kernels by the type of the node that caused them; names as people read them. */
+START_TEST(operator_types_are_added_up)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "s", "gpu", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name gemm = builder_name(builder, "gemm");
+
+	uint64_t run_id = builder_begin(builder, thread, BUILDER_START, EPP_SESSION, builder_name(builder, "model_run"));
+	uint64_t conv = add_node(thread, 100, 100, "conv1_kernel_time", "Conv", "MyEP");
+	uint64_t matmul = add_node(thread, 300, 50, "fc_kernel_time", "MatMul", "MyEP");
+	add_node(thread, 400, 200, "conv2_kernel_time", "Conv", "MyEP");
+	add_node(thread, 700, 40, "conv3_kernel_time", "Conv", "CPU");
+	add_node(thread, 800, 1, "_kernel_time", "Conv", "CPU");
+	builder_event(builder, thread, BUILDER_START + 900, 5, EPP_NODE, builder_name(builder, "untold"), NULL, 0);
+	builder_end(builder, thread, run_id, BUILDER_START + 1000, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 150, 20, EPP_KERNEL, gemm, conv, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 210, 30, EPP_KERNEL, gemm, conv, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 320, 40, EPP_KERNEL, gemm, matmul, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 950, 1, EPP_KERNEL, gemm, 0, NULL, 0);
+	summarize();
+	ck_assert_uint_eq(json_get(json, "op_types")->count, 3);
+	const struct json *line = line_of("op_types", "Conv", "provider", "MyEP");
+	ck_assert_int_eq(number(line, "count"), 2);
+	ck_assert_int_eq(number(line, "total_ns"), 300);
+	ck_assert_int_eq(number(line, "device_count"), 2);
+	ck_assert_int_eq(number(line, "device_ns"), 50);
+	ck_assert_int_eq(number(line_of("op_types", "Conv", "provider", "CPU"), "total_ns"), 41);
+	ck_assert_int_eq(number(line_of("op_types", "MatMul", NULL, NULL), "device_ns"), 40);
+	ck_assert_uint_eq(json_get(json, "kernels")->count, 3);
+	ck_assert_int_eq(number(line_of("kernels", "gemm", "op_type", "Conv"), "total_ns"), 50);
+	ck_assert_int_eq(number(line_of("kernels", "gemm", "op_type", "MatMul"), "total_ns"), 40);
+	ck_assert_str_eq(json_text(line_of("ops", "conv1", NULL, NULL), "op_type"), "Conv");
+	line_of("ops", "_kernel_time", NULL, NULL);
+	struct command text = command_run(NULL, "summary", "--by", "op-type", path, NULL);
+	ck_assert_ptr_nonnull(strstr(text.out, "  30.0 %"));
+	ck_assert_ptr_nonnull(strstr(text.out, "MyEP      Conv\n"));
+	command_free(&text);
+	text = command_run(NULL, "summary", "--format", "csv", path, NULL);
+	ck_assert_ptr_nonnull(strstr(text.out, "op_type,\"Conv\",\"MyEP\",2,300,300,150,"));
+	ck_assert_ptr_nonnull(strstr(text.out, ",0,0,\"\",2,50,"));
+	command_free(&text);
+}
+END_TEST
+
+/* A node's time without what is inside counts for its type; warm-up as for the node. */
+START_TEST(operator_types_nest_and_warm_up)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_arg arg = { .key = builder_name(builder, "op_name"),
+		        .type = EPP_ARG_TEXT,
+		        .value.text = "If",
+		        .text_bytes = strlen("If") };
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t at = i * 1000, outer = builder_begin(builder, thread, BUILDER_START + at, EPP_NODE,
+		                                              builder_name(builder, "if"));
+		add_node(thread, at + 100, 300, "mul_kernel_time", "Mul", "CPU");
+		builder_end(builder, thread, outer, BUILDER_START + at + (i ? 500 : 900), &arg, 1);
+	}
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--format", "json", "--warmup", "1", path, NULL);
+	json = json_expect(run.out, run.out_bytes);
+	const struct json *line = line_of("op_types", "If", "provider", "");
+	ck_assert_int_eq(number(line, "count"), 2);
+	ck_assert_int_eq(number(line, "total_ns"), 1000);
+	ck_assert_int_eq(number(line, "self_ns"), 400);
+	ck_assert_int_eq(number(line, "warmup_ns"), 900);
+	ck_assert_int_eq(number(line_of("op_types", "Mul", NULL, NULL), "self_ns"), 600);
+}
+END_TEST
+
 START_TEST(an_empty_trace_has_a_summary)
 {
 	summarize();
@@ -336,6 +419,8 @@ static Suite *cli_summary_suite(void)
 	tcase_add_test(tests, a_wait_is_no_submission);
 	tcase_add_test(tests, many_copies_take_little_memory);
 	tcase_add_test(tests, warm_up_is_told_apart);
+	tcase_add_test(tests, operator_types_are_added_up);
+	tcase_add_test(tests, operator_types_nest_and_warm_up);
 	tcase_add_test(tests, an_empty_trace_has_a_summary);
 	suite_add_tcase(suite, tests);
 	return suite;

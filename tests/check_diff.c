@@ -30,10 +30,21 @@ static const char *write_trace(bool after)
 	add(b, worker, &at, "same", 400, after ? 100300 : 100000, 100);
 	add(b, worker, &at, "rare", 3, after ? 150000 : 100000, 400);
 	add(b, worker, &at, after ? "new" : "gone", 10, 1000, 0);
+	const char *op = "Conv";
+	const epp_arg arg = {
+		.key = builder_name(b, "op_name"), .type = EPP_ARG_TEXT, .value.text = op, .text_bytes = strlen(op)
+	};
+	uint64_t node = 0;
+	for (unsigned i = 0; i < 100; i++, at += 10000)
+		node = builder_event(b, worker, at, after ? 2000 : 4000, EPP_NODE,
+		                     builder_name(b, i % 2 ? "c1_kernel_time" : "c2"), &arg, 1);
 	uint32_t stream = builder_device(b, "stream", "device", 0, 1, EPF_TRACK_CLOCK_HOST);
 	for (unsigned i = 0; i < 100; i++)
 		builder_complete(b, stream, BUILDER_START + 2000 + i * 5000, after ? 4000 : 2000, EPP_KERNEL,
 		                 builder_name(b, "kernel"), 0, NULL, 0);
+	for (unsigned i = 0; i < 100; i++)
+		builder_complete(b, stream, at + i * 5000, after ? 1000 : 2000, EPP_KERNEL, builder_name(b, "kernel"),
+		                 node, NULL, 0);
 	const char *path = check_path(after ? "after.epp" : "before.epp");
 	builder_write(b, EPF_FINISHED, path);
 	builder_destroy(b);
@@ -63,7 +74,10 @@ START_TEST(what_changed)
 	check_change(run.out, "op,\"rare\"", ",unknown");
 	check_change(run.out, "op,\"new\"", ",new");
 	check_change(run.out, "op,\"gone\"", ",gone");
-	check_change(run.out, "kernel,\"kernel\"", ",slower");
+	check_change(run.out, "kernel,\"kernel\",,\"\"", ",slower");
+	check_change(run.out, "kernel,\"kernel\",,\"Conv\"", ",faster");
+	check_change(run.out, "op_type,\"Conv\"", ",faster");
+	check_change(run.out, "op,\"c1\",Node,\"Conv\"", ",faster");
 	command_free(&run);
 	run = command_run(NULL, "diff", before, after, NULL);
 	ck_assert(run.code == 0 && strstr(run.out, "By kernel") && strstr(run.out, "+100.0 %"));

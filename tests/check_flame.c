@@ -93,6 +93,29 @@ START_TEST(kernels_stand_below_what_caused_them)
 }
 END_TEST
 
+/* Nodes of one operator type are in one frame, also those that launched something. */
+START_TEST(nodes_are_below_their_operator_type)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "d", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_arg arg = { .key = builder_name(builder, "op_name"), .type = EPP_ARG_TEXT, .value.text = "Conv", .text_bytes = 4 };
+	uint64_t first = builder_event(builder, thread, BUILDER_START, 600, EPP_NODE,
+	                               builder_name(builder, "a_kernel_time"), &arg, 1);
+
+	builder_event(builder, thread, BUILDER_START + 1000, 400, EPP_NODE, builder_name(builder, "b_kernel_time"),
+	              &arg, 1);
+	builder_complete(builder, stream, BUILDER_START + 50, 300, EPP_KERNEL, builder_name(builder, "gemm"), first,
+	                 NULL, 0);
+	draw(NULL);
+	ck_assert_uint_eq(count_of("<title>Conv\n"), 2);
+	ck_assert_uint_eq(count_of("_kernel_time"), 0);
+	tells("Conv", "1.00\xC2\xA0\xC2\xB5s, 100.0 % of all\n2 events");
+	tells("a", "600\xC2\xA0ns, 60.0 % of all");
+	tells("b", "400\xC2\xA0ns, 40.0 % of all");
+	tells("gemm", "300\xC2\xA0ns, 100.0 % of all");
+}
+END_TEST
+
 START_TEST(what_a_filter_leaves_out_is_in_no_stack)
 {
 	uint32_t thread = builder_thread(builder, "main", 1);
@@ -158,6 +181,7 @@ static Suite *flame_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, equal_stacks_are_one_frame);
 	tcase_add_test(tests, kernels_stand_below_what_caused_them);
+	tcase_add_test(tests, nodes_are_below_their_operator_type);
 	tcase_add_test(tests, what_a_filter_leaves_out_is_in_no_stack);
 	tcase_add_test(tests, stacks_may_be_many_and_deep);
 	tcase_add_test(tests, names_are_text);

@@ -108,6 +108,8 @@ static const char *const questions[] = {
 	" AND b.start_ns < a.start_ns + a.duration_ns WHERE a.event < 20 GROUP BY 1",
 	"SELECT event FROM events WHERE id IN (SELECT parent FROM events) ORDER BY 1",
 	"SELECT count(*) FROM (SELECT event FROM events UNION SELECT event FROM args)",
+	"SELECT event, op_type FROM timeline ORDER BY event",
+	"SELECT a.event, b.event, b.op_type FROM timeline a JOIN timeline b ON b.id = a.parent ORDER BY 1, 2",
 };
 #define QUESTIONS_COUNT ((int)(sizeof questions / sizeof *questions))
 
@@ -126,6 +128,26 @@ START_TEST(a_large_trace_answers_as_its_export)
 	open_both();
 	for (int i = 0; i < QUESTIONS_COUNT; i++)
 		must_agree(questions[i]);
+}
+END_TEST
+
+START_TEST(nodes_have_an_operator_type)
+{
+	builder = builder_create();
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "d", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_arg arg = { .key = builder_name(builder, "op_name"), .type = EPP_ARG_TEXT, .value.text = "Conv", .text_bytes = 4 };
+	uint64_t node = builder_event(builder, thread, BUILDER_START, 600, EPP_NODE, builder_name(builder, "a"), &arg, 1);
+	builder_event(builder, thread, BUILDER_START + 700, 600, EPP_API, builder_name(builder, "b"), &arg, 1);
+	builder_complete(builder, stream, BUILDER_START + 50, 300, EPP_KERNEL, builder_name(builder, "gemm"), node,
+	                 NULL, 0);
+	open_both();
+	for (int i = 0; i < QUESTIONS_COUNT; i++)
+		must_agree(questions[i]);
+	sql_text_expect(sql, "SELECT name, op_type FROM timeline WHERE op_type IS NOT NULL", "a|Conv\n");
+	/* By number and from memory. */
+	sql_text_expect(sql, "SELECT k.name, n.op_type FROM timeline k JOIN timeline n ON n.id = k.parent", "gemm|Conv\n");
+	sql_text_expect(sql, "SELECT op_type FROM timeline WHERE event = 1", "Conv\n");
 }
 END_TEST
 
@@ -283,6 +305,7 @@ static Suite *sql_suite(void)
 	tcase_add_checked_fixture(tests, NULL, teardown);
 	tcase_add_test(tests, a_sample_answers_as_its_export);
 	tcase_add_test(tests, a_large_trace_answers_as_its_export);
+	tcase_add_test(tests, nodes_have_an_operator_type);
 	tcase_add_test(tests, names_keep_what_a_text_can_hold);
 	tcase_add_test(tests, nothing_can_be_written);
 	tcase_add_test(tests, mistakes_are_explained);

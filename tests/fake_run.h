@@ -96,12 +96,14 @@ static inline int64_t total_of(const struct json *json, const char *key)
 static inline int64_t count_of(const struct json *summary, const char *list, const char *name)
 {
 	const struct json *lines = json_get(summary, list);
+	int64_t count = 0;
 
+	/* A kernel has a line for each operator type. */
 	for (size_t i = 0; i < lines->count; i++) {
 		if (strcmp(json_text(&lines->items[i], "name"), name) == 0)
-			return total_of(&lines->items[i], "count");
+			count += total_of(&lines->items[i], "count");
 	}
-	return 0;
+	return count;
 }
 
 #endif

@@ -23,8 +23,8 @@ extern "C" {
 typedef struct epp_summary epp_summary;
 
 typedef enum epp_summary_by {
-	EPP_BY_OP = 0,     /* events of the host program, by name and category */
-	EPP_BY_KERNEL = 1, /* events of devices, by name */
+	EPP_BY_OP = 0, /* events of the host program, by name and category; of a node without ONNX Runtime's "_kernel_time" */
+	EPP_BY_KERNEL = 1, /* events of devices, by name and by the operator type of the node that caused them */
 	EPP_BY_STREAM = 2,
 	EPP_BY_THREAD = 3,
 	/* Parts of an accelerator's work, by category, cause and name:
@@ -36,6 +36,9 @@ typedef enum epp_summary_by {
 	 *   compute   all other device events
 	 * Only those that occur have a line. */
 	EPP_BY_PHASE = 4,
+	/* Nodes of a model by operator type and execution provider (their args `op_name` and `provider`), with the events of devices
+	 * that they caused. */
+	EPP_BY_OP_TYPE = 5,
 	EPP_BY_COUNT
 } epp_summary_by;
 
@@ -78,6 +81,10 @@ typedef struct epp_summary_line {
 	const epp_spread *errors;        /* streams: of each event the larger error bound of its two times; else NULL */
 	int64_t max_error_ns;
 	uint64_t placed_count[EPP_PLACEMENT_COUNT]; /* streams: events by how they were placed */
+	const char *op_type;  /* nodes: their operator; kernels: that of the node that caused them; NULL: not known */
+	const char *provider; /* operator types: the execution provider; NULL: not known */
+	uint64_t device_count; /* operator types: events of devices that their nodes caused, and the sum of their durations */
+	int64_t device_ns;
 } epp_summary_line;
 
 typedef struct epp_summary_totals {

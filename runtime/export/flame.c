@@ -2,12 +2,14 @@
  *
  * An event's stack is that of the events around it on its thread.  A device event goes, in a tree of its own, below the
  * stack of the host event that caused it: device time does not lie inside host time, so that the two are not added.
+ * A node of a model is below a frame of its operator type, of all nodes of which it is a part.
  * Memory is bounded by the number of stacks and of remembered causes, not by that of events. */
 #include "export/flame.h"
 
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "timeline/readable_name.h"
 
 /* What is around the next event of a lane, by depth. */
 struct flame_lane {
@@ -76,11 +78,13 @@ static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_even
 {
 	uint64_t key = (uint64_t)parent << 32 | event->name_number;
 	uintptr_t known = (uintptr_t)map_find(&flame->found, key);
+	epp_event shown = *event;
 
 	*found = (uint32_t)known;
 	if (known)
 		return NULL;
-	EPP_TRY(child_by_text(flame, parent, event, found));
+	shown.name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category);
+	EPP_TRY(child_by_text(flame, parent, &shown, found));
 	return *found == parent || map_add(&flame->found, key, (void *)(uintptr_t)*found) == 0 ? NULL : no_memory();
 }
 
@@ -129,6 +133,24 @@ static struct flame_cause *cause_of(struct flame *flame, uint32_t source, uint64
 	return &flame->causes[(id + source * UINT64_C(0x9E3779B9)) % FLAME_CAUSES];
 }
 
+/* The frame of a node's operator type in that of what is around the node; without one that frame itself. */
+static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event *event, uint32_t *found)
+{
+	const epp_trace_arg *args = export_args(event);
+
+	*found = around;
+	for (uint32_t i = 0; event->category == EPP_NODE && i < event->args_count; i++) {
+		if (args[i].type != EPP_ARG_TEXT || !args[i].text_bytes || strcmp(args[i].key, "op_name") != 0)
+			continue;
+		const epp_event type = { .name = args[i].value.text, .name_bytes = args[i].text_bytes };
+		EPP_TRY(child_by_text(flame, around, &type, found));
+		if (*found != around)
+			add_time(flame, *found, event->duration_ns);
+		break;
+	}
+	return NULL;
+}
+
 static epp_status *add_host(struct flame *flame, const epp_event *event)
 {
 	struct flame_lane *lane = lane_of(flame, event);
@@ -142,6 +164,7 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 		if (lane->nodes[around] && lane->end_ns[around] > event->start_ns)
 			parent = lane->nodes[around];
 	}
+	EPP_TRY(type_of(flame, parent, event, &parent));
 	EPP_TRY(child_of(flame, parent, event, &node));
 	lane->nodes[depth] = node;
 	lane->end_ns[depth] = event->start_ns + event->duration_ns;

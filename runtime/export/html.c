@@ -35,7 +35,7 @@ static epp_status *add_up(struct html *html, const epp_event *event)
 		return NULL;
 	html->events_count++;
 	html_part_add(&html->part, event);
-	return tally_event(&html->tally, event);
+	return tally_event(&html->tally, NULL, event);
 }
 
 static epp_status *html_event(struct export_run *run, const epp_event *event)

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "export/html.h"
+#include "timeline/readable_name.h"
 #include "wire/protobuf.h"
 
 #define NAME_BYTES_MAX 4096u
@@ -129,7 +130,8 @@ static void texts_deinit(struct html_texts *texts)
 static epp_status *add_name(struct html_columns *columns, struct args_text *text, const epp_event *event)
 {
 	static const char others[] = "\"(other names)\"";
-	size_t bytes = event->name_bytes < NAME_BYTES_MAX ? event->name_bytes : NAME_BYTES_MAX;
+	size_t name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category);
+	size_t bytes = name_bytes < NAME_BYTES_MAX ? name_bytes : NAME_BYTES_MAX;
 	uint32_t number = 0;
 
 	/* It has a number before the limit is reached. */
@@ -137,7 +139,7 @@ static epp_status *add_name(struct html_columns *columns, struct args_text *text
 		return no_memory();
 	sink_bytes(&text->sink, "\"", 1);
 	sink_json_text(&text->sink, event->name, bytes);
-	sink_text(&text->sink, bytes < event->name_bytes ? "...\"" : "\"");
+	sink_text(&text->sink, bytes < name_bytes ? "...\"" : "\"");
 	EPP_TRY(args_text_take(text));
 	if (!put_text(&columns->names, text->memory.bytes, text->memory.count, &number) ||
 	    !put(&columns->columns[HTML_NAME], number == UINT32_MAX ? 0 : number))

@@ -87,6 +87,16 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 		sink_text(sink, ",");
 		put_text(sink, "group", line->group, strlen(line->group));
 	}
+	if (line->op_type) {
+		sink_text(sink, ",");
+		put_text(sink, "type", line->op_type, strlen(line->op_type));
+	}
+	if (line->provider) {
+		sink_text(sink, ",");
+		put_text(sink, "provider", line->provider, strlen(line->provider));
+	}
+	if (by == EPP_BY_OP_TYPE)
+		sink_format(sink, ",\"kernels\":%" PRIu64 ",\"device\":%" PRId64, line->device_count, line->device_ns);
 	if (by == EPP_BY_OP)
 		sink_format(sink, ",\"category\":\"%s\"", export_category(line->category));
 	sink_format(sink, ",\"total\":%" PRId64 ",\"self\":%" PRId64 ",\"busy\":%" PRId64, line->total_ns,
@@ -115,7 +125,7 @@ static int longest_first(const void *a, const void *b)
 
 static void put_tables(struct sink *sink, struct tally *tally)
 {
-	static const char *const names[EPP_BY_COUNT] = { "ops", "kernels", "streams", "threads", "phases" };
+	static const char *const names[EPP_BY_COUNT] = { "ops", "kernels", "streams", "threads", "phases", "types" };
 
 	sink_text(sink, ",\"tables\":{");
 	for (unsigned by = 0; by < EPP_BY_COUNT; by++) {

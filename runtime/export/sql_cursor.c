@@ -236,6 +236,40 @@ int sql_cursor_ended(sqlite3_vtab_cursor *base)
 	return ((struct cursor *)base)->ended;
 }
 
+static bool is_op_name(const epp_trace_arg *arg)
+{
+	return arg->type == EPP_ARG_TEXT && strcmp(arg->key, "op_name") == 0;
+}
+
+/* The operator of a model's node, which is among its args; null of all else. */
+static epp_status *result_op_type(const struct cursor *cursor, sqlite3_context *context)
+{
+	struct epp_sql *sql = sql_of(cursor);
+	epp_trace_arg arg;
+	size_t position = 0, count;
+
+	if (cursor->event->category != EPP_NODE)
+		return NULL;
+	if (cursor->source == FROM_SCAN) {
+		while (epp_event_args(cursor->scan.timeline, cursor->event, &position, &arg)) {
+			if (is_op_name(&arg)) {
+				sql_result_copy(context, arg.value.text, arg.text_bytes);
+				break;
+			}
+		}
+		return NULL;
+	}
+	EPP_TRY(sql_kept_args_fill(sql));
+	const epp_trace_arg *args = sql_kept_args_of(&sql->args, cursor->row, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (is_op_name(&args[i])) {
+			sql_result_copy(context, args[i].value.text, args[i].text_bytes);
+			break;
+		}
+	}
+	return NULL;
+}
+
 int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct cursor *cursor = (struct cursor *)base;
@@ -243,6 +277,8 @@ int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 
 	if (field == SQL_NUMBER)
 		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
+	else if (field == SQL_OP_TYPE)
+		return sql_fail(sql_of(cursor), result_op_type(cursor, context));
 	else
 		sql_result_field(context, cursor->event, field);
 	return SQLITE_OK;

@@ -32,7 +32,8 @@ enum sql_field {
 	SQL_DEVICE,
 	SQL_STREAM,
 	SQL_PLACEMENT_TEXT,
-	SQL_FLOW_KIND
+	SQL_FLOW_KIND,
+	SQL_OP_TYPE
 };
 
 struct sql_face {

@@ -16,7 +16,7 @@ static epp_status *add_up(struct tally *tally, epp_timeline *timeline)
 	const epp_event *event;
 
 	while (epp_timeline_next(timeline, &event))
-		EPP_TRY(tally_event(tally, event));
+		EPP_TRY(tally_event(tally, timeline, event));
 	tally_end(tally);
 	tally->totals.counts = *epp_timeline_get_counts(timeline);
 	return epp_timeline_status(timeline);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "timeline/readable_name.h"
 
 #define DEPTH_MAX 128u
 
@@ -32,19 +33,22 @@ static void line_destroy(struct tally_line *line)
 	free(line->errors);
 	free(line->gaps);
 	free(line->name);
+	free(line->detail);
 	free(line);
 }
 
 static int by_text(const void *a, const void *b)
 {
-	const epp_summary_line *left = &((const struct tally_line *)a)->line;
-	const epp_summary_line *right = &((const struct tally_line *)b)->line;
+	const struct tally_line *one = a, *other = b;
+	const epp_summary_line *left = &one->line, *right = &other->line;
 	size_t shorter = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
 	int order = memcmp(left->name, right->name, shorter);
 
 	if (!order)
 		order = (left->name_bytes > right->name_bytes) - (left->name_bytes < right->name_bytes);
-	return order ? order : (left->category > right->category) - (left->category < right->category);
+	if (!order)
+		order = (left->category > right->category) - (left->category < right->category);
+	return order ? order : strcmp(one->detail ? one->detail : "", other->detail ? other->detail : "");
 }
 
 static struct tally_line *add_line(struct tally_table *table, uint64_t key, const char *name, size_t name_bytes)
@@ -70,6 +74,7 @@ static struct tally_line *add_line(struct tally_table *table, uint64_t key, cons
 		.name = line->name, .name_bytes = name_bytes, .durations = &line->durations, .launches = &line->launches
 	};
 	line->busy_until_ns = INT64_MIN;
+	line->index = (uint32_t)table->lines_count;
 	if (map_add(&table->index, key, line) < 0)
 		goto fail;
 	table->lines[table->lines_count++] = line;
@@ -79,12 +84,21 @@ fail:
 	return NULL;
 }
 
-/* The line of a name that was not met under this number before. */
-static struct tally_line *new_line_by_name(struct tally_table *table, const epp_event *event, uint64_t key)
+/* A name, and what tells apart lines of that name. */
+struct named {
+	const char *name;
+	size_t name_bytes;
+	const char *detail; /* NULL: nothing */
+	uint32_t category;
+};
+
+/* The line of a name that was not met under this key before. */
+static struct tally_line *new_line_by_name(struct tally_table *table, const struct named *named, uint64_t key)
 {
 	static const char others[] = "(other names)";
 	const struct tally_line text = {
-		.line = { .name = event->name, .name_bytes = event->name_bytes, .category = event->category }
+		.line = { .name = named->name, .name_bytes = named->name_bytes, .category = named->category },
+		.detail = (char *)(uintptr_t)named->detail
 	};
 	struct tally_line *const *found = tfind(&text, &table->by_text, by_text);
 	struct tally_line *line;
@@ -95,18 +109,129 @@ static struct tally_line *new_line_by_name(struct tally_table *table, const epp_
 		line = map_find(&table->index, UINT64_MAX);
 		return line ? line : add_line(table, UINT64_MAX, others, sizeof others - 1);
 	}
-	line = add_line(table, key, event->name, event->name_bytes);
-	if (line)
-		line->line.category = event->category;
-	return line && tsearch(line, &table->by_text, by_text) ? line : NULL;
+	line = add_line(table, key, named->name, named->name_bytes);
+	if (!line)
+		return NULL;
+	line->line.category = named->category;
+	if (named->detail && !(line->detail = strdup(named->detail)))
+		return NULL;
+	return tsearch(line, &table->by_text, by_text) ? line : NULL;
 }
 
-static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event)
+/* `type`: of a kernel, the line of the operator that caused it; NULL: not known. */
+static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event, const struct tally_line *type)
 {
-	uint64_t key = (uint64_t)event->name_number << 8 | event->category;
+	uint64_t key = (type ? type->index + UINT64_C(1) : 0) << 40 | (uint64_t)event->name_number << 8 | event->category;
 	struct tally_line *line = map_find(&table->index, key);
 
-	return line ? line : new_line_by_name(table, event, key);
+	if (line)
+		return line;
+	const struct named named = { .name = event->name,
+		                     .name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category),
+		                     .detail = type ? type->line.name : NULL,
+		                     .category = event->category };
+	line = new_line_by_name(table, &named, key);
+	if (line && type)
+		line->line.op_type = line->detail;
+	return line;
+}
+
+/* ---- operator types ---- */
+
+struct node_args {
+	epp_trace_arg op, provider; /* key NULL: there is none */
+};
+
+static void take_arg(struct node_args *found, const epp_trace_arg *arg)
+{
+	if (arg->type != EPP_ARG_TEXT)
+		return;
+	if (arg->key_bytes == strlen("op_name") && memcmp(arg->key, "op_name", arg->key_bytes) == 0)
+		found->op = *arg;
+	else if (arg->key_bytes == strlen("provider") && memcmp(arg->key, "provider", arg->key_bytes) == 0)
+		found->provider = *arg;
+}
+
+static struct node_args node_args(const epp_timeline *timeline, const epp_event *event)
+{
+	struct node_args found = { 0 };
+	epp_trace_arg arg;
+	size_t cursor = 0;
+
+	if (timeline) {
+		while ((!found.op.key || !found.provider.key) && epp_event_args(timeline, event, &cursor, &arg))
+			take_arg(&found, &arg);
+	} else {
+		const epp_trace_arg *args = event->args;
+		for (uint32_t i = 0; i < event->args_count; i++)
+			take_arg(&found, &args[i]);
+	}
+	return found;
+}
+
+static bool is_type(const struct tally_line *type, const struct node_args *args)
+{
+	const char *provider = type->detail ? type->detail : "";
+
+	return type->line.name_bytes == args->op.text_bytes &&
+	       memcmp(type->line.name, args->op.value.text, args->op.text_bytes) == 0 &&
+	       strlen(provider) == args->provider.text_bytes &&
+	       (!args->provider.text_bytes || memcmp(provider, args->provider.value.text, args->provider.text_bytes) == 0);
+}
+
+/* A key that no other line has: it is looked up by its texts. */
+static struct tally_line *new_type(struct tally *tally, const struct node_args *args)
+{
+	struct tally_table *table = &tally->tables[EPP_BY_OP_TYPE];
+	char *provider = args->provider.key ? strndup(args->provider.value.text, args->provider.text_bytes) : NULL;
+
+	if (args->provider.key && !provider)
+		return NULL;
+	const struct named named = { .name = args->op.value.text, .name_bytes = args->op.text_bytes, .detail = provider };
+	for (size_t i = 0; i < table->lines_count; i++) {
+		if (is_type(table->lines[i], args)) {
+			free(provider);
+			return table->lines[i];
+		}
+	}
+	struct tally_line *line = new_line_by_name(table, &named, table->lines_count);
+	free(provider);
+	if (line)
+		line->line.provider = line->detail;
+	return line;
+}
+
+/* Sets the operator type of a node's line, as this event tells it, and keeps it for the kernels that the node causes.  False:
+ * no memory. */
+static bool add_type(struct tally *tally, const epp_timeline *timeline, const epp_event *event, struct tally_line *named)
+{
+	if (event->category != EPP_NODE || !event->args_count)
+		return true;
+	const struct node_args args = node_args(timeline, event);
+	if (!args.op.key || !args.op.text_bytes)
+		return true;
+	if (!named->type || !is_type(named->type, &args)) {
+		named->type = new_type(tally, &args);
+		if (!named->type)
+			return false;
+		named->line.op_type = named->type->line.name;
+	}
+	if (!(event->flags & EPP_FLAG_REFERRED))
+		return true;
+	if (!tally->causes)
+		tally->causes = calloc(TALLY_CAUSES, sizeof(*tally->causes));
+	if (tally->causes)
+		tally->causes[event->id % TALLY_CAUSES] = (struct tally_cause){ event->id, named->type,
+			                                                        event->track->source };
+	return tally->causes != NULL;
+}
+
+static struct tally_line *type_of_cause(const struct tally *tally, const epp_event *event)
+{
+	const struct tally_cause *cause = tally->causes ? &tally->causes[event->parent % TALLY_CAUSES] : NULL;
+
+	return cause && event->parent && cause->id == event->parent && cause->source == event->track->source ? cause->type
+	                                                                                                     : NULL;
 }
 
 static struct tally_device *device_of(struct tally *tally, const epp_trace_track *track)
@@ -196,6 +321,18 @@ static bool add_named(const struct tally *tally, struct tally_line *line, const 
 	return true;
 }
 
+/* A node's operator type: its first events are warm-up where they are the node's. */
+static bool add_of_type(const struct tally *tally, const struct tally_line *named, const epp_event *event)
+{
+	struct tally_line *type = named->type;
+
+	if (named->line.warmup_count >= tally->warmup_count)
+		return add_duration(type, event->duration_ns);
+	type->line.warmup_count++;
+	type->line.warmup_ns += event->duration_ns;
+	return true;
+}
+
 /* Takes an event's time from what it lies in. */
 static void nest(struct tally_stack *stack, const epp_event *event, struct tally_line *named, struct tally_line *tracked)
 {
@@ -205,8 +342,12 @@ static void nest(struct tally_stack *stack, const epp_event *event, struct tally
 	if (!event->depth)
 		return;
 	tracked->line.self_ns -= event->duration_ns;
-	if (stack->by_name[event->depth - 1])
-		stack->by_name[event->depth - 1]->line.self_ns -= event->duration_ns;
+	struct tally_line *around = stack->by_name[event->depth - 1];
+	if (!around)
+		return;
+	around->line.self_ns -= event->duration_ns;
+	if (around->type)
+		around->type->line.self_ns -= event->duration_ns;
 }
 
 static bool add_busy(struct tally_line *line, const epp_event *event)
@@ -272,21 +413,28 @@ static void add_total(epp_summary_totals *totals, const epp_event *event, bool d
 	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
 }
 
-static epp_status *add_slice(struct tally *tally, const epp_event *event)
+static epp_status *add_slice(struct tally *tally, const epp_timeline *timeline, const epp_event *event)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
 
 	add_total(&tally->totals, event, device);
-	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event);
+	struct tally_line *type = device ? type_of_cause(tally, event) : NULL;
+	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event, type);
 	struct tally_line *tracked = line_by_track(tally, event->track);
 	struct tally_stack *stack = stack_of(tally, event);
 
-	if (!named || !tracked || !stack)
+	if (!named || !tracked || !stack || (!device && !add_type(tally, timeline, event, named)))
 		return no_memory();
+	if (type) {
+		type->line.device_count++;
+		type->line.device_ns += event->duration_ns;
+	}
 	if (device && !add_device_event(tally, event, named, tracked))
 		return no_memory();
 	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
 	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))
+		return no_memory();
+	if (named->type && !device && !add_of_type(tally, named, event))
 		return no_memory();
 	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
 		return no_memory();
@@ -297,10 +445,10 @@ static epp_status *add_slice(struct tally *tally, const epp_event *event)
 	return NULL;
 }
 
-epp_status *tally_event(struct tally *tally, const epp_event *event)
+epp_status *tally_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event)
 {
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-		return add_slice(tally, event);
+		return add_slice(tally, timeline, event);
 	tally->totals.instants += event->kind == EPP_EVENT_INSTANT;
 	tally->totals.counters += event->kind == EPP_EVENT_COUNTER;
 	return NULL;
@@ -340,5 +488,6 @@ void tally_deinit(struct tally *tally)
 	for (size_t i = 0; i < tally->stacks.room; i++)
 		free(tally->stacks.values[i]);
 	map_deinit(&tally->stacks);
+	free(tally->causes);
 	memset(tally, 0, sizeof *tally);
 }

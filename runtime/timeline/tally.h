@@ -14,8 +14,11 @@
 struct tally_line {
 	epp_summary_line line; /* what is told of it */
 	char *name;
+	char *detail; /* that tells apart lines of one name: of a kernel its operator type, of an operator type its provider */
 	int64_t busy_until_ns;
 	enum phase phase;            /* of a kernel */
+	struct tally_line *type;     /* of a node: the line of its operator type */
+	uint32_t index;              /* in its table */
 	struct tally_device *device; /* of a stream */
 	struct epp_spread durations, launches, *gaps, *errors;
 };
@@ -34,18 +37,28 @@ struct tally_table {
 	size_t lines_count, lines_room;
 };
 
+/* A node that caused events of devices: those that follow are of its operator type. */
+struct tally_cause {
+	uint64_t id;
+	struct tally_line *type;
+	uint32_t source;
+};
+#define TALLY_CAUSES 8192u
+
 /* Zero at first. */
 struct tally {
 	struct tally_table tables[EPP_BY_COUNT];
 	struct map stacks; /* struct tally_stack by track and lane */
 	struct tally_device *devices;
+	struct tally_cause *causes; /* TALLY_CAUSES by id, the last ones; NULL: no node told its operator */
 	struct tally_line *phases[PHASE_COUNT];
 	epp_summary_totals totals;
 	uint64_t warmup_count; /* set at first, as in epp_summary_options */
 };
 
-/* The next event, in order of the start.  Errors: EPP_OUT_OF_MEMORY. */
-epp_status *tally_event(struct tally *tally, const epp_event *event) EPP_MUST_CHECK;
+/* The next event, in order of the start; its args are the timeline's, or as a writer is given them (NULL).
+ * Errors: EPP_OUT_OF_MEMORY. */
+epp_status *tally_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event) EPP_MUST_CHECK;
 /* After the last one: the time behind each stream's last event. */
 void tally_end(struct tally *tally);
 void tally_deinit(struct tally *tally);

@@ -27,6 +27,7 @@ class Panels {
 		this.pages = [
 			["Overview", () => this.overview()],
 			["Selection", () => this.selection()],
+			["Operators", () => this.types(), tables.types.all],
 			["Ops", () => this.named("ops", "op"), tables.ops.all],
 			["Kernels", () => this.named("kernels", "kernel"), tables.kernels.all],
 			["Streams", () => this.streams(), tables.streams.all],
@@ -72,6 +73,9 @@ class Panels {
 	named(key, title) {
 		const { facts } = this.app.model, { lines, all } = facts.tables[key];
 		const columns = timeColumns(lines);
+		if (lines.some((line) => line.type))
+			columns.push({ title: "operator", left: true, of: (line) => line.type ?? "", show: (line) => line.type ?? "",
+				hint: key === "ops" ? "the node's operator type" : "the operator type of the node that caused it" });
 		if (key === "ops")
 			columns.push({ title: "category", left: true, of: (line) => line.category, show: (line) => line.category });
 		else
@@ -80,6 +84,20 @@ class Panels {
 		const table = new Table(columns, lines, { sorted: 2, pick: (line) => this.app.highlight(line.name) });
 		const note = all > lines.length ? `The ${countText(lines.length)} that took most time, of ${countText(all)}. ` : "";
 		return make("div", {}, table.element, make("p", { class: "note" }, `${note}A click on a line shows its events above.`));
+	}
+
+	types() {
+		const { lines } = this.app.model.facts.tables.types;
+		const all = lines.reduce((sum, line) => sum + line.self, 0) || 1;
+		const columns = timeColumns(lines);
+		columns.unshift(this.nameColumn("operator type"),
+			{ title: "provider", left: true, of: (line) => line.provider ?? "", show: (line) => line.provider ?? "" },
+			{ title: "of nodes", of: (line) => line.self, show: (line) => partText(line.self / all), bar: (line) => line.self / all,
+				hint: "self time, as a part of that of all nodes" });
+		if (lines.some((line) => line.kernels))
+			columns.push({ title: "kernels", of: (line) => line.kernels, show: (line) => countText(line.kernels) },
+				timed("on devices", (line) => line.device, "the sum of the device events that these nodes caused"));
+		return new Table(columns, lines, { sorted: 2 }).element;
 	}
 
 	placed(key, title, group) {
@@ -125,7 +143,7 @@ class Panels {
 	overview() {
 		const { facts } = this.app.model, { tables } = facts;
 		return make("div", { class: "overview" }, make("div", { class: "words" }, ...this.sentences().map((text) => make("p", {}, text))),
-			this.shares(facts, tables), this.longest("Ops", tables.ops.lines), this.longest("Kernels", tables.kernels.lines));
+			this.shares(facts, tables), this.longest("Operators", tables.types.lines), this.longest("Ops", tables.ops.lines), this.longest("Kernels", tables.kernels.lines));
 	}
 
 	sentences() {
