@@ -27,7 +27,8 @@ static const char help[] =
     "registered under its file's name, without 'lib' and '.so', and with a number if that name is taken.\n"
     "\n"
     "Inputs are random but the same in each run: floats from 0 to 1, integers 0 or 1, texts empty.  What the model leaves\n"
-    "open of a shape is 1, if nothing else is said.\n"
+    "open of a shape is 1, if nothing else is said.  If the model does not run with that, other sizes are tried, and the\n"
+    "--shape with which it runs is printed.\n"
     "\n"
     "Options:\n"
     "  --ep LIBRARY[:NAME]     an execution provider's library, and which of its providers; several in order of preference\n"
@@ -60,6 +61,7 @@ struct job {
 	epp_session *recording;
 	epp_member *account; /* of the providers' events */
 	unsigned kernels;
+	bool suggests_shapes; /* no run came to its end */
 	struct run_folder profiles;
 };
 
@@ -171,6 +173,8 @@ static epp_status *record(struct job *job)
 	if (!status)
 		return end_profiling(job);
 	epp_status_release(end_profiling(job));
+	if (!job->results.runs.count && !job->results.warmup.count)
+		job->suggests_shapes = true;
 	return status;
 }
 
@@ -233,10 +237,12 @@ static int run_job(const struct run_options *options)
 	epp_status *status = record(&job);
 	bool ran = job.results.runs.count || job.results.warmup.count;
 	bool made = job.recording;
-	clean_up(&job);
 	if (status)
 		code = cli_failure(status);
-	else
+	if (job.suggests_shapes)
+		run_shapes_suggest(&job.inputs, &job.ort, job.session);
+	clean_up(&job);
+	if (code == CLI_OK)
 		ort_print_logs(&job.ort);
 	if (ran || (!status && made)) {
 		int report_code = run_report(options, &job.ort, &job.eps, &job.results, job.kernels);

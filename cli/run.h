@@ -110,6 +110,7 @@ struct run_input {
 	size_t rank;
 	int64_t dims[RUN_RANK_MAX];    /* -1: not known yet */
 	char *dim_names[RUN_RANK_MAX]; /* NULL: none */
+	bool is_guessed[RUN_RANK_MAX]; /* taken as 1, because nothing gives the dimension */
 	const char *source;            /* a .npy file; NULL: random */
 	OrtValue *value;
 };
@@ -128,6 +129,13 @@ struct run_inputs {
 epp_status *run_inputs_create(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session,
                               const struct run_options *options) EPP_MUST_CHECK;
 void run_inputs_destroy(struct run_inputs *inputs, const struct ort *ort);
+/* The value of an input whose dimensions are all known. */
+epp_status *run_inputs_make_value(struct run_input *input, const struct ort *ort, uint64_t seed) EPP_MUST_CHECK;
+
+/* ---- run_shapes.c: which shape to try ---- */
+
+/* After a failed run: tries sizes for the dimensions that were taken as 1, and prints those with which the model runs. */
+void run_shapes_suggest(struct run_inputs *inputs, const struct ort *ort, OrtSession *session);
 
 /* ---- run_types.c: types of elements ---- */
 

@@ -238,14 +238,16 @@ static epp_status *apply_file(struct run_input *input)
 	return NULL;
 }
 
-/* The value that a dimension of this name has elsewhere; -1: none yet. */
-static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *name)
+/* The value that a dimension of this name has elsewhere, and whether it is guessed; -1: none yet. */
+static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *name, bool *is_guessed)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
 		const struct run_input *input = &inputs->inputs[i];
 		for (size_t j = 0; j < input->rank; j++) {
-			if (input->dims[j] >= 0 && input->dim_names[j] && strcmp(input->dim_names[j], name) == 0)
+			if (input->dims[j] >= 0 && input->dim_names[j] && strcmp(input->dim_names[j], name) == 0) {
+				*is_guessed = input->is_guessed[j];
 				return input->dims[j];
+			}
 		}
 	}
 	return -1;
@@ -261,7 +263,11 @@ static void settle_rest(struct run_inputs *inputs)
 		for (size_t j = 0; j < input->rank; j++) {
 			if (input->dims[j] >= 0)
 				continue;
-			int64_t elsewhere = input->dim_names[j] ? settled_elsewhere(inputs, input->dim_names[j]) : -1;
+			bool is_guessed = true;
+			int64_t elsewhere = input->dim_names[j]
+			                        ? settled_elsewhere(inputs, input->dim_names[j], &is_guessed)
+			                        : -1;
+			input->is_guessed[j] = is_guessed;
 			settle(input, j, elsewhere >= 0 ? elsewhere : 1);
 			open = true;
 		}
@@ -326,7 +332,7 @@ static epp_status *read_file(const struct run_input *input, const struct ort *or
 	return status;
 }
 
-static epp_status *make_value(struct run_input *input, const struct ort *ort, uint64_t seed)
+epp_status *run_inputs_make_value(struct run_input *input, const struct ort *ort, uint64_t seed)
 {
 	OrtAllocator *allocator;
 	size_t bytes = run_type_bytes(input->type), count = 1;
@@ -381,7 +387,7 @@ static epp_status *create(struct run_inputs *inputs, const struct ort *ort, cons
 	if (!status)
 		settle_rest(inputs);
 	for (size_t i = 0; !status && i < inputs->count; i++) {
-		status = make_value(&inputs->inputs[i], ort, i);
+		status = run_inputs_make_value(&inputs->inputs[i], ort, i);
 		inputs->names[i] = inputs->inputs[i].name;
 		inputs->values[i] = inputs->inputs[i].value;
 	}

@@ -216,6 +216,23 @@ END_TEST
 
 /* ---- shapes and inputs ---- */
 
+START_TEST(a_shape_is_suggested_where_1_is_too_small)
+{
+	write_model(MODEL, "input x 1 ?,?\ninput state 1 2,?,8\n");
+	setenv("FAKE_ORT", "needs=256", 1);
+	EXPECT(1, "epprof: the smallest size tried with which the model runs: --shape x=1,256\n", MODEL);
+	EXPECT(0, "", MODEL, "--force", "--shape", "x=1,256", "--shape", "state=2,1,8");
+	/* Dimensions of one name are equal. */
+	write_model(MODEL, "input x 1 N\ninput y 1 N,4\n");
+	setenv("FAKE_ORT", "needs=3", 1);
+	EXPECT(1, "the model runs: --shape x=3 --shape y=3,4\n", MODEL, "--force");
+	setenv("FAKE_ORT", "needs=5000", 1);
+	EXPECT(1, "epprof: the model runs with no size from 2 to 1024", MODEL, "--force");
+	/* Nothing is open. */
+	EXPECT(1, "a dimension is too small\n", MODEL, "--force", "--shape", "x=2", "--shape", "y=2,4");
+}
+END_TEST
+
 START_TEST(open_dimensions_are_taken_as_1_and_told)
 {
 	write_model(MODEL, "input x 1 N,4\ninput ids 7 N,?\ninput s 11 -\n");
@@ -360,6 +377,7 @@ static Suite *cli_run_suite(void)
 	suite_add_tcase(suite, libraries);
 
 	tcase_add_checked_fixture(inputs, begin, NULL);
+	tcase_add_test(inputs, a_shape_is_suggested_where_1_is_too_small);
 	tcase_add_test(inputs, open_dimensions_are_taken_as_1_and_told);
 	tcase_add_test(inputs, shapes_that_do_not_fit);
 	tcase_add_test(inputs, random_values_suit_their_type);

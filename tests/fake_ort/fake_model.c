@@ -280,10 +280,13 @@ static OrtStatus *run(OrtSession *session, const OrtRunOptions *options, const c
 		own = malloc(sizeof *own);
 		begin_profile(own, options->prefix);
 	}
-	OrtStatus *status = run_nodes(session, options, own ? own : session_profile);
+	bool profiled = own || session_profile;
+	OrtStatus *status = profiled ? run_nodes(session, options, own ? own : session_profile) : NULL;
 	if (own)
 		end_profile(own);
 	free(own);
+	if (!status && word("needs="))
+		status = check_size(count ? values[0] : NULL, strtoll(word("needs="), NULL, 10));
 	for (size_t i = 0; !status && i < outputs_count; i++)
 		status = create_tensor(NULL, (const int64_t[]){ 1 }, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &outputs[i]);
 	return status;

@@ -4,7 +4,8 @@
  * A model is a text: "fake model", then lines "input NAME TYPE DIMS" (a name with blanks is quoted: 'a b'; a type's number;
  * "2,N,?", or "-" for a scalar) and "node NAME PROVIDER"; a node that is not the CPU's has a kernel in the profile.
  *
- * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); run_ms=20, how long a run
+ * FAKE_ORT      words: version=1.30.0; no_tables; log=TEXT; fail=ENTRY (CreateSession or Run); needs=256,
+ *               the last dimension of the first input without which Run fails; run_ms=20, how long a run
  *               lasts; kernels=late, a second after their cause; kernels=lost, and they do not tell it;
  *               kernels=alone, which name no cause;
  *               kernels=broken, what ONNX Runtime makes of args that it does not escape, one with a negative duration, and the
@@ -80,6 +81,8 @@ void add_kernel(struct profile *profile, int64_t cause_us, int64_t late_us, cons
 
 /* ---- fake_model.c, fake_values.c ---- */
 
+/* An error unless the last dimension is `size`. */
+OrtStatus *check_size(const OrtValue *value, int64_t size);
 OrtStatus *create_tensor(OrtAllocator *allocator, const int64_t *dims, size_t rank, ONNXTensorElementDataType type,
                          OrtValue **out);
 void tell_values(const char *const *names, const OrtValue *const *values, size_t count);

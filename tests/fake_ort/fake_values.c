@@ -50,6 +50,13 @@ OrtStatus *create_tensor(OrtAllocator *allocator, const int64_t *dims, size_t ra
 	return value->data ? NULL : (free(value), *out = NULL, api.CreateStatus(ORT_FAIL, "no memory for that"));
 }
 
+OrtStatus *check_size(const OrtValue *value, int64_t size)
+{
+	bool fits = value && value->rank && value->dims[value->rank - 1] == size;
+
+	return fits ? NULL : api.CreateStatus(ORT_FAIL, "a dimension is too small");
+}
+
 static OrtStatus *tensor_data(OrtValue *value, void **out)
 {
 	*out = value->data;
