@@ -75,15 +75,17 @@ struct event_arg *event_add_arg(struct event *event, struct event_text key);
 
 static inline const char *event_chars(const struct event *event, struct event_text text)
 {
-	return event->text + text.at;
+	/* No text was stored yet: NULL + 0 is undefined in C. */
+	return event->text ? event->text + text.at : "";
 }
 /* Most texts that are not it differ in their first byte. */
 static inline bool event_text_is(const struct event *event, struct event_text text, const char *what)
 {
+	if (!text.bytes)
+		return !*what;
 	const char *chars = event->text + text.at;
-
-	if (!text.bytes || *chars != *what)
-		return !text.bytes && !*what;
+	if (*chars != *what)
+		return false;
 	return strlen(what) == text.bytes && !memcmp(chars, what, text.bytes);
 }
 /* The arg of that key, or NULL. */

@@ -47,8 +47,9 @@ bool nest_slice_any(struct nest *nest, uint64_t start, const struct nest_open *e
 static inline bool nest_slice(struct nest *nest, uint64_t start, const struct nest_open *event, struct nest_place *place)
 {
 	struct nest_lane *lane = &nest->first;
-	struct nest_open *top = lane->open + lane->depth;
 	uint32_t depth = lane->depth;
+	/* An empty lane may have no array, and NULL + 0 is undefined in C. */
+	struct nest_open *top = depth ? lane->open + depth : lane->open;
 
 	while (depth && start > top[-1].end) {
 		top--;
