@@ -26,6 +26,7 @@ static const struct bench_case {
 	{ "begin + end, instructions", bench_instructions },
 	{ "kit emit, 2 args", bench_kit_emit },
 	{ "session create to release, in memory", bench_short_session },
+	{ "session create and release, a file", bench_short_file_session },
 	{ "helper while nothing happens", bench_helper },
 	{ "timeline, 64 tracks", bench_timeline },
 	{ "merge, 64 tracks each", bench_merge },

@@ -119,6 +119,10 @@ struct bench_file {
 	char path[40]; /* to open it again */
 };
 
+/* A path for a file that does not exist: in TMPDIR, or where this program is; not /tmp, which may be memory. */
+#define BENCH_PATH_BYTES 4200
+void bench_file_path(char *path, size_t bytes);
+
 /* Creates such a file, empty, for reading and writing; or a session that writes into one. */
 epp_status *bench_file_open(struct bench_file *file) EPP_MUST_CHECK;
 epp_status *bench_file_session(struct bench_file *file, epp_session **session) EPP_MUST_CHECK;
@@ -138,6 +142,7 @@ void bench_kit_attached(struct bench *bench);
 void bench_idle_enabled(struct bench *bench);
 void bench_idle_call(struct bench *bench);
 void bench_short_session(struct bench *bench);
+void bench_short_file_session(struct bench *bench);
 void bench_sustained(struct bench *bench);
 void bench_two_threads(struct bench *bench);
 void bench_guest(struct bench *bench);

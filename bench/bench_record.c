@@ -1,5 +1,7 @@
 /* What recording costs: one thread that begins and ends events, in memory.  Each case is a loop of begin and end; what is
  * lost on the way makes the figure void, since a loss costs less than an event. */
+#include <unistd.h>
+
 #include "bench.h"
 
 /* A loop ends before its share of a busy processor does. */
@@ -173,4 +175,42 @@ void bench_short_session(struct bench *bench)
 	for (unsigned i = 0; i < samples.count; i++)
 		samples.subject[i] /= 1000;
 	bench_report_samples(bench, &samples, &line);
+}
+
+/* Of one event; the run is not counted. */
+static epp_status *short_file_session(const char *path, double *create_release_ms)
+{
+	epp_session_options options = { .struct_size = sizeof(options), .path = path };
+	epp_session *session;
+	uint64_t begin_ns = bench_wall_ns();
+	epp_status *status = epp_session_create(&options, &session);
+	uint64_t created_ns = bench_wall_ns();
+	if (!status)
+		status = epp_session_start(session);
+	if (!status) {
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("MatMul")), NULL, 0);
+		status = epp_session_end(session);
+	}
+	if (!status)
+		status = epp_session_wait(session, UINT64_MAX);
+	uint64_t done_ns = bench_wall_ns();
+	epp_session_release(session);
+	*create_release_ms = (double)(bench_wall_ns() - done_ns + created_ns - begin_ns) / 1e6;
+	unlink(path);
+	return status;
+}
+
+void bench_short_file_session(struct bench *bench)
+{
+	struct bench_samples samples = { .count = 0 };
+	epp_status *status = NULL;
+	char path[BENCH_PATH_BYTES];
+	bench_file_path(path, sizeof(path));
+	while (samples.count < bench->repetitions && !status)
+		status = short_file_session(path, &samples.subject[samples.count++]);
+	if (status)
+		bench_fail(bench, "a session on a file", status);
+	else
+		bench_report_samples(bench, &samples,
+		                     &(struct bench_line){ .unit = "ms", .kind = BENCH_AT_MOST, .bound = 3 });
 }

@@ -40,8 +40,7 @@ epp_session *bench_session(struct bench *bench, OrtEpProfilerImpl *profiler)
 	return session;
 }
 
-/* TMPDIR, or where this program lies: not /tmp, which may be memory. */
-static void make_path(char *path, size_t bytes)
+void bench_file_path(char *path, size_t bytes)
 {
 	char program[4096] = "";
 	const char *folder = getenv("TMPDIR");
@@ -63,15 +62,15 @@ static epp_status *take_over(struct bench_file *file, const char *path, int flag
 
 epp_status *bench_file_open(struct bench_file *file)
 {
-	char path[4200];
-	make_path(path, sizeof(path));
+	char path[BENCH_PATH_BYTES];
+	bench_file_path(path, sizeof(path));
 	return take_over(file, path, O_RDWR | O_CREAT | O_EXCL);
 }
 
 epp_status *bench_file_session(struct bench_file *file, epp_session **session)
 {
-	char path[4200];
-	make_path(path, sizeof(path));
+	char path[BENCH_PATH_BYTES];
+	bench_file_path(path, sizeof(path));
 	file->fd = -1;
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
 	epp_status *status = epp_session_create(&options, session);

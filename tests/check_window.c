@@ -1,4 +1,4 @@
-/* Windows: files made, locked, finished and given up, and clean ones from the pool: runtime/file/window.c. */
+/* Windows: files made, locked, finished and given up, and clean ones from the pool: runtime/file/window.c, window_room.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,6 +27,14 @@ int fstatfs(int fd, struct statfs *system)
 }
 
 static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
+
+/* All chunks that have room from the beginning are made usable. */
+static void prepare(struct window *window)
+{
+	while (!window_is_whole(window))
+		ck_assert_int_eq(window_grow(window), 0);
+	ck_assert_uint_eq(window->chunks_count, WINDOW_FIRST_CHUNKS);
+}
 
 static void check_header(const struct epf_header *header, uint32_t state)
 {
@@ -110,6 +118,7 @@ START_TEST(a_window_grows_and_gives_all_back)
 	check_ok(window_open_file(path, false, &plain, &window));
 	int fd = open(path, O_RDONLY);
 	uint8_t *base = window.base;
+	prepare(&window);
 	for (uint32_t count = WINDOW_FIRST_CHUNKS; count < EPF_CHUNK_COUNT; count += WINDOW_STEP_CHUNKS) {
 		ck_assert_uint_eq(window.chunks_count, count);
 		ck_assert_int_eq(window_grow(&window), 0);
@@ -140,12 +149,65 @@ START_TEST(a_window_grows_and_gives_all_back)
 }
 END_TEST
 
+/* How many of the pages are in memory. */
+static size_t present(uint8_t *at, size_t bytes)
+{
+	static unsigned char pages[WINDOW_BYTES / EPF_PAGE_BYTES];
+	size_t count = 0;
+	ck_assert_int_eq(mincore(at, bytes, pages), 0);
+	for (size_t i = 0; i < bytes / EPF_PAGE_BYTES; i++)
+		count += pages[i] & 1;
+	return count;
+}
+
+/* A new window is touched as far as its usable chunks go, and no further; a chunk is touched before it is usable. */
+START_TEST(what_is_usable_was_touched)
+{
+	struct window window;
+	check_ok(window_open_file(check_path("touched.epp"), false, &plain, &window));
+	const size_t first = EPF_CHUNKS_OFFSET, all = (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES;
+	ck_assert_uint_eq(window.chunks_count, WINDOW_READY_CHUNKS);
+	ck_assert_uint_lt(present(window.chunks, all), all / EPF_PAGE_BYTES / 2);
+	while (!window_is_whole(&window)) {
+		uint32_t count = window.chunks_count;
+		size_t used = first + (size_t)count * EPF_CHUNK_BYTES;
+		ck_assert_uint_eq(present(window.base, used), used / EPF_PAGE_BYTES);
+		/* What is in use is left as it is. */
+		memset(window.chunks + (size_t)(count - 1) * EPF_CHUNK_BYTES, 77, EPF_CHUNK_BYTES);
+		ck_assert_int_eq(window_grow(&window), 0);
+		ck_assert_uint_eq(window.chunks_count, count + WINDOW_PREPARE_CHUNKS);
+		for (size_t i = 0; i < EPF_CHUNK_BYTES; i += 4095)
+			ck_assert_uint_eq(window.chunks[(size_t)(count - 1) * EPF_CHUNK_BYTES + i], 77);
+		ck_assert_uint_eq(window.chunks[(size_t)count * EPF_CHUNK_BYTES], 0);
+	}
+	window_close(&window, 0, 0);
+}
+END_TEST
+
+/* Chunks that cannot be prepared are not used, and are prepared later. */
+START_TEST(a_window_that_cannot_be_prepared)
+{
+	struct window window;
+	char *path = check_path("unprepared.epp");
+	check_ok(window_open_file(path, false, &plain, &window));
+	int fd = window.mapped_fd;
+	window.mapped_fd = open(path, O_RDONLY);
+	ck_assert_int_eq(window_grow(&window), EBADF);
+	ck_assert_uint_eq(window.chunks_count, WINDOW_READY_CHUNKS);
+	close(window.mapped_fd);
+	window.mapped_fd = fd;
+	prepare(&window);
+	window_close(&window, 0, 0);
+}
+END_TEST
+
 /* Whatever the reason, it is as before: it may go on, and grow later. */
 START_TEST(a_window_that_cannot_grow)
 {
 	struct window window;
 	char *path = check_path("stays.epp");
 	check_ok(window_open_file(path, false, &plain, &window));
+	prepare(&window);
 	uint64_t before = disk_bytes(window.fd);
 	int fd = window.mapped_fd;
 	window.mapped_fd = open(path, O_RDONLY);
@@ -307,6 +369,7 @@ START_TEST(a_window_in_a_directory_of_its_own)
 	check_header(&header, EPF_RECORDING);
 	/* It is that file that grows. */
 	int fd = open(kept, O_RDONLY);
+	prepare(&window);
 	ck_assert_int_eq(window_grow(&window), 0);
 	ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + WINDOW_STEP_BYTES);
 	ck_assert_int_eq(fstat(window.fd, &st), 0);
@@ -333,6 +396,8 @@ static Suite *window_suite(void)
 	TCase *tcase = tcase_create("window");
 	tcase_add_test(tcase, a_file_is_made_mapped_and_finished);
 	tcase_add_test(tcase, a_window_grows_and_gives_all_back);
+	tcase_add_test(tcase, what_is_usable_was_touched);
+	tcase_add_test(tcase, a_window_that_cannot_be_prepared);
 	tcase_add_test(tcase, a_window_that_cannot_grow);
 	tcase_add_test(tcase, a_place_that_maps_badly);
 	tcase_add_test(tcase, a_window_that_is_given_up);

@@ -15,13 +15,35 @@
 
 #define RECORDING_INLINE __attribute__((unused)) static inline
 
-/* In memory, or in the file `path`; started. */
+RECORDING_INLINE void recording_sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+RECORDING_INLINE struct session *recording_inside(epp_session *session)
+{
+	return session_of((uintptr_t)session);
+}
+
+/* Until the helper has prepared all chunks that a window begins with. */
+RECORDING_INLINE void recording_await_window(epp_session *session)
+{
+	struct session *inside = recording_inside(session);
+	for (bool is_whole = false; !is_whole; recording_sleep_ms(!is_whole)) {
+		pthread_mutex_lock(&inside->drain_lock);
+		is_whole = window_is_whole(&inside->window);
+		pthread_mutex_unlock(&inside->drain_lock);
+	}
+}
+
+/* In memory, or in the file `path`; started, with a whole window. */
 RECORDING_INLINE epp_session *recording_start(const char *path)
 {
 	epp_session *session;
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
+	recording_await_window(session);
 	return session;
 }
 
@@ -80,11 +102,6 @@ RECORDING_INLINE epp_trace *recording_open(epp_session *session)
 	return trace;
 }
 
-RECORDING_INLINE void recording_sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
-}
-
 /* Events of 4 KiB until so many bytes have gone by; the helper may keep up.  Returns how many. */
 RECORDING_INLINE uint64_t recording_fill(epp_session *session, epp_name name, size_t bytes)
 {
@@ -98,11 +115,6 @@ RECORDING_INLINE uint64_t recording_fill(epp_session *session, epp_name name, si
 			recording_sleep_ms(4);
 	}
 	return events;
-}
-
-RECORDING_INLINE struct session *recording_inside(epp_session *session)
-{
-	return session_of((uintptr_t)session);
 }
 
 RECORDING_INLINE pthread_t recording_thread(void *(*run)(void *), void *argument)

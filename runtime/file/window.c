@@ -1,6 +1,6 @@
-/* Mapping and unmapping windows.  The only place that changes a file's size: fallocate is called directly (glibc's
- * posix_fallocate would write, and so raise SIGBUS nowhere but fill the disk slowly where it is not supported), and the
- * signal of a file-size limit is kept from the process. */
+/* Mapping and unmapping windows.  This file and window_room.c alone change a file's size: fallocate is called directly
+ * (glibc's posix_fallocate would write, and so raise SIGBUS nowhere but fill the disk slowly where it is not supported), and
+ * the signal of a file-size limit is kept from the process. */
 #include "file/window.h"
 
 #include <bsd/string.h>
@@ -14,24 +14,17 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/limit_signal.h"
 #include "file/header.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "file/window_room.h"
 
 #define POOL_MAX 16
 #define SHARED_MEMORY "/dev/shm"
-#define POPULATE_BYTES ((size_t)1 << 20)
 #define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
-/* A disk that has less does not give more. */
-#define ROOM_TO_SPARE (256ull << 20)
+#define READY_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_READY_CHUNKS * EPF_CHUNK_BYTES)
 
 static const struct window none = { .fd = -1, .mapped_fd = -1 };
 
@@ -48,7 +41,7 @@ static void locate(struct window *window)
 	window->log = window->base + EPF_LOG_OFFSET;
 	window->chunks = window->base + EPF_CHUNKS_OFFSET;
 	window->extents = window->base + EPF_EXTENTS_OFFSET;
-	window->chunks_count = WINDOW_FIRST_CHUNKS;
+	window->chunks_count = window_is_shared(window) ? WINDOW_READY_CHUNKS : WINDOW_FIRST_CHUNKS;
 	window->log_pieces = 1;
 }
 
@@ -80,26 +73,6 @@ static void fill_header(const struct window *window, const struct epf_header *he
 	memcpy(window->header, &full, sizeof(full));
 }
 
-static bool populate(uint8_t *at, size_t bytes)
-{
-	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
-		return true;
-	return errno == EINVAL; /* an older kernel: the first touch pays */
-}
-
-/* Allocates a part of the file.  Returns 0 or errno. */
-static int reserve(int fd, off_t offset, off_t bytes)
-{
-	sigset_t before;
-	limit_signal_hold(&before);
-	int error;
-	do
-		error = syscall(SYS_fallocate, fd, 0, offset, bytes) ? errno : 0;
-	while (error == EINTR);
-	limit_signal_let_go(&before, error);
-	return error;
-}
-
 static bool read_header(int fd, struct epf_header *header)
 {
 	return pread(fd, header, sizeof(*header), 0) == sizeof(*header) &&
@@ -120,16 +93,10 @@ static void remove_window_of(const struct epf_header *old)
 	close(fd);
 }
 
-/* A file system that cannot punch keeps the room. */
-static void give_back(int fd, off_t offset, off_t bytes)
-{
-	syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
-}
-
 /* The window as a file has it: its first part allocated, the rest a hole.  Returns 0 or errno. */
 static int make_room(int fd)
 {
-	int error = reserve(fd, 0, (off_t)FIRST_BYTES);
+	int error = window_reserve(fd, 0, (off_t)FIRST_BYTES);
 	if (error)
 		return error;
 	sigset_t before;
@@ -153,7 +120,9 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	}
 	struct epf_header old;
 	bool was_trace = read_header(*fd, &old);
-	if (ftruncate(*fd, 0)) {
+	struct stat st;
+	/* To 1 byte: after a truncation to 0 ext4 writes the whole file to the disk at its close, and a release waits for it. */
+	if (fstat(*fd, &st) || ((st.st_size > 1 || !S_ISREG(st.st_mode)) && ftruncate(*fd, 1))) {
 		epp_status *status = epp_status_errno(errno, "%s", path);
 		close(*fd);
 		return status;
@@ -169,7 +138,7 @@ static uint8_t *map_anonymous(void)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* Maps the beginning of `fd`, what there is at first of it allocated and touched; NULL with *error 0: it will not be
+/* Maps the beginning of `fd`, its first chunks allocated and the first of these touched; NULL with *error 0: it will not be
  * mapped. */
 static uint8_t *map_shared(int fd, int *error)
 {
@@ -183,7 +152,7 @@ static uint8_t *map_shared(int fd, int *error)
 		return NULL;
 	/* A touched page would be read with all that the device reads ahead, which may take longer than the window lasts. */
 	madvise(base, WINDOW_BYTES, MADV_RANDOM);
-	if (populate(base, FIRST_BYTES))
+	if (!window_touch(fd, base, 0, READY_BYTES))
 		return base;
 	munmap(base, WINDOW_BYTES);
 	return NULL;
@@ -329,8 +298,8 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 		window->base = map_anonymous();
 		if (!window->base)
 			return epp_status_no_memory();
-		populate(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
-		populate(window->base + EPF_CHUNKS_OFFSET, WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES);
+		window_make_present(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
+		window_make_present(window->base + EPF_CHUNKS_OFFSET, WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES);
 	}
 	locate(window);
 	fill_header(window, header);
@@ -358,9 +327,15 @@ int window_finish(struct window *window)
 	if (window->elsewhere)
 		unlink(window->elsewhere);
 	/* A finished file's window is not read. */
-	if (window->fd >= 0)
-		give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
+	window->room_due = window->fd >= 0;
 	return 0;
+}
+
+/* The window's room on the disk, where it is not gone with the file. */
+static void give_room_back(const struct window *window)
+{
+	if (window->room_due)
+		window_give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
 }
 
 /* Cleans an anonymous window: what is beyond the warm part goes back to the system. */
@@ -399,6 +374,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 		}
 		pthread_mutex_unlock(&pool_lock);
 	}
+	give_room_back(window);
 	if (kept)
 		*window = none;
 	else
@@ -407,6 +383,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 
 void window_abandon(struct window *window)
 {
+	give_room_back(window);
 	window->base = NULL;
 	unmap(window);
 }
@@ -414,63 +391,6 @@ void window_abandon(struct window *window)
 void window_drop(struct window *window)
 {
 	unmap(window);
-}
-
-static size_t bytes_in_use(const struct window *window)
-{
-	return EPF_CHUNKS_OFFSET + (size_t)window->chunks_count * EPF_CHUNK_BYTES;
-}
-
-size_t window_populate(const struct window *window, size_t at)
-{
-	size_t end = bytes_in_use(window);
-	size_t bytes = at + POPULATE_BYTES < end ? POPULATE_BYTES : end - at;
-	if (window_is_shared(window))
-		populate(window->base + at, bytes);
-	return at + bytes < end ? at + bytes : 0;
-}
-
-static int reserve_step(int fd, off_t offset, size_t bytes)
-{
-	struct statvfs disk;
-	if (fstatvfs(fd, &disk))
-		return errno;
-	if (disk.f_frsize && disk.f_bavail < ROOM_TO_SPARE / disk.f_frsize)
-		return ENOSPC;
-	return reserve(fd, offset, (off_t)bytes);
-}
-
-static int make_usable(const struct window *window, size_t at, size_t bytes)
-{
-	bool shared = window_is_shared(window);
-	int error = shared ? reserve_step(window->mapped_fd, (off_t)at, bytes) : 0;
-	if (!error && !populate(window->base + at, bytes))
-		error = errno;
-	/* A part of it may be there. */
-	if (error && shared)
-		give_back(window->mapped_fd, (off_t)at, (off_t)bytes);
-	return error;
-}
-
-int window_grow(struct window *window)
-{
-	if (window->chunks_count == EPF_CHUNK_COUNT)
-		return ENOBUFS;
-	int error = make_usable(window, bytes_in_use(window), WINDOW_STEP_BYTES);
-	if (!error)
-		window->chunks_count += WINDOW_STEP_CHUNKS;
-	return error;
-}
-
-int window_grow_log(struct window *window)
-{
-	if (window->log_pieces == EPF_LOG_PIECES)
-		return ENOBUFS;
-	size_t at = EPF_EXTENTS_OFFSET + (size_t)(window->log_pieces - 1) * EPF_LOG_BYTES;
-	int error = make_usable(window, at, EPF_LOG_BYTES);
-	if (!error)
-		window->log_pieces++;
-	return error;
 }
 
 void window_fork_child(void)

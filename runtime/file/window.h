@@ -7,8 +7,9 @@
  * memory, it is anonymous.  Anonymous windows come from a pool of clean ones, so that a short session costs microseconds.
  * Recorders store into it without asking; so it is unmapped only when none can any more.
  *
- * Only the first chunks and the first piece of the log take room from the beginning.  The others have their addresses, and
- * their places in the file, but are a hole until window_grow; so nothing has to be told to anybody when there are more, and
+ * Only the first chunks and the first piece of the log take room from the beginning, and in a file only the first of these
+ * chunks are touched at creation: the helper touches the others in its first milliseconds (window_grow), and a chunk is in the
+ * pool only after that.  The rest have their addresses, and their places in the file, but are a hole until window_grow; so nothing has to be told to anybody when there are more, and
  * a kill in between leaves what reads as zeros.
  */
 #ifndef EPPROF_FILE_WINDOW_H
@@ -26,10 +27,14 @@
 #define WINDOW_WARM_SLOTS 16u
 #define WINDOW_WARM_CHUNKS 12u
 
-/* How many chunks there are at first (16 MiB), and how many more room is made for at a time: that takes milliseconds. */
+/* How many chunks have room on the disk from the beginning (16 MiB), and how many more get room at a time: that takes
+ * milliseconds.  Of the first ones in a file, so many are usable at once, and so many more with each step. */
 #define WINDOW_FIRST_CHUNKS 256u
 #define WINDOW_STEP_CHUNKS 8u
+#define WINDOW_READY_CHUNKS 32u
+#define WINDOW_PREPARE_CHUNKS 16u
 #define WINDOW_STEP_BYTES ((size_t)WINDOW_STEP_CHUNKS * EPF_CHUNK_BYTES)
+_Static_assert((WINDOW_FIRST_CHUNKS - WINDOW_READY_CHUNKS) % WINDOW_PREPARE_CHUNKS == 0, "whole steps");
 _Static_assert((EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) % WINDOW_STEP_CHUNKS == 0, "whole steps");
 
 struct window {
@@ -46,12 +51,19 @@ struct window {
 	uint8_t *extents;      /* of the log */
 	uint32_t chunks_count; /* that may be used; the helper's, or whoever drains */
 	uint32_t log_pieces;   /* likewise; of who has the log's lock */
+	bool room_due;         /* the trace is finished, and its window still takes room on the disk */
 };
 
 /* Whether a store into it is kept by the kernel when the process is killed. */
 static inline bool window_is_shared(const struct window *window)
 {
 	return window->mapped_fd >= 0;
+}
+
+/* Whether all chunks that have room from the beginning are usable. */
+static inline bool window_is_whole(const struct window *window)
+{
+	return window->chunks_count >= WINDOW_FIRST_CHUNKS;
 }
 
 /* Creates the file, locks it against other writers, makes room for the window and maps it.  `header` is written with
@@ -61,12 +73,13 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 /* A clean one in memory. */
 epp_status *window_open_memory(const struct epf_header *header, struct window *window);
 
-/* All regions are blocks: says so in the header and gives the window's room on the disk back.  Returns 0 or errno. */
+/* All regions are blocks: says so in the header; the window's room on the disk is given back when it is closed or abandoned.
+ * Returns 0 or errno. */
 int window_finish(struct window *window);
 
 /* Takes the window's hole out of a small finished trace, so that the file is as long as what it holds.  It gets another file's
  * identity by that: who has it open, keeps the old one.  `durable`: on the disk before that.  It may leave things as they are. */
-void window_shrink(const struct window *window, bool durable);
+void window_shrink(struct window *window, bool durable);
 
 /* Unmaps, or returns to the pool, of which `used_slots` and `used_chunks` are dirty; closes the file. */
 void window_close(struct window *window, uint32_t used_slots, uint32_t used_chunks);
@@ -74,8 +87,8 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 /* Closes the file but leaves the mapping for ever: somebody may still store into it.  So the file stays locked, too. */
 void window_abandon(struct window *window);
 
-/* Makes the next WINDOW_STEP_CHUNKS usable and counts them in chunks_count.  Returns 0 or errno, in particular ENOSPC
- * where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
+/* Makes the next chunks usable and counts them in chunks_count: WINDOW_PREPARE_CHUNKS that have room already, which takes some
+ * 100 us, or WINDOW_STEP_CHUNKS.  Returns 0 or errno, in particular ENOSPC where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
 int window_grow(struct window *window);
 
 /* Makes another piece of the log usable and counts it in log_pieces.  Returns 0 or errno, as window_grow. */

@@ -78,7 +78,7 @@ static bool copy(const struct window *window, int to, const struct stat *trace, 
 	       copy_segments(window->fd, to, segments_bytes) && (!durable || fdatasync(to) == 0);
 }
 
-void window_shrink(const struct window *window, bool durable)
+void window_shrink(struct window *window, bool durable)
 {
 	struct stat trace;
 	char name[PATH_MAX], temporary[PATH_MAX];
@@ -97,5 +97,7 @@ void window_shrink(const struct window *window, bool durable)
 	limit_signal_let_go(&before, done ? 0 : errno);
 	if (!done || rename(temporary, name) < 0)
 		unlink(temporary);
+	else
+		window->room_due = false; /* the old file has no name any more */
 	close(to);
 }

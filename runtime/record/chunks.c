@@ -17,7 +17,8 @@ void chunks_init(struct session *session)
 	for (uint32_t i = 0; i < count; i++)
 		session->chunk_next[i] = (uint16_t)(i + 1 < count ? i + 2 : 0);
 	session->chunks_head = 1;
-	session->chunks_free = session->chunks_free_at_visit = session->chunks_wanted = count;
+	session->chunks_free = session->chunks_free_at_visit = count;
+	session->chunks_wanted = WINDOW_FIRST_CHUNKS;
 }
 
 uint32_t chunks_take(struct session *session)
@@ -64,8 +65,27 @@ static uint32_t count_full(const struct session *session)
 	return full;
 }
 
+/* A step of the window; where it fails, not again for a second. */
+static bool grow(struct session *session, uint64_t now)
+{
+	uint32_t count = session->window.chunks_count;
+	if (now < session->chunks_grow_due_ticks)
+		return false;
+	if (window_grow(&session->window)) {
+		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
+		return false;
+	}
+	/* The lowest is taken first. */
+	for (uint32_t chunk = session->window.chunks_count; chunk-- > count;)
+		chunks_put_back(session, chunk);
+	return true;
+}
+
 bool chunks_grow(struct session *session)
 {
+	/* These have room already: a step takes less time than to empty as many. */
+	if (!window_is_whole(&session->window))
+		return grow(session, clock_ticks());
 	uint32_t count = session->window.chunks_count, full = count_full(session),
 		 left = LOAD_RELAXED(&session->chunks_free);
 	uint64_t now = clock_ticks(), since = now - session->chunks_looked_ticks;
@@ -79,14 +99,7 @@ bool chunks_grow(struct session *session)
 	if ((is_late || left < count / FEW_PART) && session->chunks_wanted == count && count < EPF_CHUNK_COUNT)
 		session->chunks_wanted = count + CHUNKS_MORE;
 	/* Room takes longer to make than to fill: those that are full go first, the room is for the next time. */
-	if (count >= session->chunks_wanted || is_late || !is_calm || now < session->chunks_grow_due_ticks)
+	if (count >= session->chunks_wanted || is_late || !is_calm)
 		return false;
-	if (window_grow(&session->window)) {
-		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
-		return false;
-	}
-	/* The lowest is taken first. */
-	for (uint32_t chunk = session->window.chunks_count; chunk-- > count;)
-		chunks_put_back(session, chunk);
-	return true;
+	return grow(session, now);
 }

@@ -20,7 +20,7 @@ uint32_t chunks_take(struct session *session);
 /* Puts an emptied chunk back.  Thread: [any-thread]. */
 void chunks_put_back(struct session *session, uint32_t chunk);
 
-/* What the helper does first on a visit: where it has come late, or few chunks are left, the window is to grow, which it does
+/* What the helper does first on a visit: while not all chunks are usable that a window has room for, it prepares more; where it has come late, or few chunks are left, the window is to grow, which it does
  * step by step while there is time for it; where there is no room to be had, not again for a while.  Whether a step was
  * taken: there may be another.  The drain lock is held. */
 bool chunks_grow(struct session *session);

@@ -21,7 +21,7 @@
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
-#define CHUNKS_TO_SPARE (WINDOW_FIRST_CHUNKS / 4)
+#define SPARE_PART 4u
 
 _Static_assert(sizeof(struct epf_block) + CODEC_BOUND_DEFINED(EPF_CHUNK_BYTES) <= SESSION_SCRATCH_BYTES,
                "a region's block fits");
@@ -127,6 +127,14 @@ static enum failed at_end(const struct session *session)
 	return window_is_shared(&session->window) ? FAILED_STAYS : FAILED_IS_LOST;
 }
 
+/* As long as more than a quarter of the first chunks is free. */
+static bool has_chunks_to_spare(const struct session *session)
+{
+	uint32_t count = session->window.chunks_count;
+	uint32_t first = count < WINDOW_FIRST_CHUNKS ? count : WINDOW_FIRST_CHUNKS;
+	return LOAD_RELAXED(&session->chunks_free) > first / SPARE_PART;
+}
+
 /* Makes a block of a region and, if `ending`, of what its thread left open, up to `end_ticks`.  `region` may be NULL (the
  * thread had none when the pool was dry).  False: not written and not lost either. */
 static bool drain_region(struct session *session, struct epf_region *region, size_t region_bytes,
@@ -167,7 +175,7 @@ static bool drain_region(struct session *session, struct epf_region *region, siz
 	codec_finish(&writer, block);
 	int error = block->record_count ? append(session, block) : 0;
 	bool stays = failed == FAILED_STAYS && error && error != ENOBUFS;
-	bool waits = failed == FAILED_WAITS && error && LOAD_RELAXED(&session->chunks_free) > CHUNKS_TO_SPARE;
+	bool waits = failed == FAILED_WAITS && error && has_chunks_to_spare(session);
 	session->accounts_due |= stays;
 	if (stays || waits)
 		return false;
