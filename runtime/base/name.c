@@ -141,8 +141,10 @@ static char *text_room(size_t bytes, bool is_args)
 	size_t unaligned = is_args ? slab_left % SLAB_ALIGNMENT : 0;
 	if (bytes > SLAB_BYTES / 16)
 		return malloc(bytes);
-	slab_left -= unaligned;
-	slab += unaligned;
+	if (unaligned) {
+		slab_left -= unaligned;
+		slab += unaligned;
+	}
 	if (bytes > slab_left) {
 		char *next = malloc(SLAB_BYTES);
 		if (!next)
