@@ -323,6 +323,26 @@ START_TEST(an_end_profiling_that_hangs)
 }
 END_TEST
 
+/* The thread that was held comes out when the other profiler has been released. */
+START_TEST(a_start_event_that_hangs_and_returns_after_release)
+{
+	struct profiler_double a = double_make('a'), b = double_make('b');
+	double_timeout_ns = 200000000;
+	epp_session *session = double_attached(&a, NULL, "sleepy");
+	a.does[STEP_START_EVENT] = dawdle;
+	check_ok(epp_session_attach(session, &b.impl, "other"));
+	check_ok(epp_session_start(session));
+	pthread_t thread = recording_thread(begin_one, session);
+	wait_for(&inside);
+	epp_session_release(session);
+	ck_assert_uint_eq(LOAD_RELAXED(&a.calls[STEP_END_PROFILING]) + LOAD_RELAXED(&a.calls[STEP_RELEASE]), 0);
+	ck_assert_uint_eq(LOAD_RELAXED(&b.calls[STEP_RELEASE]), 1);
+	STORE_RELEASE(&let_go, 1);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(LOAD_RELAXED(&b.calls[STEP_START_EVENT]), 0);
+}
+END_TEST
+
 static uint32_t inside_release, leave_release;
 
 static void hang_in_release(struct profiler_double *self, OrtProfilingEventsContainer *container)
@@ -371,6 +391,7 @@ static Suite *calls_suite(void)
 	tcase_add_test(tcase, a_callback_that_ends_the_session);
 	tcase_add_test(tcase, a_start_event_that_is_running_when_the_session_ends);
 	tcase_add_loop_test(tcase, an_end_profiling_that_hangs, 0, 2);
+	tcase_add_test(tcase, a_start_event_that_hangs_and_returns_after_release);
 	tcase_add_test(tcase, a_release_that_hangs);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/gate.h"
 #include "base/ort_event.h"
 #include "base/ort_status.h"
 #include "base/thread.h"
@@ -15,6 +16,7 @@
 #include "record/session.h"
 
 #define CALLBACK_POLL_NS 100000
+#define GRACE_NS 5000000 /* without membarrier, for a thread that is between two callbacks */
 
 /* Counts a status; the first of a profiler in a run is kept as the run's error. */
 static void take_status(struct session *session, uint32_t producer, const char *step, OrtStatus *status)
@@ -57,8 +59,10 @@ uint64_t calls_start_event(struct recorder *recorder, uint64_t id)
 	const struct profiler_calls *calls = recorder_hot.calls;
 	uintptr_t handle = recorder_enter_callback(recorder);
 	OrtEpProfilerImpl *profiler;
-	for (const struct profiler_call *call = calls->start; (profiler = LOAD_RELAXED(&call->profiler)); call++) {
+	for (const struct profiler_call *call = calls->start;; call++) {
 		recorder_begin_callback(recorder, recorder_callback(call->producer, false));
+		if (!(profiler = LOAD_RELAXED(&call->profiler)))
+			break;
 		OrtStatus *status = profiler->StartEvent(profiler, id);
 		if (__builtin_expect(status != NULL, 0))
 			take_callback_status(recorder, call, profiler, "StartEvent", status);
@@ -84,8 +88,10 @@ void calls_stop_event(struct recorder *recorder, const struct epf_open *open, ui
 	event.borrowed = 1;
 	uintptr_t handle = recorder_enter_callback(recorder);
 	OrtEpProfilerImpl *profiler;
-	for (const struct profiler_call *call = calls->stop; (profiler = LOAD_RELAXED(&call->profiler)); call++) {
+	for (const struct profiler_call *call = calls->stop;; call++) {
 		recorder_begin_callback(recorder, recorder_callback(call->producer, true));
+		if (!(profiler = LOAD_RELAXED(&call->profiler)))
+			break;
 		OrtStatus *status = profiler->StopEvent(profiler, id, &event);
 		if (__builtin_expect(status != NULL, 0))
 			take_callback_status(recorder, call, profiler, "StopEvent", status);
@@ -122,14 +128,16 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 
 /* ---- a call that does not return ---- */
 
+#define ALL_PRODUCERS UINT32_MAX
+
 /* It is not called any more for events of this run; a thread may be inside. */
 static void silence(struct session *session, uint32_t producer)
 {
 	struct profiler_calls *calls = session->calls;
 	for (uint32_t i = 0; calls && i < CALLS_PROFILERS_MAX; i++) {
-		if (calls->start[i].profiler && calls->start[i].producer == producer)
+		if (calls->start[i].profiler && (producer == ALL_PRODUCERS || calls->start[i].producer == producer))
 			STORE_RELEASE(&calls->start[i].profiler, &silent);
-		if (calls->stop[i].profiler && calls->stop[i].producer == producer)
+		if (calls->stop[i].profiler && (producer == ALL_PRODUCERS || calls->stop[i].producer == producer))
 			STORE_RELEASE(&calls->stop[i].profiler, &silent);
 	}
 }
@@ -256,6 +264,13 @@ void calls_end_profiling(struct session *session)
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
 	/* If one of them hangs, the other half of the time is for EndProfiling of the others. */
 	wait_for_callbacks(session, session->plugin_timeout_ns / 2);
+	if (session->calls_stay) {
+		/* A thread that comes out of one that hung calls none of the others, which may be released by then. */
+		silence(session, ALL_PRODUCERS);
+		if (!gate_barrier())
+			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
+		wait_for_callbacks(session, session->plugin_timeout_ns / 4);
+	}
 	size_t count = make_steps(session, steps, of);
 	profiler_steps_end(steps, count, &deadline);
 	for (size_t i = 0; i < count; i++)

@@ -154,11 +154,13 @@ static inline uint32_t recorder_callback(uint32_t producer, bool is_stop)
 	return 2 + 2 * producer + is_stop;
 }
 
-/* Says which callback begins, between recorder_enter_callback and recorder_leave_callback. */
+/* Says which callback begins, between recorder_enter_callback and recorder_leave_callback; what the one before used is used no
+ * more.  The profiler is looked up afterwards: gate_barrier on the other side makes up for the missing fence. */
 static inline void recorder_begin_callback(struct recorder *recorder, uint32_t callback)
 {
 	STORE_RELAXED(&recorder->callbacks, recorder->callbacks + 1);
-	STORE_RELAXED(&recorder->in_callback, callback);
+	STORE_RELEASE(&recorder->in_callback, callback);
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* Around a profiler's callback, by the resident: the mark is set before and clear in it and afterwards.  Returns what to
