@@ -194,7 +194,47 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	                block_times_end(record->start_ticks, record->duration_ticks), record->id);
 }
 
-void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
+/* So few slots become less than 128 bytes, whatever is in them: an arg none more than its slots have. */
+#define FEW_SLOTS 7u
+#define ARGS_HEAD_BYTES 2
+
+/* The args behind a record that has few slots, and their number and bytes before them.  NULL: one of them is not usual. */
+static inline uint8_t *put_few(uint8_t *head, const struct epf_arg *args, uint32_t slots)
+{
+	uint8_t *at = head + ARGS_HEAD_BYTES, count = 0;
+
+	for (const struct epf_arg *arg = args, *end = args + slots; arg < end; count++) {
+		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
+		uint64_t value = arg->value;
+
+		if (unlikely(arg->key >> 14 || arg->key == EPF_NAME_ARGS || type > EPP_ARG_TEXT))
+			return NULL;
+		at = put_short(at, arg->key);
+		*at++ = (uint8_t)type;
+		arg++;
+		if (type == EPP_ARG_F64) {
+			memcpy(at, &value, 8);
+			at += 8;
+		} else if (type == EPP_ARG_TEXT) {
+			if (unlikely(bytes > (size_t)(end - arg) * sizeof(*arg)))
+				return NULL;
+			*at++ = (uint8_t)bytes;
+			/* By whole slots; what is copied too much is overwritten. */
+			for (uint8_t *to = at; to < at + bytes; to += sizeof(*arg), arg++)
+				memcpy(to, arg, sizeof(*arg));
+			at += bytes;
+		} else {
+			at = put(at, type == EPP_ARG_I64 ? zigzag(value) : value);
+		}
+	}
+	head[0] = count;
+	head[1] = (uint8_t)(at - head - ARGS_HEAD_BYTES);
+	return at;
+}
+
+/* A record with `slots`, which the compiler knows to be none where there are none. */
+static inline __attribute__((always_inline)) void append(struct codec_writer *writer, const struct epf_record *record,
+                                                         const struct epf_arg *args, uint32_t slots)
 {
 	uint64_t duration = record->duration_ticks, end = record->start_ticks + duration;
 	uint64_t end_step = zigzag(end - writer->previous_end), step = zigzag(record->id - writer->previous_id - 1);
@@ -202,15 +242,11 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 	uint32_t name = epf_tail_name(record->tail);
 	unsigned shape = 0;
 
-	if (unlikely((end_step | duration | step | name) >> 14 || record->arg_slots ||
+	if (unlikely((end_step | duration | step | name) >> 14 || slots > FEW_SLOTS ||
 	             record->bits != writer->previous_bits)) {
 		append_any(writer, record, args);
 		return;
 	}
-	writer->previous_end = end;
-	writer->previous_id = record->id;
-	writer->record_count++;
-	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
 	at = put_short(at, (uint32_t)end_step);
 	at = put_short(at, (uint32_t)duration);
 	if (step == 0)
@@ -220,9 +256,36 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 	if (name == writer->previous_name)
 		shape |= CODEC_SAME_NAME;
 	else
-		at = put_short(at, writer->previous_name = name);
+		at = put_short(at, name);
+	if (slots) {
+		shape |= CODEC_ARGS;
+		at = put_few(at, args, slots);
+		if (unlikely(!at)) {
+			append_any(writer, record, args);
+			return;
+		}
+	}
 	*shape_at = (uint8_t)shape;
 	writer->at = at;
+	writer->previous_end = end;
+	writer->previous_id = record->id;
+	writer->previous_name = name;
+	writer->record_count++;
+	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
+}
+
+__attribute__((noinline)) static void append_with_args(struct codec_writer *writer, const struct epf_record *record,
+                                                       const struct epf_arg *args)
+{
+	append(writer, record, args, record->arg_slots);
+}
+
+void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
+{
+	if (record->arg_slots)
+		append_with_args(writer, record, args);
+	else
+		append(writer, record, NULL, 0);
 }
 
 void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,
