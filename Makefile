@@ -210,7 +210,7 @@ $(JAX_PACKAGE): $(BUILD)/python/%: bridges/%
 	$(Q)$(INSTALL) -D -m 644 $< $@
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
-# torch's libraries already.  Which torch that was is kept for `install`, which links the bridge again.
+# torch's libraries already.  Their structs have other members without NDEBUG, with which torch is released.  Which torch that was is kept for `install`, which links the bridge again.
 KINETO := $(BUILD)/libepprof_kineto.so
 KINETO_TORCH := $(O)/bridges/kineto.torch
 OBJECTS_libepprof_kineto := $(call objects,$(sort $(wildcard bridges/kineto*.cc)))
@@ -223,7 +223,7 @@ $(KINETO_TORCH): kineto-torch
 
 $(OBJECTS_libepprof_kineto): $(O)/%.o: %.cc $(KINETO_TORCH)
 	$(call say,CXX)
-	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -DUSE_KINETO -DFMT_HEADER_ONLY $(FLAGS_bridges) -isystem $(TORCH)/include \
+	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -DUSE_KINETO -DFMT_HEADER_ONLY -DNDEBUG $(FLAGS_bridges) -isystem $(TORCH)/include \
 		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 $(KINETO): $(OBJECTS_libepprof_kineto) $(O)/bridges/carried.o $(BRIDGE_READING) $(LIBEPPROF)

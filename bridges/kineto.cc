@@ -6,8 +6,8 @@
  *
  * It is a profiler of Kineto's, registered as that of the PrivateUse1 device.  Each session of Kineto's is a session of
  * epprof's, in memory or (EPPROF_OUTPUT) in a file, to which each plugin's profiler is attached.  An op of PyTorch becomes
- * a host event with Kineto's id as an arg; when the session is over, the timeline says which events of devices belong to
- * it and when they were.  So any plugin will do, its clock is related to the host's with a bound, and what was lost is
+ * a host event with Kineto's id as an arg (kineto_ops.cc); when the session is over, the timeline says which events of devices
+ * belong to it and when they were.  So any plugin will do, its clock is related to the host's with a bound, and what was lost is
  * counted.
  *
  * Kineto has 32 bits for ids, so correlations are numbered anew; an arrow needs one call and one event of a device with
@@ -19,11 +19,13 @@
 #include <c10/util/Logging.h>
 #include <libkineto.h>
 #include <output_base.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
 #include <unistd.h>
 
 #include "carried.h"
 #include "epprof/epprof.h"
 #include "epprof/timeline.h"
+#include "kineto_ops.h"
 #include "kineto_text.h"
 
 namespace
@@ -78,43 +80,6 @@ const Plugins &plugins()
 	return *all;
 }
 
-/* ---- ops ---- */
-
-struct Op {
-	epp_session *session;
-	uint64_t id;
-	uint64_t kineto_id;
-};
-
-/* What is open on this thread.  An op may be open when its session ends, or when another begins. */
-thread_local std::vector<Op> open_ops;
-
-epp_name kineto_id_name()
-{
-	static const epp_name name = epp_name_intern("kineto id");
-	return name;
-}
-
-void op_begin(epp_session *session, uint64_t kineto_id)
-{
-	static const epp_name name = epp_name_intern("op");
-	while (!open_ops.empty() && open_ops.back().session != session)
-		open_ops.pop_back();
-	open_ops.push_back({ session, epp_event_begin(session, EPP_NODE, name), kineto_id });
-}
-
-void op_end(epp_session *session)
-{
-	if (open_ops.empty() || open_ops.back().session != session)
-		return;
-	epp_arg arg = {};
-	arg.key = kineto_id_name();
-	arg.type = EPP_ARG_U64;
-	arg.value.u64 = open_ops.back().kineto_id;
-	epp_event_end(session, open_ops.back().id, &arg, 1);
-	open_ops.pop_back();
-}
-
 /* ---- events ---- */
 
 /* An event of a plugin, as Kineto's activities are made of it. */
@@ -165,7 +130,7 @@ void add_host_event(Trace &trace, const epp_timeline *timeline, const epp_event 
 {
 	epp_trace_arg arg;
 	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);)
-		if (std::string(arg.key, arg.key_bytes) == "kineto id")
+		if (std::string(arg.key, arg.key_bytes) == kineto_ops::ID_KEY)
 			trace.kineto_ids[event->id] = arg.value.u64;
 }
 
@@ -289,15 +254,21 @@ class Session : public libkineto::IActivityProfilerSession
 				epp_plugin_profiler_release(profiler);
 			note(status);
 		}
+		attach_ops();
 	}
 
 	~Session() override
 	{
+		detach_ops();
 		epp_session_release(session_);
 	}
 
 	void start() override
 	{
+		const auto *profiler = torch::profiler::impl::ProfilerStateBase::getTLS();
+		const auto global = torch::profiler::impl::ProfilerStateBase::getGlobal();
+		profiler = profiler ? profiler : global.get();
+		kineto_ops::record_shapes(profiler && profiler->config().report_input_shapes);
 		if (session_)
 			note(epp_session_start(session_));
 		status_ = libkineto::TraceStatus::RECORDING;
@@ -306,6 +277,7 @@ class Session : public libkineto::IActivityProfilerSession
 	void stop() override
 	{
 		status_ = libkineto::TraceStatus::PROCESSING;
+		detach_ops();
 		if (!session_)
 			return;
 		note(epp_session_end(session_));
@@ -365,23 +337,23 @@ class Session : public libkineto::IActivityProfilerSession
 
 	void pushCorrelationId(uint64_t id) override
 	{
-		op_begin(session_, id);
+		kineto_ops::begin(session_, EPP_NODE, id);
 	}
 
 	void popCorrelationId() override
 	{
-		op_end(session_);
+		kineto_ops::end(session_);
 	}
 
 	/* Annotations have ids of the same kind. */
 	void pushUserCorrelationId(uint64_t id) override
 	{
-		op_begin(session_, id);
+		kineto_ops::begin(session_, EPP_SESSION, id);
 	}
 
 	void popUserCorrelationId() override
 	{
-		op_end(session_);
+		kineto_ops::end(session_);
 	}
 
 	std::unordered_map<std::string, std::string> getMetadata() override
@@ -451,7 +423,21 @@ class Session : public libkineto::IActivityProfilerSession
 		activity.log(logger);
 	}
 
+	void attach_ops()
+	{
+		kineto_ops::attach();
+		has_ops_ = true;
+	}
+
+	void detach_ops()
+	{
+		if (has_ops_)
+			kineto_ops::detach();
+		has_ops_ = false;
+	}
+
 	epp_session *session_ = nullptr;
+	bool has_ops_ = false;
 	Trace trace_;
 	std::vector<std::string> errors_;
 	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
