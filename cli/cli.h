@@ -81,6 +81,14 @@ bool cli_size(const struct cli_command *command, const char *option, uint64_t *b
 
 bool cli_is_same_file(const char *a, const char *b);
 
+/* ---- bridge.c: where the bridges into frameworks are ---- */
+
+/* Sets the absolute path of a bridge (ort, tf, pjrt, kineto).  Errors: EPP_INVALID_ARGUMENT (no bridge has this name), EPP_NOT_FOUND
+ * (it is not installed).  Ownership: malloc, the caller's; NULL on failure. */
+epp_status *cli_bridge_find(const char *name, char **path);
+/* `epprof --bridge NAME`: prints the path. */
+int cli_bridge(const char *name);
+
 /* ---- signals.c: Ctrl-C ---- */
 
 /* The signal that asks the command to stop; 0 as long as none does. */

@@ -33,6 +33,8 @@ static int print_help(FILE *file)
 	      "  epprof convert -o run.json run.epp    then open run.json in https://ui.perfetto.dev\n"
 	      "\n"
 	      "'epprof help COMMAND' tells more about one; 'epprof --version' prints the version.\n"
+	      "'epprof --bridge NAME' prints the path of the bridge into a framework: ort (ONNX Runtime),\n"
+	      "tf (TensorFlow), pjrt (JAX), kineto (PyTorch).\n"
 	      "\n"
 	      "Exit status: 0 success; 1 failure; 2 a mistake on the command line; 3 the trace is invalid, or with\n"
 	      "--strict something was lost; 5 the trace cannot be read.\n",
@@ -51,7 +53,7 @@ static const struct cli_command *find_command(const char *name)
 
 static int explain_unknown(const char *word)
 {
-	static const char *const options[] = { "--help", "--version", NULL };
+	static const char *const options[] = { "--help", "--version", "--bridge", NULL };
 	const char *names[COMMANDS_COUNT + 2] = { "help" };
 	bool is_option = word[0] == '-';
 
@@ -91,6 +93,10 @@ static int run(int argc, char **argv)
 		printf("epprof %s\n", epp_version());
 		return CLI_OK;
 	}
+	if (strcmp(argv[1], "--bridge") == 0)
+		return argc > 3 ? cli_misuse(NULL, "--bridge has one name") : cli_bridge(argv[2]);
+	if (strncmp(argv[1], "--bridge=", 9) == 0)
+		return argc > 2 ? cli_misuse(NULL, "--bridge has one name") : cli_bridge(argv[1] + 9);
 	if (strcmp(argv[1], "help") == 0)
 		return help(argc - 1, argv + 1);
 	command = find_command(argv[1]);

@@ -1,7 +1,6 @@
 /* EP libraries: registered, their devices given to the session, and what part of the model each took.
  *
  * A library's devices are those that are there after it was registered and were not before. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,32 +9,9 @@
 #include "epprof/epprof.h"
 #include "run.h"
 
-#define COLLECTOR "libepprof_ort.so"
 #define DEVICES_MAX 256
 
-/* ---- where libraries lie ---- */
-
-/* It is built and installed beside libepprof.so. */
-static epp_status *find_collector(char **path)
-{
-	const char *(*version)(void) = epp_version;
-	Dl_info where;
-
-	if (!dladdr(*(void **)&version, &where) || !where.dli_fname)
-		return epp_status_create(EPP_NOT_FOUND, COLLECTOR ": it is not known where libepprof.so lies");
-	const char *slash = strrchr(where.dli_fname, '/');
-	if (asprintf(path, "%.*s" COLLECTOR, slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname) < 0)
-		return epp_status_no_memory();
-	char *real = realpath(*path, NULL);
-	if (!real) {
-		epp_status *status = epp_status_errno(errno, "%s: the library that records", *path);
-		free(*path);
-		return status;
-	}
-	free(*path);
-	*path = real;
-	return NULL;
-}
+/* ---- libraries ---- */
 
 /* LIBRARY[:NAME]; a ':' within a folder's name belongs to it. */
 static epp_status *parse(struct run_ep *ep, const char *text)
@@ -160,7 +136,7 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
                              OrtSessionOptions *session_options)
 {
 	memset(eps, 0, sizeof *eps);
-	epp_status *status = find_collector(&eps->eps[0].library);
+	epp_status *status = cli_bridge_find("ort", &eps->eps[0].library);
 	if (status)
 		return status;
 	eps->count = 1;

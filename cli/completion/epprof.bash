@@ -1,10 +1,12 @@
 # Completion of epprof for bash.  What there is to complete is taken from the help texts.
 
-# Prints the commands, or the options of one.
+# Prints the commands, the bridges, or the options of a command.
 _epprof_words() {
 	if [[ $1 == commands ]]; then
 		epprof help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'
 		echo help
+	elif [[ $1 == bridges ]]; then
+		epprof help 2>/dev/null | sed -n '/--bridge NAME/,/^$/p' | grep -oE '[a-z]+ \(' | tr -d ' ('
 	else
 		epprof help "$1" 2>/dev/null | sed -n '/^Options:/,$p' | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
 	fi
@@ -28,7 +30,11 @@ _epprof() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words commands) --help --version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words commands) --bridge --help --version" -- "$current")
+		return
+	fi
+	if [[ $command == --bridge ]]; then
+		((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words bridges)" -- "$current")
 		return
 	fi
 	if [[ $command == help ]]; then

@@ -257,6 +257,21 @@ class Quiet(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
+    def test_a_copy_alone_in_a_folder(self):
+        trace = interop.scratch() / "moved.epp"
+        program = f"""import onnxruntime
+options = onnxruntime.SessionOptions()
+options.profile_file_prefix = {str(interop.scratch() / "moved")!r}
+onnxruntime.register_execution_provider_library("epprof", {interop.moved(interop.library("libepprof_ort"))!r})
+options.enable_profiling = True
+collector = [device for device in onnxruntime.get_ep_devices() if device.ep_name == "epprof"]
+options.add_provider_for_devices(collector, {{}})
+session = onnxruntime.InferenceSession({str(interop.DATA / "digits.onnx")!r}, options)
+"""
+        subprocess.run([sys.executable, "-c", program], env=environ(trace), check=True)
+        epprof("validate", trace)
+        self.assertIn("session_initialization", [event["name"] for event in converted(trace, "ort")])
+
     def test_the_lines_of_the_readme_attach_the_collector(self):
         text = (interop.ROOT / "README.md").read_text(encoding="utf-8")
         (lines,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "libepprof_ort.so" in block]

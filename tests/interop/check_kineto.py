@@ -4,6 +4,7 @@
 Each case is a program of its own, since PyTorch takes one device and one profiler for the life of a process.
 """
 import json
+import os
 import subprocess
 import unittest
 
@@ -330,11 +331,37 @@ trace(p)
         self.assertEqual(run.ledger()["sample_pu1_ep"]["lost"], 0)
 
 
+class Places(unittest.TestCase):
+    """Where the bridge may be."""
+    PROGRAM = """
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ops.sample.work(torch.ones(3), 30)
+trace(p)
+"""
+
+    def test_a_copy_alone_in_a_folder(self):
+        run = Run(self.PROGRAM, SAMPLE, bridge=interop.moved(torch_bridge.PATH))
+        self.assertEqual(len(run.of("kernel", "relu")), 30)
+
+    def test_installed(self):
+        prefix = interop.scratch() / "an installation"
+        subprocess.run(["make", "-s", "install", f"BUILD={interop.BUILD}", f"PREFIX={prefix}", f"BINDIR={prefix}/bin",
+                        f"LIBDIR={prefix}/lib", f"INCLUDEDIR={prefix}/include"], cwd=interop.ROOT, check=True)
+        bridge = subprocess.run([prefix / "bin/epprof", "--bridge", "kineto"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.strip()
+        self.assertEqual(bridge, str(prefix / "lib/libepprof_kineto.so"))
+        for path in bridge, interop.moved(bridge):
+            run = Run(self.PROGRAM + """
+print("=" + json.dumps([line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if "libepprof.so" in line]))
+""", SAMPLE, bridge=path)
+            self.assertEqual(len(run.of("kernel", "relu")), 30)
+            self.assertEqual({os.path.dirname(path) for path in run.said[0]}, {str(prefix / "lib")})
+
+
 class Page(unittest.TestCase):
     def test_what_it_shows(self):
         folder, log = interop.do_as_page(
             "docs/pytorch.md", make=("make kineto", f"make -s -C {interop.ROOT} kineto BUILD={interop.BUILD}"),
-            bridge=("/usr/local/lib/libepprof_kineto.so", torch_bridge.PATH),
             plugin=("/opt/vendor/libvendor_profiler.so", SAMPLE),
             work=("    torch.mm(", f"    assert __import__('ctypes').CDLL({SAMPLE!r}).epp_sample_work(300) == 0\n    torch.mm("))
         self.assertIn("aten::mm", log)

@@ -174,6 +174,10 @@ class Jax(unittest.TestCase):
         self.look_at(profiles[0])
         self.assertIn("/nowhere/run.epp", log)
 
+    def test_a_copy_alone_in_a_folder(self):
+        (profile,), _ = run(1, [sample("pu1")], EPPROF_PJRT_LIBRARY=interop.moved(BRIDGE))
+        self.look_at(profile)
+
     def test_the_sample_itself(self):
         profiles, _ = run(3, [], [sample("pjrt")], way=sample("pjrt"))
         for profile in profiles:

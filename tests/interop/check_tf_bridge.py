@@ -52,12 +52,12 @@ tf.profiler.experimental.stop()
 """
 
 
-def run(way, sessions, plugins, samples=None, count=COUNT, **environment):
+def run(way, sessions, plugins, samples=None, count=COUNT, library=interop.library("libepprof_tf"), **environment):
     """Returns what TensorFlow wrote for each session, and what it logged."""
     with tempfile.TemporaryDirectory() as logs:
         given = {**os.environ, "EPPROF_PROFILERS": ":".join(plugins), "SAMPLES": ":".join(samples or plugins), **environment}
         done = subprocess.run(
-            [sys.executable, "-c", PROFILE, interop.library("libepprof_tf"), logs, way, str(sessions), str(count)],
+            [sys.executable, "-c", PROFILE, library, logs, way, str(sessions), str(count)],
             capture_output=True, text=True, errors="replace", check=False, env=given)
         if done.returncode != 0:
             raise AssertionError(f"exit status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
@@ -156,6 +156,11 @@ class Bridge(unittest.TestCase):
             self.assertEqual(told.returncode, 0, told.stderr)
             self.assertIn(f"{4 * 2 * COUNT:,}".replace(",", ""), told.stdout.replace(",", ""))
 
+    def test_a_copy_alone_in_a_folder(self):
+        (space,), log = run("environment", 1, [sample("pu1")], library=interop.moved(interop.library("libepprof_tf")))
+        self.look_at(space)
+        self.assertNotIn("EPPROF", log)
+
     def test_devices_as_gpus_have_kernel_statistics(self):
         """In XProf, which knows kernels of GPUs alone."""
         try:
@@ -199,8 +204,7 @@ class Bridge(unittest.TestCase):
 
     def test_what_the_page_shows(self):
         folder, log = interop.do_as_page(
-            "docs/tensorflow.md", bridge=("/usr/local/lib/libepprof_tf.so", interop.library("libepprof_tf")),
-            plugin=("/opt/vendor/libvendor_profiler.so", sample("pu1")),
+            "docs/tensorflow.md", plugin=("/opt/vendor/libvendor_profiler.so", sample("pu1")),
             work=('start("logs")\n', 'start("logs")\nimport ctypes\n'
                   f"assert ctypes.CDLL({sample('pu1')!r}).epp_sample_work({COUNT}) == 0\n"))
         self.assertNotIn("EPPROF", log)

@@ -15,6 +15,7 @@ BUILD                       the build tree, "build"
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,12 @@ INSIDE = "EPPROF_INTEROP_INSIDE"  # set in the processes that run tests
 
 def library(name):
     return str(BUILD / f"{name}.so")
+
+
+def moved(path):
+    """A copy of a library with another name, alone in a folder, as somebody puts it among a framework's."""
+    folder = Path(tempfile.mkdtemp(prefix="moved ", dir=scratch()))
+    return str(shutil.copy(path, folder / f"copy of {Path(path).name}"))
 
 
 def scratch():

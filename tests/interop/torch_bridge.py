@@ -48,10 +48,10 @@ class Run:
     """A program in PyTorch, and the trace it wrote."""
     count = 0
 
-    def __init__(self, program, library="", path=None, **environment):
+    def __init__(self, program, library="", path=None, bridge=PATH, **environment):
         Run.count += 1
         out = interop.scratch() / f"trace-{Run.count}.json"
-        command = [sys.executable, "-c", PROGRAM + program, str(out), PATH, library]
+        command = [sys.executable, "-c", PROGRAM + program, str(out), bridge, library]
         env = {**os.environ, "KINETO_PLUGIN_PATH": library if path is None else path, **environment}
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", check=False)

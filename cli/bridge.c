@@ -1,0 +1,69 @@
+/* `epprof --bridge NAME` prints the absolute path of a bridge, for a program or a script that loads it; `epprof run` loads the
+ * one into ONNX Runtime.  Bridges are built and installed beside libepprof.so, so they are looked for where the command has found
+ * that. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "epprof/epprof.h"
+
+static const struct {
+	const char *name;
+	const char *missing; /* why it may not be installed */
+} bridges[] = {
+	{ "ort", "it belongs to the installation" },
+	{ "tf", "it belongs to the installation" },
+	{ "pjrt", "it belongs to the installation" },
+	{ "kineto", "'make kineto TORCH=...' builds it and 'make install' then installs it" },
+};
+#define BRIDGES_COUNT (sizeof bridges / sizeof *bridges)
+
+static epp_status *find(size_t bridge, char **path)
+{
+	const char *(*version)(void) = epp_version;
+	char *beside;
+	Dl_info where;
+
+	*path = NULL;
+	if (!dladdr(*(void **)&version, &where) || !where.dli_fname)
+		return epp_status_create(EPP_NOT_FOUND, "the folder of libepprof.so is not known");
+	const char *slash = strrchr(where.dli_fname, '/');
+	if (asprintf(&beside, "%.*slibepprof_%s.so", slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname,
+	             bridges[bridge].name) < 0)
+		return epp_status_no_memory();
+	*path = realpath(beside, NULL);
+	epp_status *status = *path ? NULL : epp_status_errno(errno, "%s (%s)", beside, bridges[bridge].missing);
+	free(beside);
+	return status;
+}
+
+epp_status *cli_bridge_find(const char *name, char **path)
+{
+	for (size_t i = 0; i < BRIDGES_COUNT; i++)
+		if (strcmp(bridges[i].name, name) == 0)
+			return find(i, path);
+	*path = NULL;
+	return epp_status_create(EPP_INVALID_ARGUMENT, "unknown bridge '%s': it is one of ort, tf, pjrt and kineto", name);
+}
+
+int cli_bridge(const char *name)
+{
+	char *path;
+
+	if (!name || !*name)
+		return cli_misuse(NULL, "--bridge needs a name: ort, tf, pjrt or kineto");
+	epp_status *status = cli_bridge_find(name, &path);
+	if (epp_status_code(status) == EPP_INVALID_ARGUMENT) {
+		int code = cli_misuse(NULL, "%s", epp_status_message(status));
+		epp_status_release(status);
+		return code;
+	}
+	if (status)
+		return cli_failure(status);
+	puts(path);
+	free(path);
+	return CLI_OK;
+}
