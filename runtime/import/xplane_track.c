@@ -104,8 +104,10 @@ static epp_status *make_track(struct xplane_reader *reader, uint32_t *track)
 		definition.thread_id = line->id > 0 && line->id <= UINT32_MAX ? (uint32_t)line->id : 0;
 	else
 		definition.stream = line->id;
-	if (line->is_derived)
+	if (line->is_derived) {
 		definition.kind = EPP_TRACK_CUSTOM;
+		definition.producer = -1;
+	}
 	return epp_trace_writer_track(reader->import->writer, &definition, track);
 }
 
@@ -144,5 +146,6 @@ epp_status *xplane_about_track(struct xplane_reader *reader, const struct xplane
 	epp_trace_track definition = definition_of(reader, plane, "properties");
 
 	definition.kind = EPP_TRACK_CUSTOM;
+	definition.producer = -1;
 	return epp_trace_writer_track(reader->import->writer, &definition, track);
 }
