@@ -139,7 +139,7 @@ void add_device_event(Trace &trace, const epp_timeline *timeline, const epp_even
 	Event made = {};
 	made.name = printable_name(event->name, event->name_bytes);
 	made.device = event->track->device;
-	made.stream = event->track->stream;
+	made.stream = event->track->kind == EPP_TRACK_CALLS ? event->track->thread_id : event->track->stream;
 	made.type = made.device < 0 ? ActivityType::PRIVATEUSE1_RUNTIME : ActivityType::CONCURRENT_KERNEL;
 	made.start_ns = epoch_unix_ns + event->start_ns;
 	made.duration_ns = event->duration_ns;
@@ -203,7 +203,7 @@ std::string read_events(Trace &trace, epp_trace *of)
 	while (epp_timeline_next(timeline, &event)) {
 		if (event->kind != EPP_EVENT_SLICE)
 			continue;
-		if (event->track->kind == EPP_TRACK_DEVICE)
+		if (event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS)
 			add_device_event(trace, timeline, event, epoch_unix_ns);
 		else
 			add_host_event(trace, timeline, event);

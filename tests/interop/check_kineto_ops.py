@@ -31,9 +31,8 @@ def step():
     optimizer.step()
     optimizer.zero_grad()
 def told(p):
-    runtime = {event["name"] for event in json.load(open(out))["traceEvents"] if event.get("cat") == "privateuse1_runtime"}
     print("=" + json.dumps({average.key: average.count for average in p.key_averages()
-                            if str(average.device_type) == "DeviceType.CPU" and average.key not in runtime}))
+                            if str(average.device_type) == "DeviceType.CPU"}))
 """
 
 
