@@ -105,7 +105,7 @@ START_TEST(a_damaged_trace_is_an_error)
 		*byte ^= 0x55;
 		/* And then it is well again. */
 		sql_text_expect(sql, "SELECT count(*) FROM events", "7560\n");
-		sql_text_expect(sql, "SELECT count(*) FROM facts", "20\n");
+		sql_text_expect(sql, "SELECT count(*) FROM facts", "21\n");
 		epp_sql_close(sql);
 		sql = NULL;
 	}
