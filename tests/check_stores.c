@@ -189,16 +189,17 @@ static void copy_file(const uint8_t *file, size_t bytes, const char *to)
 	header.state = state;
 	ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
 	ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-	size_t chunks = 0;
-	/* The lowest are taken first. */
-	while (((const struct epf_region *)(const void *)(file + EPF_CHUNKS_OFFSET + chunks * EPF_CHUNK_BYTES))->sequence)
-		chunks++;
 	size_t parts[][2] = { { EPF_LIVE_OFFSET, EPF_SLOTS_OFFSET + 16 * EPF_SLOT_BYTES - EPF_LIVE_OFFSET },
 		              { EPF_LOG_OFFSET, 65536 },
-		              { EPF_CHUNKS_OFFSET, chunks * EPF_CHUNK_BYTES },
 		              { EPF_SEGMENTS_OFFSET, bytes > EPF_SEGMENTS_OFFSET ? bytes - EPF_SEGMENTS_OFFSET : 0 } };
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		ck_assert_int_eq(pwrite(fd, file + parts[i][0], parts[i][1], (off_t)parts[i][0]), (ssize_t)parts[i][1]);
+	/* Chunks are taken in any order: the helper adds them while others are in use. */
+	for (size_t i = 0; i < EPF_CHUNK_COUNT; i++) {
+		off_t offset = EPF_CHUNKS_OFFSET + (off_t)i * EPF_CHUNK_BYTES;
+		if (((const struct epf_region *)(const void *)(file + offset))->sequence)
+			ck_assert_int_eq(pwrite(fd, file + offset, EPF_CHUNK_BYTES, offset), EPF_CHUNK_BYTES);
+	}
 	close(fd);
 }
 
