@@ -155,18 +155,20 @@ static bool stat_is(const struct xplane_reader *reader, const epp_arg *arg, cons
 	return arg->key == epp_trace_writer_name(reader->import->writer, key, strlen(key));
 }
 
+/* A framework's profile may hold what epprof's bridge wrote about its own part of it: the framework's start of the session comes
+ * first and counts. */
 static void take_fact(struct xplane_reader *reader, const epp_arg *arg)
 {
 	bool is_number = arg->type == EPP_ARG_I64 || arg->type == EPP_ARG_U64;
+	bool is_start = is_number && (stat_is(reader, arg, "profile_start_time") || stat_is(reader, arg, "epoch_unix_ns"));
 
-	if (is_number && (stat_is(reader, arg, "profile_start_time") || stat_is(reader, arg, "epoch_unix_ns"))) {
-		reader->has_start = is_absolute(arg->value.i64);
-		reader->start_ns = reader->has_start ? arg->value.i64 : 0;
+	if (is_start && !reader->has_start && is_absolute(arg->value.i64)) {
+		reader->has_start = true;
+		reader->start_ns = arg->value.i64;
+		reader->is_own = stat_is(reader, arg, "epoch_unix_ns");
 	}
 	if (is_number && (stat_is(reader, arg, "process_id") || stat_is(reader, arg, "pid")) && arg->value.u64 <= UINT32_MAX)
 		epp_trace_writer_describe_source(reader->import->writer, 0, (uint32_t)arg->value.u64, NULL, NULL);
-	reader->is_own |= arg->type == EPP_ARG_TEXT && arg->text_bytes > 7 && !memcmp(arg->value.text, "epprof ", 7) &&
-	                  stat_is(reader, arg, "writer");
 }
 
 /* The prepared record goes to those that are written at the end. */
