@@ -56,11 +56,12 @@ static void tell_stats(const struct xspace_stat *stats, size_t count)
 	tell("\n");
 }
 
-static void tell_plane(void *user, const struct xspace_plane *plane)
+/* With `user` a name: only that plane's lines are wanted. */
+static bool tell_plane(void *user, const struct xspace_plane *plane)
 {
-	(void)user;
 	tell("plane %lld %.*s", (long long)plane->id, (int)plane->name.bytes, plane->name.bytes ? plane->name.text : "");
 	tell_stats(plane->stats, plane->stats_count);
+	return !user || !strncmp(user, plane->name.text, plane->name.bytes);
 }
 
 static void tell_line(void *user, const struct xspace_line *line)
@@ -170,6 +171,11 @@ START_TEST(all_that_it_holds_is_handed_out)
 	/* Nobody has to listen. */
 	check_ok(xspace_read(space.at, space.count, &(struct xspace_reader){ 0 }, &account));
 	ck_assert_uint_eq(account.events_count, 4);
+	/* Lines of a plane that is not wanted are left out. */
+	char wanted[] = "/device:GPU:0";
+	struct xspace_reader other = { .plane = tell_plane, .event = tell_event, .user = wanted };
+	check_ok(xspace_read(space.at, space.count, &other, &account));
+	ck_assert_uint_eq(account.events_count, 0);
 	check_ok(read_of("", 0));
 	ck_assert_str_eq(told, "");
 }

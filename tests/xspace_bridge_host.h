@@ -62,7 +62,7 @@ static struct {
 	unsigned gpus_count;
 } seen;
 
-static void see_plane(void *user, const struct xspace_plane *plane)
+static bool see_plane(void *user, const struct xspace_plane *plane)
 {
 	(void)user;
 	size_t bytes = plane->name.bytes < sizeof(seen.plane) ? plane->name.bytes : sizeof(seen.plane) - 1;
@@ -70,6 +70,7 @@ static void see_plane(void *user, const struct xspace_plane *plane)
 	seen.plane[bytes] = 0;
 	seen.is_device = !strncmp(seen.plane, "/device:CUSTOM:", 15) || !strncmp(seen.plane, "/device:GPU:", 12);
 	seen.gpus_count += !strncmp(seen.plane, "/device:GPU:", 12);
+	return true;
 }
 
 static void see_line(void *user, const struct xspace_line *line)

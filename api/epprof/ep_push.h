@@ -92,6 +92,14 @@ typedef struct EpprofLedger {
 	uint64_t lost_other;
 } EpprofLedger;
 
+/* What a device is, for tools that show it: any args.  The last description of a device counts. */
+typedef struct EpprofDevice {
+	const char *group; /* of its tracks */
+	const EpprofArg *args;
+	uint32_t args_count;
+	int32_t device;
+} EpprofDevice;
+
 typedef struct EpprofBatch {
 	size_t struct_size; /* sizeof(EpprofBatch) of the EP, at least up to `ledger` */
 	const EpprofEvent *events;
@@ -108,9 +116,13 @@ typedef struct EpprofBatch {
 	size_t waits_count;
 	uint64_t gaps_count; /* how often since the last batch the EP was stopped and started again, for others' sake */
 	uint64_t gaps_ns;    /* how long it was off then */
+	const EpprofDevice *devices; /* each is one event more, `epprof.device`, and in no ledger of the EP's */
+	size_t devices_count;
+	uint64_t *ids; /* filled in by the host: events_count ids for `parent` of later events; 0: it was not kept.  NULL: not
+	                  asked for */
 } EpprofBatch;
 
-/* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, pairs, waits, events, then the ledger.
+/* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, devices, pairs, waits, events, then the ledger.
  * Ownership: everything is borrowed for the call. */
 typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 

@@ -17,83 +17,12 @@
 /* Of an event without its args; of an arg beside its text. */
 #define EVENT_BYTES 1024u
 #define ARG_BYTES 48u
-/* Of an entry that explains a number, beside its text. */
-#define ENTRY_BYTES 32u
 /* At most, as they are mostly: of the facts, of an account, of a line's head. */
 #define FACTS_BYTES 4096u
 #define ACCOUNT_BYTES 512u
 #define ROW_BYTES 256u
 /* As far as picoseconds go. */
 #define TIME_MOST_NS (INT64_MAX / 1000)
-
-const char *xplane_stat(uint32_t stat)
-{
-	/* What tools take for a kernel has details; a device tells none of these. */
-	static const char *const texts[] = {
-		"correlation_id", "placement",
-		"start_error_ns", "end_error_ns",
-		"stream",         "kernel_details",
-		"flags",          "regs:0 static_shared:0 dynamic_shared:0 grid:1,1,1 block:1,1,1 occ_pct:0",
-	};
-
-	return stat < KNOWN_PLACEMENTS ? texts[stat - 1] : epp_placement_name(stat - KNOWN_PLACEMENTS);
-}
-
-/* ---- keys ---- */
-
-static int compare_keys(const void *a, const void *b)
-{
-	const struct xplane_key *left = a, *right = b;
-
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? -1 : 1;
-	return memcmp(left->text, right->text, left->bytes);
-}
-
-/* One that is a stat's already stands for that; texts are mended in the document, so a key may be of any bytes. */
-static uint32_t number_of_stat(const epp_trace_arg *arg)
-{
-	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++) {
-		const char *text = xplane_stat(stat);
-		if (strlen(text) == arg->key_bytes && memcmp(text, arg->key, arg->key_bytes) == 0)
-			return stat;
-	}
-	return 0;
-}
-
-static epp_status *find_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number)
-{
-	struct xplane_key *key = malloc(sizeof *key + arg->key_bytes);
-	void *found = NULL;
-
-	*number = number_of_stat(arg);
-	if (key) {
-		key->bytes = arg->key_bytes;
-		memcpy(key->text, arg->key, arg->key_bytes);
-		found = *number ? NULL : tsearch(key, &xplanes->keys, compare_keys);
-	}
-	if (!found || *(struct xplane_key **)found != key) {
-		free(key);
-		if (found)
-			*number = (*(struct xplane_key **)found)->number;
-		return *number ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-	}
-	key->number = *number = KNOWN_OWN + xplanes->keys_count++;
-	xplanes->keys_bytes += ENTRY_BYTES + key->bytes;
-	return NULL;
-}
-
-static epp_status *number_of_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number)
-{
-	size_t slot = (size_t)(((uintptr_t)arg->key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % XPLANE_CACHE_COUNT;
-
-	if (xplanes->recent[slot].text != arg->key) {
-		EPP_TRY(find_key(xplanes, arg, &xplanes->recent[slot].number));
-		xplanes->recent[slot].text = arg->key;
-	}
-	*number = xplanes->recent[slot].number;
-	return NULL;
-}
 
 /* ---- events ---- */
 
@@ -180,28 +109,54 @@ static bool of_plugin(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
 }
 
+/* What a call and its device events have in common.  False: others have nothing to do with the event. */
+static bool has_correlation(const epp_event *event, uint64_t *id)
+{
+	uint64_t host_id = event->track->kind == EPP_TRACK_DEVICE ? event->parent
+	                   : event->flags & EPP_FLAG_REFERRED     ? event->id
+	                                                          : 0;
+
+	*id = correlation(event->track->source, host_id);
+	/* A plugin's own ids join its calls to its device events where no event of the trace is known as their cause. */
+	return host_id || (of_plugin(event) && !event->parent && plugin_s_correlation(event, id));
+}
+
 static char *put_known(char *at, const epp_event *event)
 {
 	unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED;
 	uint64_t id;
 
-	/* With a host event known, the call is an event beside it. */
-	bool by_plugin = !event->parent && of_plugin(event) && plugin_s_correlation(event, &id);
-	if (by_plugin)
+	if (has_correlation(event, &id))
 		at = put_u64_stat(at, KNOWN_CORRELATION, id);
-	if (event->track->kind == EPP_TRACK_DEVICE) {
-		if (!by_plugin && event->parent)
-			at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->parent));
+	if (event->track->kind == EPP_TRACK_DEVICE)
 		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
-	} else if (!by_plugin && event->flags & EPP_FLAG_REFERRED) {
-		at = put_u64_stat(at, KNOWN_CORRELATION, correlation(event->track->source, event->id));
-	}
+	else if (event->category != EPP_NODE && !of_plugin(event))
+		at = put_reference(at, KNOWN_CATEGORY, KNOWN_CATEGORIES + event->category);
 	if (export_tells_place(event)) {
 		at = put_reference(at, KNOWN_PLACEMENT, KNOWN_PLACEMENTS + event->placement);
 		at = put_i64_stat(at, KNOWN_START_ERROR, event->start_error_ns);
 		at = put_i64_stat(at, KNOWN_END_ERROR, event->end_error_ns);
 	}
 	return flags ? put_flags(at, flags) : at;
+}
+
+/* Whether put_known has put that stat, so that an arg of that name is left out. */
+static bool is_put(const epp_event *event, uint32_t key)
+{
+	uint64_t id;
+
+	switch (key) {
+	case KNOWN_CORRELATION:
+		return of_plugin(event) || has_correlation(event, &id);
+	case KNOWN_PLACEMENT:
+	case KNOWN_START_ERROR:
+	case KNOWN_END_ERROR:
+		return export_tells_place(event);
+	case KNOWN_STREAM:
+		return event->track->kind == EPP_TRACK_DEVICE;
+	default:
+		return false;
+	}
 }
 
 /* A time in picoseconds; what is beyond them is counted and stays at their edge. */
@@ -230,7 +185,9 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 {
 	struct xplanes *xplanes = run->state;
 	const epp_trace_arg *args = export_args(event);
-	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE, has_details = false;
+	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE &&
+	              !xplane_is_gpu(event->track->group);
+	bool has_details = false;
 	char *begun = at = protobuf_begin(at, XLINE_EVENTS);
 
 	at = put_number(at, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
@@ -238,9 +195,8 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	at = put_known(at, event);
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		uint32_t key = 0;
-		EPP_TRY(number_of_key(xplanes, &args[i], &key));
-		/* There is one already. */
-		if (key == KNOWN_CORRELATION && of_plugin(event))
+		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
+		if (is_put(event, key))
 			continue;
 		at = put_arg(at, key, &args[i]);
 		has_details |= key == KNOWN_KERNEL_DETAILS;
@@ -250,6 +206,46 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 		at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
 	protobuf_end(begun, at);
 	*end = at;
+	return NULL;
+}
+
+/* ---- what devices are ---- */
+
+static bool is_property(const epp_event *event)
+{
+	return event->track->kind != EPP_TRACK_THREAD && event->track->group[0] &&
+	       strcmp(event->name, "epprof.device") == 0;
+}
+
+static epp_status *take_properties(struct xplanes *xplanes, const struct row *row, const epp_event *event)
+{
+	const epp_trace_arg *args = export_args(event);
+	size_t count = xplanes->properties_count;
+
+	if (row->process >= count) {
+		struct xplane_properties *larger = reallocarray(xplanes->properties, row->process + 1, sizeof *larger);
+		if (!larger)
+			return epp_status_no_memory();
+		memset(larger + count, 0, (row->process + 1 - count) * sizeof *larger);
+		xplanes->properties = larger;
+		xplanes->properties_count = row->process + 1;
+	}
+	/* The last description of a device counts. */
+	struct xplane_properties *properties = &xplanes->properties[row->process];
+	free(properties->bytes);
+	char *at = properties->bytes = malloc(EVENT_BYTES + message_args_bytes(event, ARG_BYTES));
+	properties->count = 0;
+	if (!at)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		uint32_t key = 0;
+		char *stat = at;
+		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
+		at = put_arg(at, key, &args[i]);
+		/* The same message in another field, whose tag takes a byte as well. */
+		protobuf_tag(stat, XPLANE_STATS, PROTOBUF_BYTES);
+	}
+	properties->count = (size_t)(at - properties->bytes);
 	return NULL;
 }
 
@@ -331,7 +327,7 @@ static epp_status *meet_name(struct xplane_part *part, const struct row *row, co
 	}
 	EPP_TRY(seen_meet(&part->names[row->process], event->name_number, &first));
 	if (first)
-		part->names_bytes += ENTRY_BYTES + event->name_bytes;
+		part->names_bytes += XPLANE_ENTRY_BYTES + event->name_bytes;
 	return NULL;
 }
 
@@ -349,6 +345,8 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 	row = rows_recent(&xplanes->rows, event->track, event->lane);
 	if (!row)
 		EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
+	if (is_property(event))
+		return take_properties(xplanes, row, event);
 	size_t index = (size_t)(row - xplanes->rows.rows);
 	EPP_TRY(xplane_line_reserve(&last_part(xplanes)->lines, index,
 	                            EVENT_BYTES + message_args_bytes(event, ARG_BYTES), &at));
@@ -419,6 +417,9 @@ static void xplane_deinit(struct export_run *run)
 			seen_deinit(&part->names[k]);
 		free(part->names);
 	}
+	for (size_t i = 0; i < xplanes->properties_count; i++)
+		free(xplanes->properties[i].bytes);
+	free(xplanes->properties);
 	free(xplanes->parts);
 	tdestroy(xplanes->keys, free);
 }

@@ -1,5 +1,5 @@
-/* What the files of the XSpace writer share: planes and lines, whose events wait for the end (xplane_line.c), keys and events
- * (xplane.c), the documents (xplane_document.c). */
+/* What the files of the XSpace writer share: planes and lines, whose events wait for the end (xplane_line.c), keys (xplane_keys.c),
+ * events (xplane.c), the documents (xplane_document.c). */
 #ifndef EPPROF_EXPORT_XPLANE_H
 #define EPPROF_EXPORT_XPLANE_H
 
@@ -7,6 +7,9 @@
 #include "export/rows.h"
 #include "export/seen.h"
 #include "wire/xspace.h"
+
+/* Of an entry that explains a number, beside its text. */
+#define XPLANE_ENTRY_BYTES 32u
 
 /* An entry of a map. */
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
@@ -26,8 +29,10 @@ enum xplane_known {
 	KNOWN_STREAM,
 	KNOWN_KERNEL_DETAILS,
 	KNOWN_FLAGS,
+	KNOWN_CATEGORY,
 	KNOWN_NO_DETAILS, /* from here on: texts, referred to as values */
-	KNOWN_PLACEMENTS,
+	KNOWN_CATEGORIES,
+	KNOWN_PLACEMENTS = KNOWN_CATEGORIES + EPP_API + 1,
 	KNOWN_OWN = KNOWN_PLACEMENTS + EPP_PLACEMENT_COUNT
 };
 /* The text of one of them. */
@@ -101,8 +106,16 @@ struct xplane_part {
 	uint64_t names_bytes;
 };
 
+/* What a device is: encoded stats of its plane. */
+struct xplane_properties {
+	char *bytes;
+	size_t count;
+};
+
 struct xplanes {
 	struct rows rows;
+	struct xplane_properties *properties; /* of each process of `rows` */
+	size_t properties_count;
 	struct message message;    /* an event on its way to the next part */
 	struct xplane_part *parts; /* the last takes what comes */
 	size_t parts_count;
@@ -116,6 +129,12 @@ struct xplanes {
 	int64_t base_ns, base_unix_ns; /* of all lines */
 	uint64_t counters, flows, asyncs, outside;
 };
+
+/* The number of an arg's key.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *xplane_number_of_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number) EPP_MUST_CHECK;
+
+/* Whether a device's name is that of a GPU's plane. */
+bool xplane_is_gpu(const char *name);
 
 epp_status *xplane_write_document(struct export_run *run, struct xplane_part *part) EPP_MUST_CHECK;
 

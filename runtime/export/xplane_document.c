@@ -208,19 +208,75 @@ static epp_status *send_plane(struct export_run *run, struct xplane_part *file, 
 }
 
 #define CUSTOM "/device:CUSTOM:"
+#define GPU "/device:GPU:"
+#define TPU "/device:TPU:"
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+bool xplane_is_gpu(const char *name)
+{
+	return begins(name, GPU);
+}
+
+/* Whether a device keeps the name of a GPU's plane: the first that has it does. */
+static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
+{
+	const struct rows_process *of = &xplanes->rows.processes[process];
+
+	if (!of->group || !xplane_is_gpu(of->name))
+		return false;
+	for (size_t i = 0; i < process; i++) {
+		const struct rows_process *other = &xplanes->rows.processes[i];
+		if (other->group && strcmp(other->name, of->name) == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool gpu_is_kept(const struct xplanes *xplanes, unsigned number)
+{
+	for (size_t i = 0; i < xplanes->rows.processes_count; i++) {
+		if (keeps_gpu(xplanes, i) && strtoul(xplanes->rows.processes[i].name + strlen(GPU), NULL, 10) == number)
+			return true;
+	}
+	return false;
+}
+
+/* The number of a device that becomes a GPU: those that kept their names have theirs already. */
+static unsigned gpu_number(const struct export_run *run, size_t process)
+{
+	const struct xplanes *xplanes = run->state;
+	unsigned number = 0;
+
+	for (size_t i = 0;; number++) {
+		if (gpu_is_kept(xplanes, number))
+			continue;
+		/* The next that needs one takes it. */
+		while (i < process && (!xplanes->rows.processes[i].group || keeps_gpu(xplanes, i) ||
+		                       (!run->options->gpu_planes && !xplane_is_gpu(xplanes->rows.processes[i].name))))
+			i++;
+		if (i++ >= process)
+			return number;
+	}
+}
 
 /* "/host:CPU", "/device:CUSTOM:Accelerator 0", "/device:GPU:0"; a device out of an XSpace may be called so already. */
-static char *plane_name(const struct export_run *run, const struct rows_process *process, unsigned number)
+static char *plane_name(const struct export_run *run, size_t process)
 {
+	const struct xplanes *xplanes = run->state;
+	const struct rows_process *of = &xplanes->rows.processes[process];
+	bool keeps = keeps_gpu(xplanes, process);
 	char *name;
 
-	if (!process->group)
+	if (!of->group)
 		return strdup("/host:CPU");
-	const char *prefix = strncmp(process->name, CUSTOM, strlen(CUSTOM)) == 0 ? "" : CUSTOM;
-	if (run->options->gpu_planes ? asprintf(&name, "/device:GPU:%u", number) < 0
-	                             : asprintf(&name, "%s%s", prefix, process->name) < 0)
-		return NULL;
-	return name;
+	if (!keeps && (run->options->gpu_planes || xplane_is_gpu(of->name)))
+		return asprintf(&name, GPU "%u", gpu_number(run, process)) < 0 ? NULL : name;
+	const char *prefix = keeps || begins(of->name, CUSTOM) || begins(of->name, TPU) ? "" : CUSTOM;
+	return asprintf(&name, "%s%s", prefix, of->name) < 0 ? NULL : name;
 }
 
 static epp_status *fill_plane(struct export_run *run, const struct xplane_part *file, size_t process, unsigned number,
@@ -228,7 +284,7 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 {
 	const struct xplanes *xplanes = run->state;
 	const struct rows_process *of = &xplanes->rows.processes[process];
-	char *name = plane_name(run, of, number);
+	char *name = plane_name(run, process);
 
 	if (!name)
 		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
@@ -243,6 +299,8 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++)
 		put_entry(plane, XPLANE_STAT_METADATA, stat, xplane_stat(stat), strlen(xplane_stat(stat)));
 	twalk_r(xplanes->keys, put_key, plane);
+	if (process < xplanes->properties_count)
+		sink_bytes(&plane->sink, xplanes->properties[process].bytes, xplanes->properties[process].count);
 	return of->group ? NULL : put_facts(run, plane);
 }
 

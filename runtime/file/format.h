@@ -381,6 +381,8 @@ struct epf_definition {
 };
 
 enum epf_track_kind { EPF_TRACK_THREAD = 1, EPF_TRACK_DEVICE = 2, EPF_TRACK_CUSTOM = 3 };
+/* The stream of a custom track beside a device's streams, on which an instant's args describe the device. */
+#define EPF_STREAM_PROPERTIES INT64_MIN
 enum epf_track_clock {
 	EPF_TRACK_CLOCK_HOST = 0,
 	EPF_TRACK_CLOCK_DEVICE = 1,

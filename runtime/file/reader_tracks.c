@@ -25,7 +25,7 @@ static bool is_calls(const struct reader *reader, const epp_trace_track *track)
 	if (track->producer < 0 || (uint32_t)track->producer >= reader->producers_count)
 		return false;
 	if (track->kind == EPP_TRACK_CUSTOM)
-		return true;
+		return track->stream != EPF_STREAM_PROPERTIES;
 	return track->kind == EPP_TRACK_DEVICE && track->device < 0 && track->stream >= 0 &&
 	       track->clock_kind != EPF_TRACK_CLOCK_OFFSET_US;
 }

@@ -178,20 +178,22 @@ static bool clock_known(const struct handover *handover, uint32_t clock)
 	return clock < HANDOVER_CLOCKS_MAX && LOAD_ACQUIRE(&handover->clocks[clock].number) != 0;
 }
 
-/* What cannot be kept is the profiler's loss.  `*known` is NULL at first, then spares the next call the search. */
-static inline void record(struct session_profiler *of, struct recorder **known, const struct handed *handed,
-                          const epp_arg *args, size_t args_count)
+/* Its id, or 0: what cannot be kept is the profiler's loss.  `*known` is NULL at first, then spares the next call the search. */
+static inline uint64_t record(struct session_profiler *of, struct recorder **known, const struct handed *handed,
+                              const epp_arg *args, size_t args_count)
 {
 	struct recorder *recorder = handed->track ? *known : NULL;
 	if (handed->track && !(recorder && recorder_enter(recorder)))
 		*known = recorder = handover_enter((uintptr_t)session_handle(of->session));
 	if (!recorder) {
 		handover_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
-		return;
+		return 0;
 	}
-	if (!handover_store(recorder, handed, args, args_count))
+	uint64_t id = handover_store(recorder, handed, args, args_count);
+	if (!id)
 		handover_lose(of, EPP_LOSS_NO_BUFFER, 1);
 	recorder_leave(recorder);
+	return id;
 }
 
 /* What one batch's events have in common.  Texts stay where they are while it is pushed, and the kit's events share them:
@@ -223,7 +225,27 @@ static enum epf_placement parent_placement(const EpprofEvent *event)
 	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
 }
 
-static void push_event(struct pushing *pushing, const EpprofEvent *event)
+/* Args as the recorder has them; returns how many. */
+static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX])
+{
+	if (count > EPF_ARG_SLOTS_MAX) {
+		count = EPF_ARG_SLOTS_MAX;
+		handover_lose(pushing->of, EPP_LOSS_TOO_LARGE, 1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		args[i] = (epp_arg){ .key = name_of(pushing, from[i].key),
+			             .type = from[i].type & 3u,
+			             .value.u64 = from[i].number.u64 };
+		if (args[i].type == EPP_ARG_TEXT) {
+			args[i].value.text = from[i].text;
+			args[i].text_bytes = from[i].text ? from[i].text_bytes : 0;
+		}
+	}
+	return count;
+}
+
+/* Its id, or 0. */
+static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 {
 	struct session_profiler *of = pushing->of;
 	epp_arg args[EPF_ARG_SLOTS_MAX];
@@ -232,23 +254,10 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 	if (!event->name || category > 3 || event->end_ticks < event->start_ticks ||
 	    !clock_known(of->handover, event->clock)) {
 		handover_lose(of, EPP_LOSS_REFUSED, 1);
-		return;
+		return 0;
 	}
 	bool cut = args_count > EPF_ARG_SLOTS_MAX;
-	if (cut) {
-		args_count = EPF_ARG_SLOTS_MAX;
-		handover_lose(of, EPP_LOSS_TOO_LARGE, 1);
-	}
-	for (size_t i = 0; i < args_count; i++) {
-		const EpprofArg *arg = &event->args[i];
-		args[i] = (epp_arg){ .key = name_of(pushing, arg->key),
-			             .type = arg->type & 3u,
-			             .value.u64 = arg->number.u64 };
-		if (args[i].type == EPP_ARG_TEXT) {
-			args[i].value.text = arg->text;
-			args[i].text_bytes = arg->text ? arg->text_bytes : 0;
-		}
-	}
+	args_count = take_args(pushing, event->args, args_count, args);
 	struct handed handed = {
 		.track = track_for(of, event->clock, event->device, event->stream,
 		                   needs_calls_track(category, event->clock, event->device), NULL, NULL),
@@ -260,6 +269,25 @@ static void push_event(struct pushing *pushing, const EpprofEvent *event)
 		.cut = cut,
 		.placement = parent_placement(event),
 	};
+	return record(of, &pushing->recorder, &handed, args, args_count);
+}
+
+/* A moment on a row beside the device's streams. */
+static void push_device(struct pushing *pushing, const EpprofDevice *device)
+{
+	struct session_profiler *of = pushing->of;
+	epp_arg args[EPF_ARG_SLOTS_MAX];
+	size_t args_count = take_args(pushing, device->args, device->args ? device->args_count : 0, args);
+	uint64_t now_ticks = clock_ticks();
+	struct handed handed = {
+		.track = track_for(of, HANDOVER_HOST, device->device, EPF_STREAM_PROPERTIES, false, "properties",
+		                   device->group),
+		.category = EPP_NODE,
+		.start_ticks = now_ticks,
+		.end_ticks = now_ticks,
+		.name = epp_name_intern("epprof.device"),
+	};
+	ADD_RELAXED(&of->session->window.producers[of->producer].emitted, 1);
 	record(of, &pushing->recorder, &handed, args, args_count);
 }
 
@@ -363,6 +391,8 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
 	bool has_waits = batch->struct_size >= offsetof(EpprofBatch, gaps_count) && batch->waits;
 	size_t events_count = batch->events ? batch->events_count : 0;
+	if (batch->struct_size >= sizeof(*batch) && batch->ids && events_count)
+		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
 	if (is_closed(of)) {
 		/* Whatever it says of itself, these came and are lost. */
 		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, events_count);
@@ -379,6 +409,10 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 		if (clock_known(of->handover, track->clock))
 			track_for(of, track->clock, track->device, track->stream, false, track->name, track->group);
 	}
+	struct pushing pushing = { .of = of };
+	bool has_devices = batch->struct_size >= offsetof(EpprofBatch, ids) && batch->devices;
+	for (size_t i = 0; has_devices && i < batch->devices_count; i++)
+		push_device(&pushing, &batch->devices[i]);
 	struct recorder *recorder = batch->pairs && batch->pairs_count
 	                                ? handover_enter((uintptr_t)session_handle(of->session))
 	                                : NULL;
@@ -392,11 +426,14 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 		recorder_leave(recorder);
 	for (size_t i = 0; has_waits && i < batch->waits_count; i++)
 		push_wait(of, &batch->waits[i]);
-	if (batch->struct_size >= sizeof(*batch) && batch->gaps_count)
+	if (batch->struct_size >= offsetof(EpprofBatch, devices) && batch->gaps_count)
 		take_gaps(of, batch->gaps_count, batch->gaps_ns);
-	struct pushing pushing = { .of = of };
-	for (size_t i = 0; i < events_count; i++)
-		push_event(&pushing, &batch->events[i]);
+	bool has_ids = batch->struct_size >= sizeof(*batch) && batch->ids;
+	for (size_t i = 0; i < events_count; i++) {
+		uint64_t id = push_event(&pushing, &batch->events[i]);
+		if (has_ids)
+			batch->ids[i] = id;
+	}
 	if (batch->ledger)
 		take_ledger(of, batch->ledger);
 }

@@ -43,7 +43,7 @@ struct handover {
 	uint64_t arrived;  /* events of this run that were pushed */
 };
 #define HANDOVER_OFFSET_US UINT32_MAX
-#define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: of waits */
+#define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: of waits, and of descriptions of devices */
 
 /* A run begins: the profiler's own counts start from zero again. */
 void handover_begin_run(struct session_profiler *of);

@@ -27,23 +27,23 @@ static inline void handover_switch(struct recorder *recorder, uint32_t track)
 	recorder->track_now = track;
 }
 
-/* One complete record behind its track switch, in one region.  False: no room, and no id taken: the caller's loss. */
-static inline bool handover_store(struct recorder *recorder, const struct handed *event, const epp_arg *args,
-                                  size_t args_count)
+/* One complete record behind its track switch, in one region.  Its id, or 0: no room, and no id taken: the caller's loss. */
+static inline uint64_t handover_store(struct recorder *recorder, const struct handed *event, const epp_arg *args,
+                                      size_t args_count)
 {
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (event->parent != 0));
 	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, event->parent) * sizeof(struct epf_arg);
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
-		return false;
+		return 0;
 	handover_switch(recorder, event->track);
 	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = event->start_ticks;
 	record->duration_ticks = event->end_ticks - event->start_ticks;
-	record->id = recorder_take_id(recorder, recorder->hot);
+	uint64_t id = record->id = recorder_take_id(recorder, recorder->hot);
 	args_publish(recorder, record, event->name,
 	             EPF_BITS(event->category, EPF_COMPLETE, event->placement, event->cut ? EPF_FLAG_CUT : 0),
 	             event->parent, args, &size);
-	return true;
+	return id;
 }
 
 static inline void handover_store_pair(struct recorder *recorder, uint32_t track, uint64_t device, uint64_t host,
@@ -68,9 +68,9 @@ static inline bool handover_store_wait(struct recorder *recorder, const struct h
 	size_t bytes = 4 * EPF_RECORD_BYTES + args_slots(&none, from_id) * sizeof(struct epf_arg);
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return false;
-	if (!handover_store(recorder, wait, NULL, 0))
+	uint64_t wait_id = handover_store(recorder, wait, NULL, 0);
+	if (!wait_id)
 		return false;
-	uint64_t wait_id = ((struct epf_record *)(void *)recorder->hot->at)[-1].id;
 	handover_switch(recorder, 0);
 	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
 	flow->start_ticks = wait->end_ticks;

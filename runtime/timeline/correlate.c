@@ -20,10 +20,13 @@
 /* The end of the outermost event around a parent; INT64_MIN: not known yet. */
 static int64_t outer_end(const struct epp_timeline *timeline, const struct referred_event *parent)
 {
-	if (parent->outer_end_ns != INT64_MIN)
-		return parent->outer_end_ns;
+	int64_t end_ns = parent->outer_end_ns;
 	/* The parent comes after its kernel, by the clock's error: what is open on its thread now may be around it. */
-	return nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns, parent->end_ns);
+	if (end_ns == INT64_MIN)
+		end_ns = nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns,
+		                        parent->end_ns);
+	/* A call that launches work returns before that ends: only an event around it can have waited. */
+	return parent->is_call && end_ns == parent->end_ns ? INT64_MIN : end_ns;
 }
 
 /* So far behind an event, beyond its own error, what it belongs to is looked for first. */

@@ -266,8 +266,8 @@ static epp_status *plane_read(struct reading *reading, const struct protobuf_rea
 	stats_add(reading, message, XPLANE_STATS);
 	plane.stats = reading->found;
 	plane.stats_count = reading->found_count;
-	if (reading->told->plane)
-		reading->told->plane(reading->told->user, &plane);
+	if (reading->told->plane && !reading->told->plane(reading->told->user, &plane))
+		return NULL;
 	walk = message;
 	while (protobuf_next(&walk, &field)) {
 		if (protobuf_is(&field, XPLANE_LINES, PROTOBUF_BYTES))

@@ -95,9 +95,10 @@ struct xspace_plane {
 
 /* ---- reading ---- */
 
-/* Who is told.  All pointers are borrowed for the call; entries may be NULL. */
+/* The callbacks of a reading.  All pointers are borrowed for the call; entries may be NULL. */
 struct xspace_reader {
-	void (*plane)(void *user, const struct xspace_plane *plane);
+	/* False: the plane's lines are left out. */
+	bool (*plane)(void *user, const struct xspace_plane *plane);
 	void (*line)(void *user, const struct xspace_line *line);
 	void (*event)(void *user, const struct xspace_event *event);
 	/* An error or warning that the XSpace itself carries. */

@@ -163,22 +163,44 @@ class Bridge(unittest.TestCase):
 
     def test_devices_as_gpus_have_kernel_statistics(self):
         """In XProf, which knows kernels of GPUs alone."""
+        (space,), _ = run("call", 1, [sample("pu1"), sample("tf")], EPPROF_DEVICE_PLANES="gpu")
+        planes = {plane.name for plane, _, _ in events_of(space, "relu")}
+        self.assertEqual(planes, {"/device:GPU:0", "/device:GPU:1"})
+        rows = self.kernel_statistics(space.SerializeToString())
+        self.assertEqual(rows["relu"]["occurrences"], 2 * COUNT)
+
+    def kernel_statistics(self, space):
+        """XProf's, by kernel."""
         try:
             python = environment.python_with(["xprof"])
         except environment.Unavailable as error:
             self.skipTest(str(error))
-        (space,), _ = run("call", 1, [sample("pu1"), sample("tf")], EPPROF_DEVICE_PLANES="gpu")
-        planes = {plane.name for plane, _, _ in events_of(space, "relu")}
-        self.assertEqual(planes, {"/device:GPU:0", "/device:GPU:1"})
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "host.xplane.pb")
-            path.write_bytes(space.SerializeToString())
+            path.write_bytes(space)
             done = subprocess.run([python, interop.ROOT / "tests" / "interop" / "xprof_tool.py", path, "kernel_stats"],
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
         answer = json.loads(done.stdout)
         columns = [column["id"] for column in answer["cols"]]
-        rows = [dict(zip(columns, (cell["v"] for cell in row["c"]))) for row in answer["rows"]]
-        self.assertEqual(sum(row["occurrences"] for row in rows if row["kernel_name"] == "relu"), 2 * COUNT)
+        return {row["kernel_name"]: row for row in (dict(zip(columns, (cell["v"] for cell in row["c"])))
+                                                    for row in answer["rows"])}
+
+    def test_a_gpu_that_a_plugin_reports_stays_one(self):
+        """With what its plane states, in TensorFlow's profile and in what is made of the trace."""
+        plugin = str(interop.BUILD / "tests" / "plugins" / "tf_calls.so")
+        with tempfile.TemporaryDirectory() as folder:
+            trace, again = Path(folder, "run.epp"), Path(folder, "again.xplane.pb")
+            (space,), _ = run("call", 1, [plugin], [""], EPPROF_OUTPUT=str(trace))
+            (gpu,) = [plane for plane in space.planes if plane.name == "/device:GPU:0"]
+            names = {key: value.name for key, value in gpu.stat_metadata.items()}
+            stats = {names[stat.metadata_id]: stat.str_value or stat.int64_value for stat in gpu.stats}
+            self.assertEqual((stats["device_vendor"], stats["core_count"]), ("Nvidia", 108))
+            subprocess.run([interop.BUILD / "epprof", "convert", "-t", "xspace", "-o", again, trace], check=True,
+                           stderr=subprocess.DEVNULL)
+            for written in space.SerializeToString(), again.read_bytes():
+                rows = self.kernel_statistics(written)
+                self.assertEqual(set(rows), {"gemm", "relu", "softmax", "nobody's"})
+                self.assertEqual(rows["gemm"]["block_dim"], "64,1,1")
 
     def test_its_profile_is_imported_as_it_is(self):
         with tempfile.TemporaryDirectory() as logs:
