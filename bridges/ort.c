@@ -29,7 +29,6 @@ struct bridge_factory {
 struct bridge_ep {
 	OrtEp ep;
 	struct ort_eps *carried;
-	const OrtLogger *logger;
 	const struct bridge_factory *factory;
 };
 
@@ -118,7 +117,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	const struct ort_eps *carried = ((struct bridge_ep *)ep)->carried;
 	if (!ort_output_wanted() && !carried)
 		return NULL;
-	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->logger, carried);
+	*profiler = ort_collector_create(host, carried);
 	return *profiler ? NULL : no_memory(host);
 }
 
@@ -188,7 +187,6 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 		return status;
 	}
 	made->factory = factory;
-	made->logger = logger;
 	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->ep.GetName = ep_name;
 	made->ep.GetCapability = ep_claim_nothing;

@@ -29,9 +29,9 @@ int64_t ort_ns_since(uint64_t ticks);
 bool ort_output_wanted(void);
 
 /* Makes a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  It costs nothing until its
- * StartProfiling, which also makes the profilers of `eps` (NULL: none).  Host, EPs and logger (NULL: none) outlive it.
+ * StartProfiling, which also makes the profilers of `eps` (NULL: none).  Host and EPs outlive it.
  * Errors: NULL without memory. */
 struct ort_eps;
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps);
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps);
 
 #endif

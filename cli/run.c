@@ -147,11 +147,10 @@ static epp_status *record(struct job *job)
 		                                .max_bytes = options->max_bytes,
 		                                .overwrite = options->force };
 
-	/* This tells the collector where to, and that providers' events are read from ONNX Runtime's profile; it joins the
-	 * session that is made there below. */
+	/* This tells the collector where to; it joins the session that is made there below. */
 	/* The policy is for who has no command line. */
 	unsetenv("EPPROF_POLICY");
-	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0 || setenv("EPPROF_PROFILE_IS_READ", "1", 1) != 0)
+	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
 	if (!status)

@@ -17,7 +17,7 @@
 #include "tokens.h"
 
 #define KIT_BATCH_EVENTS 16384u
-#define KIT_OWN_ARGS_MAX 9u
+#define KIT_OWN_ARGS_MAX 8u
 #define KIT_NUMBER_BYTES 24u
 
 struct kit_batch {
@@ -42,15 +42,6 @@ struct kit_batch {
 	const char *values[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
 	size_t args_count;
 };
-
-/* What the collector has is not lost, but ONNX Runtime's profile lacks it. */
-static void kit_batch_count_lost(struct kit *kit, uint64_t count)
-{
-	if (atomic_load_explicit(&kit->recording, memory_order_relaxed))
-		atomic_fetch_add_explicit(&kit->batch_failures, count, memory_order_relaxed);
-	else
-		kit_count_lost(kit, KIT_OTHER, count);
-}
 
 static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfilingEventsContainer *container)
 {
@@ -83,15 +74,14 @@ static void kit_batch_flush(struct kit_batch *batch)
 	OrtStatus *status = kit->ep_api->ProfilingEventsContainer_AddEvents(
 	    batch->container, (const OrtProfilingEvent *const *)batch->events, batch->events_count);
 	if (status) {
-		kit_batch_count_lost(kit, emitted_count);
+		kit_count_lost(kit, KIT_OTHER, emitted_count);
 		if (batch->status)
 			kit_status_ignore(kit, status);
 		else
 			batch->status = status;
 	} else {
 		batch->added_count += batch->events_count;
-		if (!atomic_load_explicit(&kit->recording, memory_order_relaxed))
-			atomic_fetch_add_explicit(&kit->delivered, emitted_count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&kit->delivered, emitted_count, memory_order_relaxed);
 	}
 	for (size_t i = 0; i < batch->events_count; i++)
 		kit->ep_api->ReleaseProfilingEvent(batch->events[i]);
@@ -216,7 +206,7 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
 	for (int i = 0; i < 3; i++)
 		bytes += contexts[i] ? json_text_bytes(contexts[i]) : 0;
 	if (!json_text_reset(&batch->text, bytes)) {
-		kit_batch_count_lost(kit, 1);
+		kit_count_lost(kit, KIT_OTHER, 1);
 		return;
 	}
 
@@ -240,16 +230,13 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
 		if (contexts[i])
 			kit_batch_arg(batch, context_keys[i], contexts[i]);
 	}
-	/* Who reads both has it from the recording. */
-	if (atomic_load_explicit(&kit->recording, memory_order_relaxed))
-		kit_batch_arg(batch, "carried_by", "epprof");
 	int64_t start_us;
 	int64_t duration_us;
 	if (!kit_batch_place(batch, event, token, &start_us, &duration_us))
 		kit_batch_arg(batch, "epprof.placement", "duration only");
 	if (!kit_batch_event(batch, (OrtProfilingEventCategory)event->category, event->device < 0 ? -1 : -1 - event->device,
 	                     kit_thread_id_of(event->stream), name, start_us, duration_us, false))
-		kit_batch_count_lost(kit, 1);
+		kit_count_lost(kit, KIT_OTHER, 1);
 }
 
 /* One event that tells what is missing, if anything is. */
@@ -264,11 +251,10 @@ static void kit_batch_add_lost(struct kit_batch *batch)
 		uint64_t count;
 	} counts[] = {
 		{ "emitted", ledger.emitted },
-		{ "lost_no_buffer",
-		  ledger.lost_no_buffer + atomic_load_explicit(&kit->batch_no_room, memory_order_relaxed) },
+		{ "lost_no_buffer", ledger.lost_no_buffer },
 		{ "lost_refused", ledger.lost_refused },
 		{ "lost_outside_run", ledger.lost_outside_run },
-		{ "lost_other", ledger.lost_other + atomic_load_explicit(&kit->batch_failures, memory_order_relaxed) },
+		{ "lost_other", ledger.lost_other },
 		{ "parents_lost", atomic_load_explicit(&kit->contexts_lost, memory_order_relaxed) },
 		{ "texts_cut", atomic_load_explicit(&kit->cut_count, memory_order_relaxed) },
 	};

@@ -15,20 +15,15 @@ void handover_lose(struct session_profiler *of, epp_loss reason, uint64_t count)
 	ADD_RELAXED(&of->session->window.producers[of->producer].lost[reason], count);
 }
 
-void handover_begin_counts(struct session_profiler *of)
+void handover_begin_run(struct session_profiler *of)
 {
 	struct handover *handover = of->handover;
+	/* A push that the last run's end overtook may still be under way. */
+	pthread_mutex_lock(&of->session->lock);
 	handover->last = (EpprofLedger){ 0 };
 	handover->has_ledger = false;
 	handover->counted = 0;
 	handover->arrived = 0;
-}
-
-void handover_begin_run(struct session_profiler *of)
-{
-	/* A push that the last run's end overtook may still be under way. */
-	pthread_mutex_lock(&of->session->lock);
-	handover_begin_counts(of);
 	pthread_mutex_unlock(&of->session->lock);
 	STORE_RELAXED(&of->is_hung, false);
 }

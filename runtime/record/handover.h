@@ -47,8 +47,6 @@ struct handover {
 
 /* A run begins: the profiler's own counts start from zero again. */
 void handover_begin_run(struct session_profiler *of);
-/* The same with the session's lock held. */
-void handover_begin_counts(struct session_profiler *of);
 
 /* Its StartProfiling took from one time to the other and was told an offset that counts from somewhere else than the run's
  * start: what it adds is moved, and the rest below a microsecond goes into the bracket. */

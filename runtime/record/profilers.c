@@ -197,11 +197,8 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 	                             : epp_status_create(EPP_UNAVAILABLE, "join: no such session");
 	if (!status)
 		status = take_in(session, profiler, of);
-	if (!status) {
-		/* One that is not started here counts from zero, too. */
+	if (!status)
 		of->shift_us = of->shift_rest_ns = 0;
-		handover_begin_counts(of);
-	}
 	if (session)
 		pthread_mutex_unlock(&session->lock);
 	if (status) {

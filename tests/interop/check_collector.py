@@ -173,13 +173,6 @@ class Equality(unittest.TestCase):
             # The provider's own events are in ONNX Runtime's profile, as they would be without the collector.
             kernels = [event for own in recorded.own() for event in own if event["name"] == "relu"]
             self.assertEqual(len(kernels), 100 * 10)
-            # Its profiler is made with the kit and hands them to the collector as well, in nanoseconds.
-            in_trace = [event for event in converted(recorded.trace, "chrome") if event["name"] == "relu"]
-            self.assertEqual(len(in_trace), 100 * 10)
-            self.assertTrue(any(round(event["dur"] * 1000) % 1000 for event in in_trace))
-            with open(f"{recorded.trace}.ort.json", encoding="utf-8") as file:
-                ledger = json.load(file)[-1]["args"]
-            self.assertEqual((ledger["balanced"], ledger["lost"], ledger["uncorrelated"]), ("true", "0", "0"))
 
 
 class Names(unittest.TestCase):
