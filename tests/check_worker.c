@@ -192,6 +192,7 @@ START_TEST(given_up_after_it_returned)
 }
 END_TEST
 
+#ifndef __SANITIZE_THREAD__ /* it refuses threads in the child */
 START_TEST(a_forked_child_has_threads_of_its_own)
 {
 	struct worker *idle = worker_for(NULL), *hung = worker_for(NULL);
@@ -213,6 +214,7 @@ START_TEST(a_forked_child_has_threads_of_its_own)
 	worker_release(hung);
 }
 END_TEST
+#endif
 
 static const struct {
 	const char *text;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """epprof run with ONNX Runtime itself: on the CPU and on the sample EP, in all ways of running, and what it refuses."""
+import collections
 import json
 import os
 import sys
@@ -20,7 +21,11 @@ SAMPLE = interop.library("libsample_ort_ep")
 
 
 def counts(lines):
-    return {line["name"]: line["count"] for line in lines}
+    """By name; a kernel has a line for each operator type of its nodes."""
+    found = collections.Counter()
+    for line in lines:
+        found[line["name"]] += line["count"]
+    return found
 
 
 class Runs(unittest.TestCase):
@@ -52,7 +57,7 @@ class Runs(unittest.TestCase):
         done, told = self.check()
         self.assertEqual(told["device_events"], 0)
         self.assertIn("kernels none", done.stdout)
-        self.assertEqual(counts(told["ops"])["probs_kernel_time"], 11)
+        self.assertEqual(counts(told["ops"])["probs"], 11)
 
     def test_on_the_sample_ep(self):
         done, told = self.check("--ep", SAMPLE, warmup=3)
