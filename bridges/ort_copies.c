@@ -370,14 +370,17 @@ static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
 	return readable->to != 0;
 }
 
-/* Copies `known` slots, or up to `most` if there may be more. */
-static void copy_slots(epp_ort_slot *copy, const void *table, size_t known, size_t most)
+/* Copies `known` slots, or up to `most` if there may be more: beyond the table's end, but within its segment. */
+__attribute__((no_sanitize("address"))) static void copy_slots(epp_ort_slot *copy, const void *table, size_t known,
+                                                               size_t most)
 {
 	struct readable readable = { .from = (uintptr_t)table };
 	size_t count = host.version > EPPROF_ORT_API_VERSION ? most : known;
 	dl_iterate_phdr(find_segment, &readable);
 	size_t there = readable.to ? (readable.to - readable.from) / sizeof(*copy) : known;
-	memcpy(copy, table, (count < there ? count : there) * sizeof(*copy));
+	const epp_ort_slot *slots = table;
+	for (size_t i = 0; i < count && i < there; i++)
+		copy[i] = slots[i];
 }
 
 const OrtApiBase *ort_copies_base(const struct ort_host *of)

@@ -122,7 +122,7 @@ static epp_status *kineto_begin(struct export_run *run)
 	char number[JSON_NUMBER_BYTES];
 
 	chrome_start(run, &dialect);
-	kineto->chrome.rows.number_devices = true;
+	kineto->chrome.rows.number_devices = kineto->chrome.rows.number_streams = true;
 	kineto->bases_count = run->info->sources_count ? run->info->sources_count : 1;
 	kineto->bases = calloc(kineto->bases_count, sizeof *kineto->bases);
 	if (!kineto->bases)

@@ -150,7 +150,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	row->process = process;
 	row->pid = rows->processes[process].pid;
 	row->tid = track->thread_id;
-	bool numbered = rows->number_devices && track->kind == EPP_TRACK_DEVICE && track->stream >= 0 &&
+	bool numbered = rows->number_streams && track->kind == EPP_TRACK_DEVICE && track->stream >= 0 &&
 	                track->stream < ROWS_FIRST_SYNTHETIC;
 	if (numbered)
 		row->tid = (uint32_t)track->stream;

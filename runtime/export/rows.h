@@ -48,7 +48,7 @@ struct rows {
 	size_t buckets_count;
 	uint32_t recent[ROWS_RECENT]; /* indexes of rows found last, by a part of their hash */
 	uint32_t next_synthetic;
-	bool number_devices; /* set at first: devices and streams keep their own numbers where nobody else has them */
+	bool number_devices, number_streams; /* set at first: these keep their own numbers where nobody else has them */
 };
 
 void rows_deinit(struct rows *rows);

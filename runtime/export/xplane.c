@@ -362,6 +362,7 @@ static epp_status *xplane_begin(struct export_run *run)
 {
 	struct xplanes *xplanes = run->state;
 
+	/* XProf numbers the first lines of a device itself, from 1: lines have numbers beyond these, and events their stream. */
 	xplanes->rows.number_devices = true;
 	if (run->options->unix_times) {
 		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;

@@ -192,10 +192,11 @@ class Report(unittest.TestCase):
         summary = json.loads(done.stdout)
         tables = page.value("epprof.model.facts.tables")
         for kind in ("ops", "kernels", "streams", "threads", "phases"):
-            ours = {(line["name"], line.get("group", line.get("category"))): line for line in tables[kind]["lines"]}
+            ours = {(line["name"], line.get("group", line.get("category")), line.get("type")): line
+                    for line in tables[kind]["lines"]}
             self.assertEqual(len(ours), len(summary[kind]))
             for line in summary[kind]:
-                own = ours[line["name"], line.get("device", line.get("process", line.get("category")))]
+                own = ours[line["name"], line.get("device", line.get("process", line.get("category"))), line.get("op_type")]
                 self.assertEqual([own["total"], own["self"], own["durations"]["count"], own["durations"]["q"][5]],
                                  [line[key] for key in ("total_ns", "self_ns", "count", "p50_ns")])
                 if kind == "streams":
@@ -207,7 +208,7 @@ class Report(unittest.TestCase):
         self.assertEqual(page.value(names), sorted(line["name"] for line in summary["kernels"]))
         page.value("document.querySelector('#content tbody tr').click()")
         self.assertEqual(page.value("epprof.find.matches.length"), 
-                         next(line["count"] for line in summary["kernels"] if line["name"] == "bias"))
+                         sum(line["count"] for line in summary["kernels"] if line["name"] == "bias"))
 
     def test_light_and_dark(self):
         paper = "epprof.painter.colours.paper"
