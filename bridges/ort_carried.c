@@ -204,9 +204,11 @@ static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *ba
 		return status;
 	struct step step = { .library = library, .base = base, .logger = logger };
 	status = call_step(host, logger, "CreateEpFactories", create_factories, &step);
+	if (library->is_hung)
+		return status;
 	size_t count = library->factories_count;
-	library->factories_count = status || library->is_hung || count > FACTORIES_MAX ? 0 : count;
-	if (status || library->is_hung)
+	library->factories_count = status || count > FACTORIES_MAX ? 0 : count;
+	if (status)
 		return status;
 	if (!count || count > FACTORIES_MAX)
 		return fail(host, library, "CreateEpFactories: it made none, or more than have room");
@@ -220,9 +222,9 @@ static void library_close(const struct ort_host *host, struct library *library)
 {
 	struct step step = { .library = library };
 	OrtStatus *status = NULL;
-	for (size_t i = 0; i < library->devices_count && !library->is_hung; i++)
+	for (size_t i = 0; !library->is_hung && i < library->devices_count; i++)
 		host->ep->ReleaseEpDevice(library->ep_devices[i]);
-	if (library->factories_count)
+	if (!library->is_hung && library->factories_count)
 		status = call_step(host, NULL, "ReleaseEpFactory", release_factories, &step);
 	if (status)
 		host->api->ReleaseStatus(status);
@@ -308,10 +310,13 @@ static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *log
 {
 	struct step step = { .library = library, .devices = devices, .devices_count = count };
 	OrtStatus *status = call_step(host, logger, "GetSupportedDevices", get_devices, &step);
+	/* A call that hangs may still use what the library has. */
+	if (library->is_hung)
+		return status;
 	size_t found = library->devices_count;
-	if (status || library->is_hung || found > DEVICES_MAX)
+	if (status || found > DEVICES_MAX)
 		library->devices_count = 0;
-	if (status || library->is_hung)
+	if (status)
 		return status;
 	if (found > DEVICES_MAX)
 		return fail(host, library, "GetSupportedDevices: more than have room");

@@ -327,7 +327,8 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 		struct carried *of = &profilers->all[i];
 		if (of->container)
 			ort_container_close(of->container);
-		of->is_hung |= calls[i].failure != NULL;
+		if (calls[i].failure)
+			__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
 		log_failure(profilers, of, calls[i].failure);
 		log_status(profilers, status_from(profilers, of, "EndProfiling", calls[i].status));
 	}

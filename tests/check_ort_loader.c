@@ -131,7 +131,7 @@ START_TEST(a_library_is_loaded_used_and_unloaded_ten_times)
 		/* The plugin's thread does it. */
 		for (int i = 0; i < 5000 && __atomic_load_n(live, __ATOMIC_RELAXED) != 2; i++)
 			usleep(1000);
-		ck_assert_int_eq(*live, 2);
+		ck_assert_int_eq(__atomic_load_n(live, __ATOMIC_RELAXED), 2);
 		check_ok(epp_plugin_unload(plugin));
 		ck_assert(!is_mapped(file));
 	}

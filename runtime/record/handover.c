@@ -23,7 +23,7 @@ void handover_begin_run(struct session_profiler *of)
 	handover->last = (EpprofLedger){ 0 };
 	handover->has_ledger = false;
 	handover->counted = 0;
-	handover->arrived = 0;
+	STORE_RELAXED(&handover->arrived, 0);
 	pthread_mutex_unlock(&of->session->lock);
 	STORE_RELAXED(&of->is_hung, false);
 }

@@ -55,7 +55,7 @@ static void profiler_release(OrtEpProfilerImpl *this_ptr)
 {
 	hang_at("ort:Release");
 	free(this_ptr);
-	ep_live--;
+	__atomic_sub_fetch(&ep_live, 1, __ATOMIC_RELAXED);
 }
 
 static OrtStatus *profiler_start(OrtEpProfilerImpl *this_ptr, int64_t ep_profiling_start_offset_ns)
@@ -152,7 +152,7 @@ static OrtStatus *ep_create_profiler(OrtEp *this_ptr, OrtEpProfilerImpl **profil
 	made->impl.StartEvent = profiler_start_event;
 	made->impl.StopEvent = profiler_stop_event;
 	made->impl.EndProfiling = profiler_end;
-	ep_live++;
+	__atomic_add_fetch(&ep_live, 1, __ATOMIC_RELAXED);
 	*profiler = &made->impl;
 	return NULL;
 }
@@ -247,7 +247,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *this_ptr, const OrtHardwareDev
 	made->impl.GetName = ep_get_name;
 	made->impl.GetCapability = ep_get_capability;
 	made->impl.CreateProfiler = ep_create_profiler;
-	ep_live++;
+	__atomic_add_fetch(&ep_live, 1, __ATOMIC_RELAXED);
 	*ep = &made->impl;
 	return NULL;
 }
@@ -257,7 +257,7 @@ static void factory_release_ep(OrtEpFactory *this_ptr, OrtEp *ep)
 	hang_at("ort:ReleaseEp");
 	(void)this_ptr;
 	free(ep);
-	ep_live--;
+	__atomic_sub_fetch(&ep_live, 1, __ATOMIC_RELAXED);
 }
 
 static OrtStatus *factory_create_data_transfer(OrtEpFactory *this_ptr, OrtDataTransferImpl **data_transfer)
@@ -308,7 +308,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	factory->impl.CreateEp = factory_create_ep;
 	factory->impl.ReleaseEp = factory_release_ep;
 	factory->impl.CreateDataTransfer = factory_create_data_transfer;
-	ep_live++;
+	__atomic_add_fetch(&ep_live, 1, __ATOMIC_RELAXED);
 	factories[0] = &factory->impl;
 	*num_factories = 1;
 	return NULL;
@@ -319,6 +319,6 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 	hang_at("ort:ReleaseEpFactory");
 	api->ReleaseMemoryInfo(((struct factory *)factory)->memory);
 	free(factory);
-	ep_live--;
+	__atomic_sub_fetch(&ep_live, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
