@@ -95,7 +95,7 @@ static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct 
 		                               : clock_segment_first(&segments[near]) - segments[far].host;
 		if (host_ticks < enough)
 			continue;
-		uint64_t device_ticks = (uint64_t)(segments[far].position - segments[near].position);
+		uint64_t device_ticks = (uint64_t)segments[far].position - (uint64_t)segments[near].position;
 		uint64_t slope = clock_fit_slope(fit, host_ticks, to_right ? device_ticks : -device_ticks);
 		return clock_fit_advance(fit, own->length, clock_fit_distance(slope, own->slope)) + 1;
 	}

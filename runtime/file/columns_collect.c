@@ -111,11 +111,13 @@ static void begin_differences(struct columns_encoder *encoder, uint64_t end, uin
 bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
                     const uint8_t *args, uint32_t args_bytes)
 {
+	/* Columns without room yet have no address to count from. */
+	if (!count)
+		return true;
 	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
 	    !columns_grow(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)))
 		return false;
-	if (count)
-		begin_differences(encoder, records->start_ticks + records->duration_ticks, records->id);
+	begin_differences(encoder, records->start_ticks + records->duration_ticks, records->id);
 
 	/* What changes with each record stays in registers. */
 	size_t at = encoder->columns[EPF_COLUMN_END].count;

@@ -275,9 +275,11 @@ __attribute__((noinline)) static bool put_args(struct args *args, struct codec_r
 			if (value > args->texts_left)
 				return false;
 			at = put(at, value);
-			if (value)
+			/* If no arg has text, there is no address to count from. */
+			if (value) {
 				at = mempcpy(at, args->texts, value);
-			args->texts += value;
+				args->texts += value;
+			}
 			args->texts_left -= (uint32_t)value;
 		}
 	}
