@@ -124,6 +124,77 @@ START_TEST(two_providers_never_share_a_row)
 }
 END_TEST
 
+static uint32_t calls_of(int32_t producer, int64_t thread)
+{
+	struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .device = -1, .stream = thread, .producer = producer };
+	return builder_track(builder, &definition, "thread", "vendor");
+}
+
+/* Two plugins count their launches from 1: each call is joined to what it launched, and to nothing of the other plugin. */
+START_TEST(calls_are_joined_by_the_number_of_their_plugin)
+{
+	const struct {
+		const char *call, *work, *kind, *call_kind;
+	} launches[] = { { "launch", "relu", NULL, NULL },
+		         { "copy", "copy_in", "memcpy", "driver" },
+		         { "fill", "zero", "memset", NULL } };
+	uint32_t thread = builder_thread(builder, "main", 12);
+	uint64_t op = builder_event(builder, thread, BUILDER_START, 1000, EPP_NODE, builder_name(builder, "op"), NULL, 0);
+	epp_name number = builder_name(builder, "correlation"), kind = builder_name(builder, "kind");
+
+	for (int32_t producer = 0; producer < 2; producer++) {
+		struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .device = 0, .stream = 1, .producer = producer };
+		builder_producer(builder, (uint32_t)producer, producer ? "two" : "one");
+		uint32_t stream = builder_track(builder, &definition, "stream 1", "device 0"),
+			 calls = calls_of(producer, 13);
+		for (uint64_t i = 0; i < 3; i++) {
+			uint64_t start = BUILDER_START + i * 100 + (uint64_t)producer * 50;
+			char name[32];
+			epp_arg args[2] = { { .key = number, .type = EPP_ARG_U64, .value.u64 = i + 1 },
+				            { .key = kind, .type = EPP_ARG_TEXT } };
+			args[1].value.text = launches[i].call_kind;
+			args[1].text_bytes = launches[i].call_kind ? (uint32_t)strlen(launches[i].call_kind) : 0;
+			snprintf(name, sizeof name, "%s %d", launches[i].call, producer);
+			builder_complete(builder, calls, start, 10, EPP_API, builder_name(builder, name), op, args,
+			                 launches[i].call_kind ? 2 : 1);
+			args[1].value.text = launches[i].kind;
+			args[1].text_bytes = launches[i].kind ? (uint32_t)strlen(launches[i].kind) : 0;
+			snprintf(name, sizeof name, "%s %d", launches[i].work, producer);
+			builder_complete(builder, stream, start + 20, 10, EPP_KERNEL, builder_name(builder, name), op,
+			                 args, launches[i].kind ? 2 : 1);
+		}
+	}
+	write_and_parse(NULL);
+	const struct json *relu[] = { find("relu 0"), find("relu 1") }, *launch[] = { find("launch 0"), find("launch 1") };
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(arg(relu[i], "correlation"), arg(launch[i], "correlation"));
+		ck_assert_int_eq(arg(relu[i], "External id"), arg(find("op"), "External id"));
+		ck_assert_int_eq(arg(launch[i], "External id"), arg(find("op"), "External id"));
+		ck_assert_int_eq(arg(relu[i], "correlation#2"), 1);
+	}
+	ck_assert_int_ne(arg(relu[0], "correlation"), arg(relu[1], "correlation"));
+	ck_assert_int_ne(arg(relu[0], "correlation"), arg(find("op"), "correlation"));
+	ck_assert_str_eq(json_text(relu[0], "cat"), "kernel");
+	ck_assert_str_eq(json_text(find("copy_in 0"), "cat"), "gpu_memcpy");
+	ck_assert_str_eq(json_text(find("zero 0"), "cat"), "gpu_memset");
+	ck_assert_str_eq(json_text(launch[0], "cat"), "privateuse1_runtime");
+	ck_assert_str_eq(json_text(find("copy 0"), "cat"), "privateuse1_driver");
+
+	/* Six arrows, from where each call is to where its work is. */
+	const struct json *events = json_get(document, "traceEvents");
+	unsigned starts = 0, ends = 0;
+	for (size_t i = 0; i < events->count; i++) {
+		bool is_start = strcmp(json_text(&events->items[i], "ph"), "s") == 0;
+		starts += is_start;
+		ends += strcmp(json_text(&events->items[i], "ph"), "f") == 0;
+		if (is_start)
+			ck_assert_int_ne(json_thousandths(&events->items[i], "tid"), 12000);
+	}
+	ck_assert_uint_eq(starts, 6);
+	ck_assert_uint_eq(ends, 6);
+}
+END_TEST
+
 START_TEST(the_rank_is_told)
 {
 	epp_export_options options = { .struct_size = sizeof options, .rank = 3, .world_size = 8 };
@@ -149,6 +220,7 @@ static Suite *kineto_suite(void)
 	tcase_add_test(tests, cause_and_effect_share_a_correlation);
 	tcase_add_test(tests, the_same_name_on_host_and_device_is_two_categories);
 	tcase_add_test(tests, two_providers_never_share_a_row);
+	tcase_add_test(tests, calls_are_joined_by_the_number_of_their_plugin);
 	tcase_add_test(tests, the_rank_is_told);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -281,6 +281,40 @@ START_TEST(many_keys_are_never_mixed_up)
 }
 END_TEST
 
+/* Of two plugins that count from 1; a number may come again, and a call of the driver lies in that of the runtime. */
+START_TEST(flows_lead_from_calls_to_what_they_launched)
+{
+	epp_arg number = { .key = builder_name(builder, "correlation_id"), .type = EPP_ARG_I64, .value.i64 = 1 };
+	const char *of[] = { "c0", "d0", "k0", "c1", "d1", "k1", "c2", "d2", "k2" };
+	uint32_t calls[2], streams[2];
+
+	for (int32_t i = 0; i < 2; i++) {
+		struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .device = -1, .stream = 12, .producer = i };
+		builder_producer(builder, (uint32_t)i, i ? "two" : "one");
+		calls[i] = builder_track(builder, &definition, "thread", "");
+		definition.device = 0;
+		streams[i] = builder_track(builder, &definition, "stream", "device");
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t start = BUILDER_START + i * 20;
+		builder_complete(builder, calls[i % 2], start, 10, EPP_API, builder_name(builder, of[i * 3]), 0,
+		                 &number, 1);
+		builder_complete(builder, calls[i % 2], start + 2, 5, EPP_API, builder_name(builder, of[i * 3 + 1]), 0,
+		                 &number, 1);
+		builder_complete(builder, streams[i % 2], start + 5, 5, EPP_KERNEL,
+		                 builder_name(builder, of[i * 3 + 2]), 0, &number, 1);
+	}
+	write_and_read();
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t flow = find(of[i * 3], TYPE_BEGIN)->flow;
+		ck_assert_uint_ne(flow, 0);
+		ck_assert_uint_eq(find(of[i * 3 + 1], TYPE_BEGIN)->flow, 0);
+		ck_assert_uint_eq(find(of[i * 3 + 2], TYPE_BEGIN)->bind, flow);
+		ck_assert_uint_ne(flow, find(of[(i + 1) % 3 * 3], TYPE_BEGIN)->flow);
+	}
+}
+END_TEST
+
 START_TEST(the_ledger_stands_on_a_track_of_its_own)
 {
 	uint32_t thread = builder_thread(builder, "main", 12);
@@ -305,6 +339,7 @@ static Suite *perfetto_suite(void)
 	tcase_add_test(tests, what_lies_outside_the_clock_is_counted);
 	tcase_add_test(tests, counters_are_numbers);
 	tcase_add_test(tests, many_keys_are_never_mixed_up);
+	tcase_add_test(tests, flows_lead_from_calls_to_what_they_launched);
 	tcase_add_test(tests, the_ledger_stands_on_a_track_of_its_own);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,9 +1,9 @@
 /* Chrome's trace event format, for Perfetto and chrome://tracing: strict JSON whatever a name or an arg holds.
  *
  * Times are microseconds with three decimals, so no nanosecond is lost.  Each lane of each track has a row of its own, on
- * which slices nest and never overlap in part.  An arrow leads from a host event to each device event that it caused,
- * with an id of its own and both its ends; one that would lead back in time is left out and counted.  Clock, counts and
- * the ledger stand in otherData, behind the events. */
+ * which slices nest and never overlap in part.  An arrow leads to each device event from the plugin's call that launched it, or
+ * else from the host event that caused it, with an id of its own and both its ends; one that would lead back in time is left out
+ * and counted.  Clock, counts and the ledger stand in otherData, behind the events. */
 #include <inttypes.h>
 #include <math.h>
 #include <search.h>
@@ -85,12 +85,21 @@ static void write_flow(struct export_run *run, const struct row *from, int64_t f
 	sink_commit(run->sink, at);
 }
 
-/* The arrow from a host event to the device event that it caused, which was just written on a row. */
+/* The arrow to a device event, which was just written on a row: from the plugin's call that launched it, else from the host event
+ * that caused it. */
 static epp_status *write_launch(struct export_run *run, const epp_event *event, uint32_t row_index)
 {
 	struct chrome *chrome = run->state;
+	const struct launch_call *call = launches_find(&chrome->launches, event);
 	struct row *from;
 
+	if (call) {
+		const struct row *rows = chrome->rows.rows;
+		write_flow(run, &rows[call->row], call->start_ns, &rows[row_index], event->start_ns);
+		return NULL;
+	}
+	if (!event->parent)
+		return NULL;
 	if (!event->parent_track || event->parent_start_ns == INT64_MIN || event->parent_end_ns <= run->from_ns ||
 	    event->parent_start_ns >= run->to_ns) {
 		chrome->flows_without_end++;
@@ -217,8 +226,10 @@ epp_status *chrome_event(struct export_run *run, const epp_event *event)
 	switch (event->kind) {
 	case EPP_EVENT_SLICE:
 		write_slice(run, event, row);
-		if (chrome_on_device(event) && event->parent)
+		if (chrome_on_device(event))
 			return write_launch(run, event, row_index);
+		if (event->track->kind == EPP_TRACK_CALLS)
+			EPP_TRY(launches_add(&chrome->launches, event, row_index, &(const struct launch_call *){ NULL }));
 		if (event->flags & EPP_FLAG_REFERRED && event->lane)
 			return remember_moved(chrome, event);
 		break;
@@ -237,15 +248,16 @@ epp_status *chrome_event(struct export_run *run, const epp_event *event)
 
 /* ---- the document ---- */
 
-static const char *category_end(const epp_event *event)
-{
-	static const char *const ends[] = { "\",\"cat\":\"Session\",", "\",\"cat\":\"Node\",", "\",\"cat\":\"Kernel\",",
-		                            "\",\"cat\":\"Api\"," };
+#define OTHER_CATEGORY 4u
+static const char *const category_ends[] = { "\",\"cat\":\"Session\",", "\",\"cat\":\"Node\",",
+	                                     "\",\"cat\":\"Kernel\",", "\",\"cat\":\"Api\",", "\",\"cat\":\"Other\"," };
 
-	return event->category < sizeof ends / sizeof *ends ? ends[event->category] : "\",\"cat\":\"Other\",";
+static unsigned category(const epp_event *event)
+{
+	return event->category < OTHER_CATEGORY ? event->category : OTHER_CATEGORY;
 }
 
-static const struct chrome_dialect dialect = { category_end, NULL, ",\"name\":\"launch\",\"cat\":\"flow\"," };
+static const struct chrome_dialect dialect = { category, category_ends, NULL, ",\"name\":\"launch\",\"cat\":\"flow\"," };
 
 void chrome_start(struct export_run *run, const struct chrome_dialect *spoken)
 {
@@ -292,6 +304,7 @@ void chrome_deinit(struct export_run *run)
 
 	rows_deinit(&chrome->rows);
 	flows_deinit(&chrome->drawn);
+	launches_deinit(&chrome->launches);
 	tdestroy(chrome->moved, free);
 }
 

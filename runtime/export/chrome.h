@@ -3,6 +3,7 @@
 #define EPPROF_EXPORT_CHROME_H
 
 #include "export/flows.h"
+#include "export/launches.h"
 #include "export/members.h"
 #include "export/rows.h"
 #include "export/writer.h"
@@ -14,7 +15,7 @@
 /* A record's beginning up to its category, kept by name; its phase is put in each time. */
 struct chrome_piece {
 	uint32_t name;    /* 0: free */
-	uint8_t category; /* and whether it is a device's */
+	uint8_t category; /* the dialect's number */
 	uint8_t bytes;
 	char text[122]; /* longer ones are written anew each time */
 };
@@ -23,8 +24,9 @@ struct chrome;
 
 /* What the members of the family differ in. */
 struct chrome_dialect {
-	/* From behind a name to the next key: `","cat":"Node",`. */
-	const char *(*category_end)(const epp_event *event);
+	/* A category's number, and by that what stands from behind a name to the next key: `","cat":"Node",`. */
+	unsigned (*category)(const epp_event *event);
+	const char *const *category_ends;
 	/* Args that come before all others: writes `"key":value` and a comma behind each, at most CHROME_IDS_BYTES, and tells
 	 * `members` of the keys; NULL: there are none. */
 	char *(*put_ids)(struct chrome *chrome, char *at, const epp_event *event, struct members *members);
@@ -37,6 +39,7 @@ struct chrome {
 	struct rows rows;
 	void *moved;        /* tsearch tree of struct moved */
 	struct flows drawn; /* by the program */
+	struct launches launches;
 	uint64_t next_flow;
 	uint64_t flows_without_end, flows_back_in_time, counters_without_number, before_zero;
 	struct members members;

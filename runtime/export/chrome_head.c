@@ -77,17 +77,12 @@ epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track
 	return NULL;
 }
 
-/* Of what a piece depends on beside the name. */
-static inline uint8_t category_of(const epp_event *event)
-{
-	return (uint8_t)(event->category | chrome_on_device(event) << 4);
-}
-
 /* Makes the piece of a name; NULL if it is too long to keep. */
-static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece, const epp_event *event)
+static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece,
+                                             const epp_event *event, unsigned category)
 {
 	char escaped[JSON_ESCAPED_BYTES(sizeof piece->text)];
-	const char *end = chrome->dialect->category_end(event);
+	const char *end = chrome->dialect->category_ends[category];
 
 	if (!event->name_number || event->name_bytes > sizeof piece->text)
 		return NULL;
@@ -99,23 +94,24 @@ static const struct chrome_piece *make_piece(const struct chrome *chrome, struct
 	at = mempcpy(at, end, strlen(end));
 	piece->bytes = (uint8_t)(at - piece->text);
 	piece->name = event->name_number;
-	piece->category = category_of(event);
+	piece->category = (uint8_t)category;
 	return piece;
 }
 
-static inline const struct chrome_piece *find_piece(struct chrome *chrome, const epp_event *event)
+static inline const struct chrome_piece *find_piece(struct chrome *chrome, const epp_event *event, unsigned category)
 {
-	struct chrome_piece *piece = &chrome->pieces[(event->name_number * 4 + event->category + chrome_on_device(event) * 2) %
-	                                             CHROME_PIECES_COUNT];
+	struct chrome_piece *piece = &chrome->pieces[(event->name_number * 4 + category) % CHROME_PIECES_COUNT];
 
-	if (piece->name == event->name_number && piece->category == category_of(event) && piece->name)
+	if (piece->name == event->name_number && piece->category == category && piece->name)
 		return piece;
-	return make_piece(chrome, piece, event);
+	return make_piece(chrome, piece, event, category);
 }
 
 char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns)
 {
-	const struct chrome_piece *piece = find_piece(run->state, event);
+	const struct chrome_dialect *dialect = ((const struct chrome *)run->state)->dialect;
+	unsigned category = dialect->category(event);
+	const struct chrome_piece *piece = find_piece(run->state, event, category);
 	char *at;
 
 	if (piece) {
@@ -126,7 +122,7 @@ char *chrome_head(struct export_run *run, const epp_event *event, const struct r
 	} else {
 		sink_format(run->sink, ",\n{\"ph\":\"%c\",\"name\":\"", phase);
 		sink_json_text(run->sink, event->name, event->name_bytes);
-		sink_text(run->sink, ((struct chrome *)run->state)->dialect->category_end(event));
+		sink_text(run->sink, dialect->category_ends[category]);
 		at = sink_reserve(run->sink, CHROME_HEAD_BYTES);
 	}
 	memcpy(at, row->text, sizeof row->text);

@@ -1,16 +1,18 @@
 /* The JSON that PyTorch's Kineto writes: Chrome trace events with the words and args that tools for PyTorch look for (Holistic
  * Trace Analysis, TensorBoard's plugin).
  *
- * Sessions are user annotations, nodes operators, Api events the runtime's, device events kernels, or copies by their name as
- * Kineto names them.  A host event and the device events that it caused share a `correlation`, and an `External id` where the
- * host event is an operator; ids are counted from each source's first, because readers keep them as doubles.  A device is a
- * process and a stream a thread, by their own numbers. */
+ * Sessions are user annotations, nodes operators, Api events calls of the runtime or driver, device events kernels, copies or
+ * fills (timeline/work.h).  An `External id` names the host event that caused a device event or a call.  A `correlation` joins a call
+ * to what it launched, by the plugin's number; where a plugin gives none, it joins the host event to what it caused.  These numbers
+ * are counted from the first of each source and plugin, because readers keep them as doubles, and no two sources or plugins share one.
+ * A device is a process and a stream a thread, by their own numbers. */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "export/chrome.h"
 #include "export/facts.h"
 #include "export/ledger.h"
+#include "timeline/work.h"
 #include "wire/json.h"
 
 /* Ids are unix ns at first, a process's own afterwards: none lies so far before the first one that is met. */
@@ -18,43 +20,56 @@
 
 struct kineto {
 	struct chrome chrome; /* first: it is the state of its functions */
-	uint64_t *bases;      /* of the ids of each source; 0: none was met */
+	uint64_t *bases;      /* of the ids of each source, then of the numbers of each producer; 0: none was met */
 	uint32_t bases_count;
+	uint32_t sources_count;
+	bool *has_calls; /* of each producer: whether it reports calls */
 	uint64_t ids_without_number;
 };
 
 #define CATEGORY(word) "\",\"cat\":\"" word "\","
+enum { GPU_USER_ANNOTATION = WORK_COUNT, USER_ANNOTATION, CPU_OP };
+static const char *const category_ends[] = {
+	[WORK_KERNEL] = CATEGORY("kernel"),
+	[WORK_MEMCPY] = CATEGORY("gpu_memcpy"),
+	[WORK_MEMSET] = CATEGORY("gpu_memset"),
+	[WORK_RUNTIME] = CATEGORY("privateuse1_runtime"),
+	[WORK_DRIVER] = CATEGORY("privateuse1_driver"),
+	[GPU_USER_ANNOTATION] = CATEGORY("gpu_user_annotation"),
+	[USER_ANNOTATION] = CATEGORY("user_annotation"),
+	[CPU_OP] = CATEGORY("cpu_op"),
+};
 
-static bool begins_with(const epp_event *event, const char *word)
+static bool is_call(const epp_event *event)
 {
-	return event->name_bytes >= strlen(word) && memcmp(event->name, word, strlen(word)) == 0;
+	return event->track->kind == EPP_TRACK_CALLS;
 }
 
-static const char *category_end(const epp_event *event)
+static unsigned category(const epp_event *event)
 {
-	if (chrome_on_device(event)) {
-		if (begins_with(event, "Memcpy"))
-			return CATEGORY("gpu_memcpy");
-		if (begins_with(event, "Memset"))
-			return CATEGORY("gpu_memset");
-		return event->category == EPP_SESSION ? CATEGORY("gpu_user_annotation") : CATEGORY("kernel");
-	}
+	if (chrome_on_device(event))
+		return event->category == EPP_SESSION ? (unsigned)GPU_USER_ANNOTATION : work_of(NULL, event);
 	if (event->category == EPP_SESSION)
-		return CATEGORY("user_annotation");
-	return event->category == EPP_API ? CATEGORY("privateuse1_runtime") : CATEGORY("cpu_op");
+		return USER_ANNOTATION;
+	if (event->category != EPP_API)
+		return CPU_OP;
+	return is_call(event) ? work_of(NULL, event) : WORK_RUNTIME;
 }
 
-/* An id as a small number; 0: there is none. */
-static uint64_t number_of(struct kineto *kineto, uint32_t source, uint64_t id)
+/* An id as a small number, which no other source or producer has; 0: there is none. */
+static uint64_t number_of(struct kineto *kineto, uint32_t owner, uint64_t id)
 {
-	uint64_t *base = &kineto->bases[source < kineto->bases_count ? source : 0];
+	uint64_t *base = &kineto->bases[owner < kineto->bases_count ? owner : 0];
 	uint64_t number;
+
+	if (!id)
+		return 0;
 
 	if (!*base)
 		*base = id > IDS_BEFORE ? id - IDS_BEFORE : 1;
 	if (id >= *base && !__builtin_mul_overflow(id - *base + 1, (uint64_t)kineto->bases_count, &number) &&
 	    number <= JSON_EXACT_MAX - kineto->bases_count)
-		return number + source;
+		return number + owner;
 	kineto->ids_without_number++;
 	return 0;
 }
@@ -62,37 +77,48 @@ static uint64_t number_of(struct kineto *kineto, uint32_t source, uint64_t id)
 #define EXTERNAL_ID "External id"
 #define CORRELATION "correlation"
 
-/* Both ends of a correlation or neither: a device event does not know what its cause is, so both have both. */
-static char *put_number(char *at, uint64_t number, struct members *members)
+static char *put_number(char *at, const char *key, uint64_t number, struct members *members)
 {
-	char digits[JSON_NUMBER_BYTES];
-	size_t bytes = (size_t)(json_u64(digits, number) - digits);
+	if (!number)
+		return at;
+	*at++ = '"';
+	at = mempcpy(at, key, strlen(key));
+	at = mempcpy(at, "\":", 2);
+	at = json_u64(at, number);
+	*at++ = ',';
+	if (members)
+		members_note(members, key, strlen(key));
+	return at;
+}
 
-	at = mempcpy(at, "\"" EXTERNAL_ID "\":", strlen("\"" EXTERNAL_ID "\":"));
-	memcpy(at, digits, sizeof digits);
-	at = mempcpy(at + bytes, ",\"" CORRELATION "\":", strlen(",\"" CORRELATION "\":"));
-	memcpy(at, digits, sizeof digits);
-	at[bytes] = ',';
-	if (members) {
-		members_note(members, EXTERNAL_ID, strlen(EXTERNAL_ID));
-		members_note(members, CORRELATION, strlen(CORRELATION));
-	}
-	return at + bytes + 1;
+/* Whether the number of its plugin joins an event to others: only if the plugin reports calls, and where the trace itself does not
+ * join the call to what it launched. */
+static bool has_plugin_number(const struct kineto *kineto, const epp_event *event, uint64_t *number)
+{
+	bool is_joined = is_call(event) ? event->flags & EPP_FLAG_REFERRED
+	                                : event->parent_track && event->parent_track->kind == EPP_TRACK_CALLS;
+
+	return (is_call(event) || chrome_on_device(event)) && !is_joined && event->track->producer >= 0 &&
+	       kineto->has_calls[event->track->producer] && launches_number(event, number);
 }
 
 static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, struct members *members)
 {
 	struct kineto *kineto = (struct kineto *)chrome;
-	uint64_t number = 0;
+	uint32_t source = event->track->source;
+	uint64_t own_id = !chrome_on_device(event) && event->flags & EPP_FLAG_REFERRED ? event->id : 0;
+	uint64_t cause_id = chrome_on_device(event) || (is_call(event) && !own_id) ? event->parent : own_id;
+	uint64_t cause = number_of(kineto, source, cause_id), plugin_number;
 
-	if (chrome_on_device(event) && event->parent)
-		number = number_of(kineto, event->track->source, event->parent);
-	else if (!chrome_on_device(event) && event->flags & EPP_FLAG_REFERRED)
-		number = number_of(kineto, event->track->source, event->id);
-	return number ? put_number(at, number, members) : at;
+	at = put_number(at, EXTERNAL_ID, cause, members);
+	if (has_plugin_number(kineto, event, &plugin_number))
+		cause = number_of(kineto, kineto->sources_count + (uint32_t)event->track->producer, plugin_number);
+	else if (is_call(event) && !own_id)
+		cause = 0;
+	return put_number(at, CORRELATION, cause, members);
 }
 
-static const struct chrome_dialect dialect = { category_end, put_ids, ",\"name\":\"ac2g\",\"cat\":\"ac2g\"," };
+static const struct chrome_dialect dialect = { category, category_ends, put_ids, ",\"name\":\"ac2g\",\"cat\":\"ac2g\"," };
 
 /* ---- the document ---- */
 
@@ -115,18 +141,35 @@ static void write_devices(struct export_run *run)
 	}
 }
 
+static uint32_t producers_count(const epp_trace *trace)
+{
+	const epp_trace_track *track;
+	int32_t last = -1;
+
+	for (size_t i = 0; (track = epp_trace_track_at(trace, i)) != NULL; i++)
+		last = track->producer > last ? track->producer : last;
+	return (uint32_t)(last + 1);
+}
+
 static epp_status *kineto_begin(struct export_run *run)
 {
 	struct kineto *kineto = run->state;
 	const epp_export_options *options = run->options;
+	const epp_trace_track *track;
 	char number[JSON_NUMBER_BYTES];
 
 	chrome_start(run, &dialect);
 	kineto->chrome.rows.number_devices = kineto->chrome.rows.number_streams = true;
-	kineto->bases_count = run->info->sources_count ? run->info->sources_count : 1;
+	kineto->sources_count = run->info->sources_count ? run->info->sources_count : 1;
+	kineto->bases_count = kineto->sources_count + producers_count(run->trace);
 	kineto->bases = calloc(kineto->bases_count, sizeof *kineto->bases);
-	if (!kineto->bases)
+	kineto->has_calls = calloc(kineto->bases_count, sizeof *kineto->has_calls);
+	if (!kineto->bases || !kineto->has_calls)
 		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
+		if (track->kind == EPP_TRACK_CALLS)
+			kineto->has_calls[track->producer] = true;
+	}
 
 	sink_text(run->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
 	write_devices(run);
@@ -160,7 +203,10 @@ static epp_status *kineto_end(struct export_run *run)
 
 static void kineto_deinit(struct export_run *run)
 {
-	free(((struct kineto *)run->state)->bases);
+	struct kineto *kineto = run->state;
+
+	free(kineto->bases);
+	free(kineto->has_calls);
 	chrome_deinit(run);
 }
 

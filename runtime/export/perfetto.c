@@ -4,8 +4,9 @@
  * goes by the order in the file, which nests right because outer slices come first.  Names, categories and keys are
  * interned.  Times are those of CLOCK_MONOTONIC, and snapshots of it beside CLOCK_REALTIME tell the wall clock.
  *
- * A host event that others refer to begins a flow with its id; a device event that it caused ends it, in the form of old
- * Chrome events, the only one in which a flow has many ends.  Arrows that the program drew are a pair of such events, written
+ * A host event that others refer to begins a flow with its id, a plugin's call one of its own; a device event ends that of the call
+ * that launched it, or else that of the host event that caused it, in the form of old Chrome events, the only one in which a flow
+ * has many ends.  Arrows that the program drew are a pair of such events, written
  * at the end when both slices are known.
  *
  * Most host events are plain: two short packets of known parts.  What has args is put together in memory of its own. */
@@ -167,12 +168,20 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
 }
 
-/* Whether an arrow leads from the event's parent to it; one that cannot be drawn is counted. */
-static bool has_launch(struct export_run *run, const epp_event *event)
+/* The flow of the arrow that leads to a device event; false: there is none.  One that cannot be drawn is counted. */
+static bool find_launch(struct export_run *run, const epp_event *event, uint64_t *flow)
 {
 	struct perfetto *perfetto = run->state;
+	const struct launch_call *call;
 
-	if (event->track->kind != EPP_TRACK_DEVICE || !event->parent)
+	if (event->track->kind != EPP_TRACK_DEVICE)
+		return false;
+	call = launches_find(&perfetto->launches, event);
+	if (call) {
+		*flow = call->flow;
+		return true;
+	}
+	if (!event->parent)
 		return false;
 	if (!event->parent_track || event->parent_start_ns == INT64_MIN || event->parent_end_ns <= run->from_ns ||
 	    event->parent_start_ns >= run->to_ns) {
@@ -183,14 +192,15 @@ static bool has_launch(struct export_run *run, const epp_event *event)
 		perfetto->flows_back_in_time++;
 		return false;
 	}
+	*flow = perfetto_flow(event->parent_track->source, event->parent);
 	return true;
 }
 
-static char *put_launch(char *at, const epp_event *event)
+static char *put_launch(char *at, uint64_t flow)
 {
 	char *legacy = protobuf_begin(at, EVENT_LEGACY);
 
-	at = protobuf_u64_roomy(legacy, LEGACY_BIND_ID, perfetto_flow(event->parent_track->source, event->parent));
+	at = protobuf_u64_roomy(legacy, LEGACY_BIND_ID, flow);
 	at = protobuf_u64(at, LEGACY_FLOW, FLOW_IN);
 	protobuf_end(legacy, at);
 	return at;
@@ -212,16 +222,21 @@ static epp_status *begin_event(struct export_run *run, const epp_event *event, u
 static epp_status *write_slice(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	struct perfetto *perfetto = run->state;
-	uint64_t start = perfetto_time(perfetto, event->start_ns);
+	uint64_t start = perfetto_time(perfetto, event->start_ns), flow;
+	const struct launch_call *call = NULL;
 	char *at, *track_event;
 
+	if (event->track->kind == EPP_TRACK_CALLS)
+		EPP_TRY(launches_add(&perfetto->launches, event, 0, &call));
 	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
 	at = put_name(put_track(at, row), event);
 	at = perfetto_put_args(perfetto, at, event, row);
 	if (event->flags & EPP_FLAG_REFERRED)
 		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
-	if (has_launch(run, event))
-		at = put_launch(at, event);
+	if (call)
+		at = protobuf_fixed64(at, EVENT_FLOW, call->flow);
+	if (find_launch(run, event, &flow))
+		at = put_launch(at, flow);
 	protobuf_end(track_event, at);
 	perfetto_packet_end(run, at);
 	at = sink_reserve(run->sink, PLAIN_BYTES);
@@ -433,6 +448,7 @@ static void perfetto_deinit(struct export_run *run)
 	rows_deinit(&perfetto->rows);
 	seen_deinit(&perfetto->names);
 	flows_deinit(&perfetto->drawn);
+	launches_deinit(&perfetto->launches);
 	message_deinit(&perfetto->message);
 }
 

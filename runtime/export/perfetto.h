@@ -4,6 +4,7 @@
 #define EPPROF_EXPORT_PERFETTO_H
 
 #include "export/flows.h"
+#include "export/launches.h"
 #include "export/message.h"
 #include "export/rows.h"
 #include "export/seen.h"
@@ -81,6 +82,7 @@ struct perfetto {
 	struct rows rows;
 	struct seen names;
 	struct flows drawn;
+	struct launches launches;
 	struct message message; /* of packets that are too large for the sink's buffer */
 	char *packet;           /* the one that was begun, behind its head */
 	int64_t zero_ns;        /* CLOCK_MONOTONIC at time 0 of the timeline */

@@ -11,6 +11,7 @@
 #include <search.h>
 
 #include "base/status.h"
+#include "export/launches.h"
 #include "export/ledger.h"
 #include "export/xplane.h"
 
@@ -84,17 +85,12 @@ static uint64_t correlation(uint32_t source, uint64_t id)
 /* An id that a plugin gave: small numbers, most often, which others give as well. */
 static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
 {
-	const epp_trace_arg *args = export_args(event);
+	uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer, number;
 
-	for (uint32_t i = 0; i < event->args_count; i++) {
-		bool is_known = strcmp(args[i].key, "correlation") == 0 || strcmp(args[i].key, "correlation_id") == 0;
-		if (!is_known || (args[i].type != EPP_ARG_U64 && args[i].type != EPP_ARG_I64))
-			continue;
-		uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer;
-		*id = correlation(event->track->source, args[i].value.u64) + producer * UINT64_C(0xC2B2AE3D27D4EB4F);
-		return true;
-	}
-	return false;
+	if (!launches_number(event, &number))
+		return false;
+	*id = correlation(event->track->source, number) + producer * UINT64_C(0xC2B2AE3D27D4EB4F);
+	return true;
 }
 
 static char *put_flags(char *at, unsigned flags)

@@ -79,5 +79,25 @@ class Perfetto(unittest.TestCase):
                 self.assertEqual(len(UnknownFieldSet(message)), 0)
 
 
+class Plugins(unittest.TestCase):
+    """Two plugins whose devices, streams and launches have the same numbers."""
+    def test_calls_and_kernels(self):
+        sample = interop.library("libsample_pu1_ep")
+        for op in "", "op":
+            epp = viewers.recorded(f"plugins{op}", [sample, interop.moved(sample)], op)
+            for form in "perfetto", "chrome", "kineto":
+                with self.subTest(form=form, op=op):
+                    wrong, kernels, arrows = viewers.query(
+                        sys.executable, viewers.convert(epp, form),
+                        "select name, value from stats where value > 0 and severity != 'info'",
+                        "select count(*), count(distinct track_id) from slice where name = 'relu'",
+                        "select a.name, b.name, count(*), count(distinct a.track_id) from flow join slice a on slice_out = a.id"
+                        " join slice b on slice_in = b.id group by 1, 2 order by 1, 2")
+                    self.assertEqual(wrong, [])
+                    self.assertEqual(kernels, [["62", "4"]])
+                    self.assertEqual(arrows, [["sampleCopy", "copy_in", "2", "2"], ["sampleCopy", "copy_out", "2", "2"],
+                                              ["sampleFill", "fill", "2", "2"], ["sampleLaunch", "relu", "62", "2"]])
+
+
 if __name__ == "__main__":
     interop.main()

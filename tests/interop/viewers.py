@@ -41,6 +41,41 @@ def digits():
     return path
 
 
+RECORD = """
+import ctypes, sys
+epprof = ctypes.CDLL(sys.argv[1])
+class Options(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("path", ctypes.c_char_p), ("defaults", ctypes.c_uint64 * 8)]
+epprof.epp_event_begin.restype = ctypes.c_uint64
+session, plugin, profiler = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+options = Options(ctypes.sizeof(Options), sys.argv[2].encode())
+def do(name, *arguments):
+    function = getattr(epprof, name)
+    function.restype = ctypes.c_void_p
+    assert not function(*arguments), name
+do("epp_session_create", ctypes.byref(options), ctypes.byref(session))
+for path in sys.argv[4:]:
+    do("epp_plugin_load", path.encode(), ctypes.byref(plugin))
+    do("epp_plugin_profiler_create", plugin, ctypes.byref(profiler))
+    do("epp_session_attach", session, profiler, None)
+do("epp_session_start", session)
+for path in sys.argv[4:]:
+    event = epprof.epp_event_begin(session, 1, epprof.epp_name_intern(b"op")) if sys.argv[3] else 0
+    assert ctypes.CDLL(path).epp_sample_work(31) == 0
+    if event:
+        epprof.epp_event_end(session, ctypes.c_uint64(event), None, ctypes.c_size_t(0))
+do("epp_session_end", session)
+epprof.epp_session_release(session)
+"""
+
+
+def recorded(name, plugins, op=""):
+    """What a host of epprof's records of these plugins, each of which launches 31 kernels; `op`: within an event of the host's."""
+    path = interop.scratch() / f"{name}.epp"
+    subprocess.run([sys.executable, "-c", RECORD, interop.library("libepprof"), path, op, *plugins], check=True)
+    return path
+
+
 def convert(trace, form, *options):
     """The trace in another format; returns its path."""
     path = interop.scratch() / f"{trace.stem}.{form}"
