@@ -104,7 +104,9 @@ START_TEST(kernels_that_come_early)
 	ck_assert_msg(strstr(run.out, "kernels none of the runs that --max-bytes keeps\n") != NULL, "%s", run.out);
 	command_free(&run);
 	ck_assert_uint_eq(number("device_events"), 0);
-	ck_assert_uint_gt(number("host_events"), 50000);
+	/* What would have been the kernels' is the host events': how many they are depends on how well their times pack. */
+	ck_assert_int_gt(trace_bytes(), 4 << 20);
+	ck_assert_uint_gt(number("host_events"), 5000);
 }
 END_TEST
 

@@ -221,9 +221,7 @@ START_TEST(names_are_whole)
 	              NULL, 0);
 	builder_write(builder, EPF_FINISHED, path);
 	static const char *const formats[] = { "text", "json", "csv" };
-	static const char *const zeros[] = { "  zero\xEF\xBF\xBD"
-		                             "byte\n",
-		                             "\"zero\\u0000byte\"", "op,\"zero" };
+	static const char *const zeros[] = { "  zero\xEF\xBF\xBD\142yte\n", "\"zero\\u0000byte\"", "op,\"zero" };
 	for (unsigned i = 0; i < 3; i++) {
 		command_free(&run);
 		run = command_run(NULL, "summary", "--by", "op", "--format", formats[i], path, NULL);
