@@ -14,6 +14,7 @@
 #include "json_text.h"
 #include "kit.h"
 #include "pairs.h"
+#include "profile_start.h"
 #include "tokens.h"
 
 #define KIT_BATCH_EVENTS 16384u
@@ -48,6 +49,7 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 	batch->kit = kit;
 	batch->container = container;
 	batch->text.is_escaped_later = kit->host_escapes;
+	kit->offset_ns += kit_profile_start_late_ns(kit);
 	batch->events = malloc(KIT_BATCH_EVENTS * sizeof(OrtProfilingEvent *));
 	batch->events_room = batch->events ? KIT_BATCH_EVENTS : 1;
 	if (!batch->events)

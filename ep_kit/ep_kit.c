@@ -6,7 +6,7 @@
  *   buffer.h     the events in hand
  *   pairs.h      the device's clock beside the host's
  *   handover.h   to an epprof host: as buffers fill
- *   tokens.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
+ *   tokens.h, profile_start.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
  *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
  *
  * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints, aborts, or waits while it records.
@@ -24,6 +24,7 @@
 #include "handover.h"
 #include "kit.h"
 #include "pairs.h"
+#include "profile_start.h"
 #include "stack.h"
 #include "tokens.h"
 
@@ -89,6 +90,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 		kit->token_serial = atomic_fetch_add(&kit_process.token_serials, 1) + 1;
 		atomic_store(&kit->contexts_lost, 0);
 		atomic_store(&kit->cut_count, 0);
+		kit_profile_start(kit);
 	}
 	if (kit->options.now_ticks) {
 		kit->pair_first = kit_pair_read(kit);

@@ -131,8 +131,10 @@ struct kit {
 	_Atomic uint64_t pair_device;
 
 	/* ONNX Runtime alone. */
-	int64_t offset_ns; /* StartProfiling's */
-	uint64_t start_ns; /* of the host's clock, in StartProfiling */
+	int64_t offset_ns;          /* StartProfiling's */
+	uint64_t start_ns;          /* of the host's clock, in StartProfiling */
+	int64_t to_unix_ns;         /* what the time of day was beyond the host's clock, in StartProfiling */
+	_Atomic int64_t profile_us; /* time of day at which the profile began; 0: not known */
 	uint32_t token_serial;
 	_Atomic uint32_t tokens_count;
 	_Atomic(struct kit_token *) tokens[KIT_TOKEN_BLOCKS];

@@ -13,6 +13,7 @@
 
 #include "buffer.h"
 #include "kit.h"
+#include "profile_start.h"
 #include "stack.h"
 
 /* Block `k` holds 256 << k tokens. */
@@ -104,6 +105,8 @@ static __attribute__((noinline)) void kit_token_complete(struct kit *kit, struct
 	int64_t start_us = 0;
 	kit_status_ignore(kit, kit->ep_api->ProfilingEvent_GetName(event, &texts[0]));
 	kit_status_ignore(kit, kit->ep_api->ProfilingEvent_GetTimestampUs(event, &start_us));
+	if (entry)
+		kit_profile_start_learn(kit, entry->correlation_id, start_us);
 	uint32_t texts_bytes[3] = { 0 };
 	size_t bytes = sizeof(struct kit_context);
 	for (int i = 0; i < 3; i++) {

@@ -100,6 +100,37 @@ START_TEST(equal_ids)
 }
 END_TEST
 
+static int64_t unix_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* ONNX Runtime read its clock, and its thread was held up before the kit read another: the offset is old when it comes. */
+START_TEST(an_offset_that_comes_late)
+{
+	epp_ep_options options = ep_options();
+	epp_ep_profiler *profiler = ep_create(&options);
+	const int64_t late_us = 3000, profile_us = unix_us() - 5000 - late_us;
+	ep_start(profiler);
+	int64_t start_us = unix_us();
+	ep_begin_event(profiler, (uint64_t)start_us);
+	uint64_t now = real_ns();
+	epp_ep_event event = { .parent = epp_ep_current(profiler), .name = "kernel", .start_ticks = now, .end_ticks = now };
+	epp_ep_emit(profiler, &event);
+	int64_t end_us = unix_us();
+	OrtProfilingEvent *shown = node_event("node", "MatMul", "3", start_us - profile_us);
+	ep_stop_event(profiler, (uint64_t)start_us, shown);
+	host_event_free(shown);
+	ep_end(profiler);
+	/* The beginning is known to a microsecond either way. */
+	ck_assert_int_ge(added("kernel")->timestamp_us, start_us - profile_us - 1);
+	ck_assert_int_le(added("kernel")->timestamp_us, end_us - profile_us + 1);
+	ep_release(profiler);
+}
+END_TEST
+
 /* Past several blocks of the table. */
 START_TEST(many_tokens)
 {
@@ -431,6 +462,7 @@ static Suite *ep_kit_ort_suite(void)
 	TCase *tests = tcase_create("ONNX Runtime");
 	tcase_add_checked_fixture(tests, setup, host_teardown);
 	tcase_add_test(tests, equal_ids);
+	tcase_add_test(tests, an_offset_that_comes_late);
 	tcase_add_test(tests, many_tokens);
 	tcase_add_test(tests, strings_that_json_cannot_hold);
 	tcase_add_loop_test(tests, times, 0, 2);

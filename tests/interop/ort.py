@@ -98,13 +98,21 @@ class Profile:
         return [event for event in same_start if name in (None, event["name"])]
 
     def outside(self):
-        """The kernels that lie in no parent of theirs, within the error bound."""
-        return [kernel for kernel in self.kernels if not any(_is_inside(kernel, parent) for parent in self.parents(kernel))]
+        """The kernels that lie in no parent of theirs, within the error bound: (kernel, µs too early, µs too late, or None without
+        a parent)."""
+        found = []
+        for kernel in self.kernels:
+            misses = [_miss(kernel, parent) for parent in self.parents(kernel)]
+            nearest = min(misses, key=sum, default=(None, None))
+            if nearest != (0, 0):
+                found.append((kernel, *nearest))
+        return found
 
 
-def _is_inside(kernel, parent):
-    return (kernel["ts"] >= parent["ts"] - START_ERROR_US
-            and kernel["ts"] + kernel["dur"] <= parent["ts"] + parent["dur"] + END_ERROR_US)
+def _miss(kernel, parent):
+    """The µs that a kernel starts before its parent and ends after it, beyond the error bound."""
+    end, parent_end = (event["ts"] + event["dur"] for event in (kernel, parent))
+    return (max(0, parent["ts"] - START_ERROR_US - kernel["ts"]), max(0, end - parent_end - END_ERROR_US))
 
 
 def profile_of(ended_session):
