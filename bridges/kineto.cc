@@ -215,18 +215,39 @@ std::string read_events(Trace &trace, epp_trace *of)
 
 /* ---- Kineto's session ---- */
 
-/* EPPROF_OUTPUT=run.epp: the session's trace is run.1.epp, then run.2.epp; run.epp itself is the default session's. */
-std::string output_path()
+/* EPPROF_OUTPUT=run.epp: the session's trace is run.1.epp, then run.2.epp. */
+std::string output_path(const std::string &number)
 {
-	static std::atomic<unsigned> count;
 	const char *output = secure_getenv("EPPROF_OUTPUT");
 	if (!output || !*output)
 		return "";
 	std::string path = output;
-	size_t end = path.rfind(".epp");
-	if (end == std::string::npos || end + 4 != path.size())
-		end = path.size();
-	return path.insert(end, "." + std::to_string(++count));
+	bool has_ending = path.size() >= 4 && !path.compare(path.size() - 4, 4, ".epp");
+	return path.insert(path.size() - (has_ending ? 4 : 0), "." + number);
+}
+
+epp_status *create_session(const std::string &path, epp_session **session)
+{
+	epp_session_options options = {};
+	options.struct_size = sizeof(options);
+	options.label = "PyTorch";
+	options.overwrite = 1;
+	options.path = path.empty() ? nullptr : path.c_str();
+	return epp_session_create(&options, session);
+}
+
+/* Once another process has come first, this one's have its pid: run.PID.1.epp. */
+epp_status *create_session(epp_session **session)
+{
+	static std::atomic<unsigned> count;
+	static std::atomic<bool> is_taken;
+	std::string number = std::to_string(++count);
+	epp_status *status = is_taken ? nullptr : create_session(output_path(number), session);
+	if (epp_status_code(status) == EPP_BUSY) {
+		epp_status_release(status);
+		is_taken = true;
+	}
+	return is_taken ? create_session(output_path("%pid%." + number), session) : status;
 }
 
 class Session : public libkineto::IActivityProfilerSession
@@ -238,14 +259,7 @@ class Session : public libkineto::IActivityProfilerSession
 		buffer_->gpuOpCount = 0;
 		for (const std::string &failure : plugins().failures)
 			errors_.push_back(failure);
-		epp_session_options options = {};
-		options.struct_size = sizeof(options);
-		options.label = "PyTorch";
-		options.overwrite = 1;
-		std::string path = output_path();
-		if (!path.empty())
-			options.path = path.c_str();
-		note(epp_session_create(&options, &session_));
+		note(create_session(&session_));
 		for (epp_plugin *plugin : plugins().loaded) {
 			OrtEpProfilerImpl *profiler = nullptr;
 			epp_status *status = session_ ? epp_plugin_profiler_create(plugin, &profiler) : nullptr;

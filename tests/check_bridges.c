@@ -129,7 +129,7 @@ static void record_as_program(int count)
 		end(NULL, begin(NULL, EPP_NODE, intern("program's")), NULL, 0);
 }
 
-/* Runs `child` in a process of its own, whose exit finishes the trace, the only file in its folder.  Returns its path. */
+/* Runs `child` in a process of its own, whose exit finishes what it recorded.  Returns the trace's path. */
 static const char *in_process(const char *folder, void (*child)(void))
 {
 	int result;
@@ -144,12 +144,26 @@ static const char *in_process(const char *folder, void (*child)(void))
 	}
 	waitpid(pid, &result, 0);
 	ck_assert_int_eq(result, 0);
+	return output;
+}
+
+/* It is the only file in its folder, and as it should be. */
+static void look_at(const char *folder, const char *output)
+{
 	char command[1024];
 	snprintf(command, sizeof(command), "test \"$(ls -A '%s')\" = run.epp", check_path("%s", folder));
 	ck_assert_int_eq(system(command), 0);
 	snprintf(command, sizeof(command), CHECK_BUILD "/epprof validate '%s' >/dev/null", output);
 	ck_assert_int_eq(system(command), 0);
-	return output;
+}
+
+static unsigned count_runs(const char *path)
+{
+	epp_trace *trace;
+	check_ok(epp_trace_open(path, &trace));
+	unsigned count = epp_trace_get_info(trace)->runs_count;
+	epp_trace_close(trace);
+	return count;
 }
 
 static unsigned count_events(const char *path, const char *name)
@@ -179,7 +193,9 @@ static void tensorflow_and_jax(void)
 START_TEST(two_bridges_have_one_trace)
 {
 	const char *path = in_process("together", tensorflow_and_jax);
+	look_at("together", path);
 	ck_assert_uint_eq(count_events(path, "relu"), 600);
+	ck_assert_uint_eq(count_runs(path), 3);
 }
 END_TEST
 
@@ -194,8 +210,24 @@ static void program_and_tensorflow(void)
 START_TEST(a_program_and_a_bridge_have_one_trace)
 {
 	const char *path = in_process("program", program_and_tensorflow);
+	look_at("program", path);
 	ck_assert_uint_eq(count_events(path, "relu"), 300);
 	ck_assert_uint_eq(count_events(path, "program's"), 30);
+}
+END_TEST
+
+static void tensorflow_without_plugins(void)
+{
+	setenv("EPPROF_PROFILERS", "", 1);
+	tensorflow_load();
+	tensorflow.start(NULL, NULL);
+	tensorflow.stop(NULL, NULL);
+}
+
+START_TEST(what_records_nothing_leaves_no_file)
+{
+	ck_assert_int_eq(access(in_process("loaded", tensorflow_load), F_OK), -1);
+	ck_assert_int_eq(access(in_process("no plugin", tensorflow_without_plugins), F_OK), -1);
 }
 END_TEST
 
@@ -206,6 +238,7 @@ static Suite *bridges_suite(void)
 	tcase_add_loop_test(tests, a_bridge_can_be_loaded_from_anywhere, 0, 6);
 	tcase_add_test(tests, two_bridges_have_one_trace);
 	tcase_add_test(tests, a_program_and_a_bridge_have_one_trace);
+	tcase_add_test(tests, what_records_nothing_leaves_no_file);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

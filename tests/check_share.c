@@ -111,7 +111,7 @@ END_TEST
 /* ---- the environment ---- */
 
 /* Runs `child` in a process of its own, since what it leaves is the process's; its exit finishes what is shared. */
-static void in_child(void (*child)(const char *), const char *output, const char *policy)
+static pid_t in_child(void (*child)(const char *), const char *output, const char *policy)
 {
 	pid_t pid = fork();
 	if (!pid) {
@@ -127,6 +127,7 @@ static void in_child(void (*child)(const char *), const char *output, const char
 	int result;
 	waitpid(pid, &result, 0);
 	ck_assert_int_eq(result, 0);
+	return pid;
 }
 
 static void refuse_to_share(const char *output)
@@ -152,14 +153,64 @@ static void share_twice(const char *output)
 	epp_session *first, *second;
 	(void)output;
 	check_ok(epp_session_share_output(&first));
-	/* The process keeps it, so that who comes after the first has gone goes on in the same file. */
+	/* The process keeps it, so that who comes after the first has gone goes on in the same file, in a run of its own. */
 	record_one(first);
 	epp_session_release(first);
+	if (record_one(NULL))
+		_exit(1);
 	check_ok(epp_session_share_output(&second));
 	record_one(NULL);
 	if (first != second || epp_session_default() != first)
 		_exit(1);
 	epp_session_release(second);
+}
+
+/* The run is over when all have gone who came while it was on. */
+static void overlap(const char *output)
+{
+	epp_session *first, *second, *third;
+	(void)output;
+	check_ok(epp_session_share_output(&first));
+	check_ok(epp_session_share_output(&second));
+	epp_session_release(first);
+	check_ok(epp_session_share_output(&third));
+	epp_session_release(second);
+	if (!record_one(third))
+		_exit(1);
+	epp_session_release(third);
+}
+
+static void record_in_output(const char *output)
+{
+	epp_session *session;
+	(void)output;
+	check_ok(epp_session_share_output(&session));
+	record_one(session);
+	epp_session_release(session);
+	check_ok(epp_session_share_output(&session));
+	record_one(session);
+	epp_session_release(session);
+}
+
+/* The child of one that records must not write over its parent's trace, which may be finished by then. */
+static void record_and_fork(const char *output)
+{
+	epp_session *session;
+	int result;
+	check_ok(epp_session_share_output(&session));
+	record_one(session);
+	pid_t pid = fork();
+	epp_session_release(session);
+	if (pid) {
+		waitpid(pid, &result, 0);
+		if (result)
+			_exit(1);
+		return;
+	}
+	check_ok(epp_session_share_output(&session));
+	record_one(session);
+	share_end_all();
+	_exit(!strstr(output, "forked") || access(check_path("forked.%d.epp", (int)getpid()), F_OK));
 }
 
 /* A program that has the session already, as `epprof run` has, says when the file is finished. */
@@ -219,6 +270,49 @@ START_TEST(an_output_of_the_process)
 	struct trace_scan *scan = finished(path);
 	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
 	ck_assert_uint_eq(scan->header.policy, _i ? EPP_POLICY_STOP : EPP_POLICY_STREAM);
+	ck_assert_uint_eq(scan->runs_count, 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(an_output_of_several_at_once)
+{
+	char *path = check_path("overlap.epp");
+	in_child(overlap, path, "");
+	struct trace_scan *scan = finished(path);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 1);
+	ck_assert_uint_eq(scan->runs_count, 1);
+	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(an_output_that_another_process_writes)
+{
+	static const char *const names[][2] = { { "taken.epp", "taken.%d.epp" },
+		                                { ".epp", ".%d.epp" },
+		                                { "taken", "taken.%d" } };
+	char *path = check_path("%s", names[_i][0]);
+	epp_session *session;
+	check_ok(share(path, &session));
+	pid_t pid = in_child(record_in_output, path, "");
+	epp_session_release(session);
+	struct trace_scan *scan = finished(path);
+	ck_assert_uint_eq(scan->records_count, 0);
+	trace_scan_free(scan);
+	char name[64];
+	snprintf(name, sizeof(name), names[_i][1], (int)pid);
+	scan = finished(check_path("%s", name));
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(an_output_of_a_process_that_forks)
+{
+	char *path = check_path("forked.epp");
+	in_child(record_and_fork, path, "");
+	struct trace_scan *scan = finished(path);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 1);
 	trace_scan_free(scan);
 }
 END_TEST
@@ -252,6 +346,9 @@ static Suite *share_suite(void)
 	tcase_add_loop_test(tcase, policies_that_are_none, 0, 9);
 	tcase_add_test(tcase, nothing_is_asked_for);
 	tcase_add_loop_test(tcase, an_output_of_the_process, 0, 2);
+	tcase_add_test(tcase, an_output_of_several_at_once);
+	tcase_add_loop_test(tcase, an_output_that_another_process_writes, 0, 3);
+	tcase_add_test(tcase, an_output_of_a_process_that_forks);
 	tcase_add_test(tcase, an_output_that_the_program_has_already);
 	tcase_add_test(tcase, an_output_for_each_session);
 	suite_add_tcase(suite, tcase);

@@ -212,10 +212,11 @@ static void end(OrtEpProfilerImpl *profiler, uint64_t id, const char *name)
 
 static char *trace_path;
 
-static struct trace_scan *recorded(void (*record)(void), const char *carried)
+static inline void record_apart(void (*record)(void), const char *carried)
 {
 	static unsigned number;
 	trace_path = check_path("bridge-%u.epp", number++);
+	unlink(trace_path); /* another test's */
 	pid_t pid = fork();
 	if (!pid) {
 		setenv("EPPROF_OUTPUT", trace_path, 1);
@@ -226,6 +227,11 @@ static struct trace_scan *recorded(void (*record)(void), const char *carried)
 	int result;
 	waitpid(pid, &result, 0);
 	ck_assert_int_eq(result, 0);
+}
+
+static struct trace_scan *recorded(void (*record)(void), const char *carried)
+{
+	record_apart(record, carried);
 	struct trace_scan *scan = trace_scan_file(trace_path);
 	const char *wrong = scan_balance(scan);
 	ck_assert_msg(!wrong, "%s", wrong);

@@ -112,11 +112,14 @@ EPP_EXPORT epp_status *epp_session_create(const epp_session_options *options, ep
 EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp_session **session) EPP_MUST_CHECK;
 
 /* The same for what the environment asks for; success and a NULL session if that is nothing.
- *   EPPROF_OUTPUT   the path, replaced if it exists.  With %session% in it each call has a file of its own, of which the first
- *                   is the process's default session.
+ *   EPPROF_OUTPUT   the path, replaced if it exists.  If another process is writing it, the pid comes before ".epp", in this
+ *                   process from then on, and in the child of a process that has such a file.  With %session% in it each call
+ *                   has a file of its own, of which the first is the process's default session.
  *   EPPROF_POLICY   "stream" (the default), "stop:64M", "ring:64M"
  *   EPPROF_SYNC_MS  options.sync_ms
- * For bridges into frameworks; what begins events itself has the default session.
+ * For bridges into frameworks; what begins events itself has the default session.  A process whose libepprof was brought by a
+ * bridge (a library that exports `epprof_carries`) has none before the first call; then the session stays, and each time from
+ * the first share to the last one's release is a run.
  * Errors: as epp_session_share; EPP_INVALID_ARGUMENT (what a variable says, with its name).
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_session_share_output(epp_session **session) EPP_MUST_CHECK;

@@ -37,11 +37,15 @@ static void fork_child(void)
 	recorder_fork_child();
 }
 
+/* A bridge into a framework, which brought this library into the process.  It asks for its session when there is something to
+ * record; a default session from the beginning would leave an empty file where there never is. */
+extern const char epprof_carries[] __attribute__((weak, visibility("default")));
+
 /* EPPROF_OUTPUT=file.epp: a library has nobody to tell if it cannot be followed; epp_session_default is NULL then. */
 static void start_default(void)
 {
 	/* epprof's own command reads traces: it must not write over the one that it was asked to read. */
-	if (!strcmp(program_invocation_short_name, "epprof"))
+	if (!strcmp(program_invocation_short_name, "epprof") || epprof_carries)
 		return;
 	epp_session *session;
 	epp_status *status = share_default(&session);

@@ -17,6 +17,13 @@
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool default_is_free; /* it writes a file meant for one user, and nobody has asked for it yet */
 
+/* The default session of a process of which only bridges record: it is kept for the next of them, and records from the first
+ * one's beginning to the last one's end. */
+static bool default_is_kept;
+
+static bool output_is_made;  /* a session wrote what EPPROF_OUTPUT names */
+static bool output_is_taken; /* by another process: this one's have its pid */
+
 /* ---- one session, several users ---- */
 
 static epp_status *make(const epp_session_options *options, char *path, epp_session **handle)
@@ -30,6 +37,17 @@ static epp_status *make(const epp_session_options *options, char *path, epp_sess
 	}
 	STORE_RELAXED(&session_of((uintptr_t)*handle)->shares, 1);
 	return NULL;
+}
+
+static bool is_only_kept(const struct session *session)
+{
+	return default_is_kept && session->shares == 1 &&
+	       (uintptr_t)session_handle(session) == LOAD_RELAXED(&session_default_handle);
+}
+
+static epp_status *start_again(const struct session *session)
+{
+	return is_only_kept(session) ? epp_session_start(session_handle(session)) : NULL;
 }
 
 /* `*made`: nobody had it before. */
@@ -50,8 +68,11 @@ static epp_status *share(const epp_session_options *given, epp_session **handle,
 	pthread_mutex_lock(&share_lock);
 	struct session *session = session_shared_at(path);
 	if (session) {
-		STORE_RELAXED(&session->shares, session->shares + 1);
-		*handle = session_handle(session);
+		status = start_again(session);
+		if (!status) {
+			STORE_RELAXED(&session->shares, session->shares + 1);
+			*handle = session_handle(session);
+		}
 		free(path);
 	} else {
 		status = make(&options, path, handle);
@@ -79,6 +100,8 @@ bool share_give_back(epp_session *handle)
 		STORE_RELAXED(&session->shares, session->shares - 1);
 		if (!session->shares)
 			session_release(session);
+		else if (is_only_kept(session))
+			epp_status_release(epp_session_end(handle));
 	}
 	pthread_mutex_unlock(&share_lock);
 	return true;
@@ -98,7 +121,8 @@ void share_end_all(void)
 void share_fork_child(void)
 {
 	pthread_mutex_init(&share_lock, NULL);
-	default_is_free = false;
+	default_is_free = default_is_kept = false;
+	output_is_taken |= output_is_made;
 }
 
 /* ---- what the environment asks for ---- */
@@ -126,6 +150,43 @@ static epp_status *read_policy(const char *text, epp_session_options *options)
 	return session_check_options(options, &(epp_session_options){ 0 });
 }
 
+/* "run.%pid%.epp" of "run.epp".  NULL: no memory. */
+static char *path_with_pid(const char *path)
+{
+	size_t bytes = strlen(path);
+	size_t ending = bytes >= 4 && !strcmp(path + bytes - 4, ".epp") ? 4 : 0;
+	char *made;
+	return asprintf(&made, "%.*s.%%pid%%%s", (int)(bytes - ending), path, path + bytes - ending) < 0 ? NULL : made;
+}
+
+static epp_status *share_with_pid(epp_session_options options, epp_session **session, bool *made)
+{
+	char *path = path_with_pid(options.path);
+	if (!path)
+		return epp_status_no_memory();
+	options.path = path;
+	epp_status *status = share(&options, session, made);
+	free(path);
+	return status;
+}
+
+/* Another process may have come first. */
+static epp_status *share_file(const epp_session_options *options, epp_session **session, bool *made)
+{
+	bool is_taken = LOAD_RELAXED(&output_is_taken);
+	epp_status *status = is_taken ? NULL : share(options, session, made);
+	if (epp_status_code(status) == EPP_BUSY) {
+		epp_status_release(status);
+		is_taken = true;
+		STORE_RELAXED(&output_is_taken, true);
+	}
+	if (is_taken)
+		status = share_with_pid(*options, session, made);
+	if (!status)
+		STORE_RELAXED(&output_is_made, true);
+	return status;
+}
+
 static epp_status *share_output(const char *path, epp_session **session, bool *made)
 {
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
@@ -137,7 +198,7 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 		options.sync_ms = (uint32_t)strtonum(sync, 0, UINT32_MAX, &problem);
 	if (problem)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_SYNC_MS=%s: %s", sync, problem);
-	return share(&options, session, made);
+	return share_file(&options, session, made);
 }
 
 static const char *output(void)
@@ -152,6 +213,7 @@ static void keep_as_default(epp_session *session)
 	pthread_mutex_lock(&share_lock);
 	if (!session_default_handle) {
 		session_of((uintptr_t)session)->shares++;
+		default_is_kept = true;
 		STORE_RELEASE(&session_default_handle, (uintptr_t)session);
 	}
 	pthread_mutex_unlock(&share_lock);

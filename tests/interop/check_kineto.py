@@ -198,6 +198,25 @@ trace(p)
                                   stdout=subprocess.PIPE, text=True).stdout
             events = json.loads(text)["traceEvents"]
             self.assertEqual(sum(event["name"] == "relu" and event["ph"] == "X" for event in events), 300)
+        self.assertFalse((interop.scratch() / "run.epp").exists())
+
+    def test_what_another_process_writes_is_left_alone(self):
+        folder = interop.scratch() / "taken"
+        folder.mkdir()
+        run = Run("""
+import fcntl, os
+with open(os.environ["EPPROF_OUTPUT"].replace(".epp", ".1.epp"), "w") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    with profile(activities=[CPU, DEVICE]) as p:
+        torch.ops.sample.work(torch.ones(3), 300)
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ops.sample.work(torch.ones(3), 300)
+trace(p)
+print("=" + str(os.getpid()))
+""", SAMPLE, EPPROF_OUTPUT=str(folder / "run.epp"))
+        (pid,) = run.said
+        self.assertEqual({file.name for file in folder.iterdir()}, {"run.1.epp", f"run.{pid}.1.epp", f"run.{pid}.2.epp"})
+        self.assertEqual((folder / "run.1.epp").stat().st_size, 0)
 
 
 class Plugins(unittest.TestCase):
@@ -210,9 +229,12 @@ trace(p)
     NOTHING = "epprof: EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin to carry, nothing is profiled"
 
     def test_none(self):
-        run = Run(self.EMPTY, path="")
+        folder = interop.scratch() / "no plugin"
+        folder.mkdir()
+        run = Run(self.EMPTY, path="", EPPROF_OUTPUT=str(folder / "run.epp"))
         self.assertTrue(run.of("cpu_op", "aten::add"))
         self.assertNotIn("epprof_ledger", run.trace)
+        self.assertEqual(list(folder.iterdir()), [])
         self.assertEqual(run.log.count(self.NOTHING + "\n"), 1)
 
     def test_some_that_are_none(self):

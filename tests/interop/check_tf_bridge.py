@@ -141,7 +141,9 @@ class Bridge(unittest.TestCase):
         self.assertIn("is a bridge itself", log)
 
     def test_without_plugins_it_says_so_once(self):
-        spaces, log = run("call", 3, [])
+        with tempfile.TemporaryDirectory() as folder:
+            spaces, log = run("call", 3, [], EPPROF_OUTPUT=os.path.join(folder, "run.epp"))
+            self.assertEqual(os.listdir(folder), [])
         self.assertEqual(log.count("EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin"), 1)
         self.assertEqual([plane.name for plane in spaces[2].planes if plane.name.startswith("/device:")], [])
 
@@ -155,6 +157,9 @@ class Bridge(unittest.TestCase):
                                   text=True, check=False)
             self.assertEqual(told.returncode, 0, told.stderr)
             self.assertIn(f"{4 * 2 * COUNT:,}".replace(",", ""), told.stdout.replace(",", ""))
+            told = subprocess.run([str(interop.BUILD / "epprof"), "info", "--format", "json", output], capture_output=True, text=True,
+                                  check=True)
+            self.assertEqual(len(json.loads(told.stdout)["runs"]), 4)
 
     def test_a_copy_alone_in_a_folder(self):
         (space,), log = run("environment", 1, [sample("pu1")], library=interop.moved(interop.library("libepprof_tf")))
