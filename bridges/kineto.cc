@@ -10,8 +10,8 @@
  * belong to it and when they were.  So any plugin will do, its clock is related to the host's with a bound, and what was lost is
  * counted.
  *
- * Kineto has 32 bits for ids, so correlations are numbered anew; an arrow needs one call and one event of a device with
- * the same one.
+ * Kineto has 32 bits for ids, and plugins count from 1 each, so correlations are numbered anew; an arrow needs one call and one event
+ * of a device with the same one.  Devices keep their numbers, unless another plugin has a device of that number.
  */
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 
@@ -25,23 +25,14 @@
 #include "carried.h"
 #include "epprof/epprof.h"
 #include "epprof/timeline.h"
+#include "kineto_events.h"
 #include "kineto_ops.h"
 #include "kineto_text.h"
 
 namespace
 {
 
-using libkineto::ActivityType;
-
 constexpr uint64_t WAIT_NS = 20000000000u;
-
-/* Takes a status; "" for success. */
-std::string message_of(epp_status *status)
-{
-	std::string message = status ? epp_status_message(status) : "";
-	epp_status_release(status);
-	return message;
-}
 
 /* ---- plugins ---- */
 
@@ -78,139 +69,6 @@ const Plugins &plugins()
 		return made;
 	}();
 	return *all;
-}
-
-/* ---- events ---- */
-
-/* An event of a plugin, as Kineto's activities are made of it. */
-struct Event {
-	std::string name;
-	ActivityType type;
-	int64_t start_ns; /* unix */
-	int64_t duration_ns;
-	int64_t error_ns;
-	uint64_t parent;
-	bool is_inferred;
-	int32_t device; /* -1: a call on the host */
-	int64_t stream;
-	uint64_t correlation;                                  /* 0: none */
-	std::vector<std::pair<std::string, std::string>> args; /* values are JSON */
-};
-
-struct Correlation {
-	uint32_t number;
-	uint32_t calls_count;
-	uint32_t device_events_count;
-};
-
-struct Trace {
-	std::vector<Event> events;
-	std::unordered_map<uint64_t, uint64_t> kineto_ids; /* by the id of the host event */
-	std::unordered_map<uint64_t, Correlation> correlations;
-	std::map<std::pair<int64_t, int64_t>, std::string> streams; /* of devices */
-	std::map<int64_t, std::string> devices;
-	std::string ledger; /* JSON */
-};
-
-std::string json_of(const epp_trace_arg &arg)
-{
-	switch (arg.type) {
-	case EPP_ARG_I64:
-		return std::to_string(arg.value.i64);
-	case EPP_ARG_U64:
-		return std::to_string(arg.value.u64);
-	case EPP_ARG_TEXT:
-		return quoted(arg.value.text, arg.text_bytes);
-	default:
-		return quoted(std::to_string(arg.value.f64)); /* may be no number */
-	}
-}
-
-void add_host_event(Trace &trace, const epp_timeline *timeline, const epp_event *event)
-{
-	epp_trace_arg arg;
-	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);)
-		if (std::string(arg.key, arg.key_bytes) == kineto_ops::ID_KEY)
-			trace.kineto_ids[event->id] = arg.value.u64;
-}
-
-void add_device_event(Trace &trace, const epp_timeline *timeline, const epp_event *event, int64_t epoch_unix_ns)
-{
-	Event made = {};
-	made.name = printable_name(event->name, event->name_bytes);
-	made.device = event->track->device;
-	made.stream = event->track->kind == EPP_TRACK_CALLS ? event->track->thread_id : event->track->stream;
-	made.type = made.device < 0 ? ActivityType::PRIVATEUSE1_RUNTIME : ActivityType::CONCURRENT_KERNEL;
-	made.start_ns = epoch_unix_ns + event->start_ns;
-	made.duration_ns = event->duration_ns;
-	made.error_ns = event->start_error_ns;
-	made.parent = event->parent;
-	made.is_inferred = event->placement == EPP_PLACED_INFERRED;
-	epp_trace_arg arg;
-	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);) {
-		std::string key(arg.key, arg.key_bytes);
-		std::string text = arg.type == EPP_ARG_TEXT ? std::string(arg.value.text, arg.text_bytes) : "";
-		if (key == "correlation" && arg.type == EPP_ARG_U64)
-			made.correlation = arg.value.u64;
-		else if (key == "kind" && text == "memcpy")
-			made.type = ActivityType::GPU_MEMCPY;
-		else if (key == "kind" && text == "memset")
-			made.type = ActivityType::GPU_MEMSET;
-		else if (key == "kind" && text == "driver")
-			made.type = ActivityType::PRIVATEUSE1_DRIVER;
-		else
-			made.args.emplace_back(unquoted(key), json_of(arg));
-	}
-	if (made.correlation) {
-		Correlation &correlation = trace.correlations[made.correlation];
-		if (!correlation.number)
-			correlation.number = (uint32_t)trace.correlations.size();
-		correlation.calls_count += made.type == ActivityType::PRIVATEUSE1_RUNTIME;
-		correlation.device_events_count += made.device >= 0;
-	}
-	if (made.device >= 0) {
-		trace.devices[made.device] = printable(event->track->group, strlen(event->track->group));
-		trace.streams[{ made.device, made.stream }] = printable(event->track->name, strlen(event->track->name));
-	}
-	trace.events.push_back(std::move(made));
-}
-
-/* The accounts of the plugins. */
-void read_ledger(Trace &trace, epp_trace *of)
-{
-	epp_trace_account account;
-	for (size_t i = 0; i < epp_trace_accounts_count(of); i++) {
-		if (!message_of(epp_trace_account_at(of, i, &account)).empty() || !account.is_plugin)
-			continue;
-		trace.ledger += trace.ledger.empty() ? "{" : ", ";
-		trace.ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
-		                ", \"written\": " + std::to_string(account.written) +
-		                ", \"lost\": " + std::to_string(account.lost_total) +
-		                ", \"errors\": " + std::to_string(account.errors) + "}";
-	}
-	if (!trace.ledger.empty())
-		trace.ledger += "}";
-}
-
-std::string read_events(Trace &trace, epp_trace *of)
-{
-	epp_timeline *timeline;
-	const epp_event *event;
-	int64_t epoch_unix_ns = epp_trace_get_info(of)->epoch_unix_ns;
-	std::string error = message_of(epp_timeline_create(of, nullptr, &timeline));
-	if (!error.empty())
-		return error;
-	while (epp_timeline_next(timeline, &event)) {
-		if (event->kind != EPP_EVENT_SLICE)
-			continue;
-		if (event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS)
-			add_device_event(trace, timeline, event, epoch_unix_ns);
-		else
-			add_host_event(trace, timeline, event);
-	}
-	error = message_of(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
-	return error;
 }
 
 /* ---- Kineto's session ---- */
@@ -398,6 +256,13 @@ class Session : public libkineto::IActivityProfilerSession
 			errors_.push_back(message);
 	}
 
+	/* The operation that caused an event; a call that launched it may be between them. */
+	uint64_t cause_of(const Event &event) const
+	{
+		auto caller = trace_.callers.find(event.parent);
+		return caller == trace_.callers.end() ? event.parent : caller->second;
+	}
+
 	void log(libkineto::ActivityLogger &logger, const libkineto::getLinkedActivityCallback &linked, const Event &event)
 	{
 		buffer_->emplace_activity(buffer_->span, event.type, event.name);
@@ -408,22 +273,24 @@ class Session : public libkineto::IActivityProfilerSession
 		activity.device = is_call ? (int32_t)getpid() : event.device;
 		activity.resource = event.stream;
 		activity.threadId = is_call ? (int32_t)event.stream : 0;
-		auto parent = trace_.kineto_ids.find(event.parent);
+		auto parent = trace_.kineto_ids.find(cause_of(event));
 		if (parent != trace_.kineto_ids.end())
 			activity.linked = linked((int32_t)parent->second);
-		auto correlation = trace_.correlations.find(event.correlation);
-		if (correlation != trace_.correlations.end()) {
-			const Correlation &of = correlation->second;
-			activity.id = (int32_t)of.number;
-			activity.addMetadata("correlation", event.correlation);
+		if (event.joined) {
+			activity.id = (int32_t)event.joined->number;
+			activity.addMetadata("correlation", event.joined->number);
+			if (event.joined->number != event.correlation)
+				activity.addMetadata("plugin correlation", event.correlation);
 			/* An arrow leads from one call to one event of a device. */
-			if (of.calls_count == 1 && of.device_events_count == 1 &&
+			if (event.joined->calls_count == 1 && event.joined->device_events_count == 1 &&
 			    event.type != ActivityType::PRIVATEUSE1_DRIVER) {
-				activity.flow.id = of.number;
+				activity.flow.id = event.joined->number;
 				activity.flow.type = libkineto::kLinkAsyncCpuGpu;
 				activity.flow.start = is_call;
 			}
 		}
+		if (!event.plugin.empty())
+			activity.addMetadata("epprof.plugin", quoted(event.plugin));
 		if (!is_call) {
 			activity.addMetadata("device", event.device);
 			activity.addMetadata("stream", event.stream);

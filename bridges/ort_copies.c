@@ -214,10 +214,30 @@ static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *ke
 /* Several profilers add at the same time, each on its thread, and ONNX Runtime's container is one. */
 static pthread_mutex_t adding_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *event, const char *const *keys,
-                            const char *const *values, size_t count, OrtProfilingEvent **made)
+int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t own)
 {
-	return api->CreateProfilingEvent(event->category, event->process_id, event->thread_id, event->name,
+	int32_t given = own;
+	bool is_taken = false;
+	for (size_t i = 0; i < devices->count; i++) {
+		if (devices->all[i].owner == owner && devices->all[i].own == own)
+			return devices->all[i].given;
+		is_taken |= devices->all[i].given == own;
+	}
+	/* Below all that are given: no device that comes later has that by itself, but one with a gap below it. */
+	for (size_t i = 0; is_taken && i < devices->count; i++)
+		given = devices->all[i].given <= given ? devices->all[i].given - 1 : given;
+	if (devices->count < ORT_DEVICES_MAX) {
+		devices->all[devices->count].owner = owner;
+		devices->all[devices->count].own = own;
+		devices->all[devices->count++].given = given;
+	}
+	return given;
+}
+
+static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *event, int32_t process_id,
+                            const char *const *keys, const char *const *values, size_t count, OrtProfilingEvent **made)
+{
+	return api->CreateProfilingEvent(event->category, process_id, event->thread_id, event->name,
 	                                 event->timestamp_us, event->duration_us, keys, values, count, made);
 }
 
@@ -226,10 +246,10 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
                               OrtProfilingEvent **made)
 {
 	char id_text[24];
-	const char **keys = calloc(event->count + 1, 2 * sizeof(char *));
+	const char **keys = calloc(event->count + 2, 2 * sizeof(char *));
 	if (!keys)
 		return host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
-	const char **values = keys + event->count + 1;
+	const char **values = keys + event->count + 2;
 	size_t count = 0;
 	for (size_t i = 0; i < event->count; i++) {
 		keys[count] = event->keys[i];
@@ -245,7 +265,13 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	}
 	keys[count] = ORT_CARRIED_KEY;
 	values[count++] = ORT_CARRIED_VALUE;
-	OrtStatus *status = create_by(host.ep, event, keys, values, count, made);
+	keys[count] = ORT_PLUGIN_KEY;
+	values[count++] = container->label;
+	/* -1 of a call is none. */
+	bool has_device = event->process_id < 0 && event->category != OrtProfilingEventCategory_API;
+	int32_t process_id = has_device ? ort_devices_number(container->devices, (uintptr_t)container, event->process_id)
+	                                : event->process_id;
+	OrtStatus *status = create_by(host.ep, event, process_id, keys, values, count, made);
 	free(keys);
 	return status;
 }
@@ -255,8 +281,8 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 {
 	const OrtEpApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->GetEpApi();
 	OrtProfilingEvent *made = NULL;
-	OrtStatus *status = create_by(own, event, (const char *const *)event->keys, (const char *const *)event->values,
-	                              event->count, &made);
+	OrtStatus *status = create_by(own, event, event->process_id, (const char *const *)event->keys,
+	                              (const char *const *)event->values, event->count, &made);
 	if (!status) {
 		const OrtProfilingEvent *const events[] = { made };
 		status = own->ProfilingEventsContainer_AddEvents(epp_member_container(container->member), events, 1);
@@ -302,13 +328,15 @@ static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfiling
 	return status;
 }
 
-struct ort_container *ort_container_create(epp_member *member, uint64_t (*ort_id_of)(const void *user, uint64_t id),
-                                           const void *user)
+struct ort_container *ort_container_create(epp_member *member, const char *label, struct ort_devices *devices,
+                                           uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user)
 {
 	struct ort_container *made = malloc(sizeof(*made));
 	if (!made)
 		return NULL;
-	*made = (struct ort_container){ .member = member, .ort_id_of = ort_id_of, .user = user };
+	*made = (struct ort_container){
+		.member = member, .label = label, .devices = devices, .ort_id_of = ort_id_of, .user = user
+	};
 	if (object_add(made))
 		return made;
 	free(made);

@@ -2,7 +2,8 @@
  * on the host's clock and joined to the host's events, so they are read from there, by the timeline, when they all are in.
  *
  * In ONNX Runtime's profile they look as the kit (ep_kit/batch.h) makes the events of EPs look: the device as process, the
- * stream as thread, both as args too; a call on the host has its own.  Texts are prepared as the kit prepares them
+ * stream as thread, both as args too; a call on the host has its own.  Where two plugins have a device of the same number, one gets
+ * another process; the arg has the plugin's own number.  Texts are prepared as the kit prepares them
  * (ep_kit/json_text.h).
  */
 #include "ort_foreign.h"
@@ -22,6 +23,7 @@
 /* One event in the making, and all that are made. */
 struct filling {
 	const struct ort_foreign *of;
+	const epp_trace *trace;
 	int64_t epoch_ns; /* of the timeline, since ONNX Runtime's profile began */
 	struct json_text text;
 	size_t count;
@@ -85,7 +87,10 @@ static void arg_of_event(struct filling *filling, const epp_trace_arg *arg)
 /* Room for all texts of an event, prepared, and once more for the longest as it is. */
 static epp_status *room_for_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
 {
-	size_t bytes = event->name_bytes + 1, longest = event->name_bytes + 1;
+	const char *plugin = epp_trace_plugin(filling->trace, event->track);
+	size_t plugin_bytes = plugin ? strlen(plugin) + 1 : 0;
+	size_t bytes = event->name_bytes + 1 + plugin_bytes;
+	size_t longest = event->name_bytes + 1 > plugin_bytes ? event->name_bytes + 1 : plugin_bytes;
 	epp_trace_arg arg;
 	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);) {
 		size_t text_bytes = arg.type == EPP_ARG_TEXT ? arg.text_bytes : 0;
@@ -122,8 +127,22 @@ static void fill_args(struct filling *filling, const epp_timeline *timeline, con
 	arg_number(filling, "error_ns", event->start_error_ns);
 	filling->keys[filling->count] = ORT_CARRIED_KEY;
 	filling->values[filling->count++] = ORT_CARRIED_VALUE;
+	const char *plugin = epp_trace_plugin(filling->trace, event->track);
+	if (plugin) {
+		filling->keys[filling->count] = ORT_PLUGIN_KEY;
+		filling->values[filling->count++] = prepared(filling, plugin, strlen(plugin), true);
+	}
 	for (size_t cursor = 0; filling->count < ARGS_MAX && epp_event_args(timeline, event, &cursor, &arg);)
 		arg_of_event(filling, &arg);
+}
+
+/* A plugin is carried into a shared trace once for each session, always under the same label. */
+static uint64_t plugin_hash(const char *label)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (; label && *label; label++)
+		hash = (hash ^ (unsigned char)*label) * UINT64_C(0x100000001b3);
+	return hash;
 }
 
 static epp_status *event_make(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
@@ -144,10 +163,13 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 		return status;
 	const char *name = prepared(filling, event->name, event->name_bytes, false);
 	fill_args(filling, timeline, event);
+	const char *plugin = epp_trace_plugin(filling->trace, event->track);
+	int32_t process_id = is_call ? (int32_t)event->track->pid
+	                             : ort_devices_number(filling->of->devices, plugin_hash(plugin),
+	                                                  -1 - event->track->device);
 	OrtProfilingEventCategory category = is_call ? OrtProfilingEventCategory_API : OrtProfilingEventCategory_KERNEL;
 	status = failed(filling, filling->of->host->ep->CreateProfilingEvent(
-				     category, is_call ? (int32_t)event->track->pid : -1 - event->track->device,
-				     folded(event->track->stream), name, start_us,
+				     category, process_id, folded(event->track->stream), name, start_us,
 				     microseconds(start_ns + event->duration_ns) - start_us, filling->keys,
 				     filling->values, filling->count, &filling->events[filling->events_count]));
 	filling->events_count += !status;
@@ -190,6 +212,7 @@ OrtStatus *ort_foreign_fill(const struct ort_foreign *foreign, OrtProfilingEvent
 	epp_trace *trace;
 	epp_status *status = epp_trace_open_session(foreign->session, &trace);
 	if (!status) {
+		filling.trace = trace;
 		filling.epoch_ns = epp_trace_get_info(trace)->epoch_unix_ns - foreign->profile_unix_ns;
 		status = read_events(&filling, trace);
 		epp_trace_close(trace);

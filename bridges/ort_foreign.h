@@ -3,6 +3,7 @@
 #define EPPROF_BRIDGES_ORT_FOREIGN_H
 
 #include "ort.h"
+#include "ort_copies.h"
 
 struct ort_foreign {
 	const struct ort_host *host;
@@ -10,6 +11,7 @@ struct ort_foreign {
 	uint64_t producers;      /* as of epp_member_producers */
 	int64_t profile_unix_ns; /* when ONNX Runtime's profile began */
 	int64_t duration_ns;     /* how long it is: what may have started in this time is given */
+	struct ort_devices *devices;
 	uint64_t (*ort_id_of)(const void *user, uint64_t id); /* as in struct ort_container */
 	const void *user;
 };

@@ -28,8 +28,9 @@ struct ort_profilers {
 	const OrtLogger *logger;
 	epp_session *session;
 	struct ort_told told;
-	int64_t profile_us;   /* when ONNX Runtime's profile began, since the epoch; 0: no event has told */
-	pthread_mutex_t lock; /* of the notes */
+	struct ort_devices devices; /* of all plugins */
+	int64_t profile_us;         /* when ONNX Runtime's profile began, since the epoch; 0: no event has told */
+	pthread_mutex_t lock;       /* of the notes */
 	struct note {
 		uint64_t id, ort_id;
 	} * notes;
@@ -109,7 +110,9 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 		epp_plugin_profiler_release(of->made.profiler);
 		return status;
 	}
-	of->container = of->made.is_foreign ? NULL : ort_container_create(of->member, ort_id_of, profilers);
+	of->container = of->made.is_foreign
+	                    ? NULL
+	                    : ort_container_create(of->member, of->made.label, &profilers->devices, ort_id_of, profilers);
 	if (!of->made.is_foreign && !of->container) {
 		epp_member_leave(of->member);
 		epp_plugin_profiler_release(of->made.profiler);
@@ -272,7 +275,7 @@ static int64_t told_late_ns(const struct ort_profilers *profilers)
 
 /* The events of those of plugins, from the trace.  A plugin that is profiled for the whole process has given them to one of all
  * that carry it into this trace. */
-static OrtStatus *fill_foreign(const struct ort_profilers *profilers, int64_t late_ns, int64_t duration_ns,
+static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns, int64_t duration_ns,
                                OrtProfilingEventsContainer *real)
 {
 	const struct ort_told *told = &profilers->told;
@@ -280,6 +283,7 @@ static OrtStatus *fill_foreign(const struct ort_profilers *profilers, int64_t la
 		                       .session = profilers->session,
 		                       .profile_unix_ns = told->unix_ns - told->offset_ns - late_ns,
 		                       .duration_ns = duration_ns,
+		                       .devices = &profilers->devices,
 		                       .ort_id_of = ort_id_of,
 		                       .user = profilers };
 	for (size_t i = 0; i < profilers->count; i++)

@@ -76,6 +76,25 @@ START_TEST(calls_belong_to_their_thread)
 }
 END_TEST
 
+START_TEST(devices_of_one_name_name_their_plugin)
+{
+	static const char *const groups[] = { "GPU", "GPU", "GPU", "vendor 0", "vendor 0", "alone" };
+	static const char *const expected[] = { "GPU (vendor)", "GPU (other)",      "GPU (vendor)",
+		                                "vendor 0",     "vendor 0 (other)", "alone" };
+	uint32_t tracks[6];
+	for (int i = 0; i < 6; i++) {
+		const struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .stream = i, .producer = i % 3 % 2 };
+		tracks[i] = builder_track(builder, &definition, "stream", groups[i]);
+	}
+	open_trace();
+	for (int i = 0; i < 6; i++)
+		ck_assert_str_eq(track(tracks[i])->group, expected[i]);
+	ck_assert_str_eq(epp_trace_plugin(trace, track(tracks[1])), "other");
+	ck_assert_ptr_null(epp_trace_plugin(trace, &(epp_trace_track){ .producer = -1 }));
+	ck_assert_ptr_null(epp_trace_plugin(trace, &(epp_trace_track){ .producer = 1000 }));
+}
+END_TEST
+
 /* ONNX Runtime's process number is -1 for device 0 and for no device. */
 START_TEST(onnx_runtime_numbers_devices_from_minus_one)
 {
@@ -197,6 +216,7 @@ static Suite *suite(void)
 	TCase *tests = tcase_create("tracks");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, calls_belong_to_their_thread);
+	tcase_add_test(tests, devices_of_one_name_name_their_plugin);
 	tcase_add_test(tests, onnx_runtime_numbers_devices_from_minus_one);
 	tcase_add_test(tests, a_thread_is_one_track);
 	tcase_add_test(tests, a_summary_counts_calls_for_the_host);

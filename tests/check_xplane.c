@@ -210,7 +210,8 @@ START_TEST(a_plugin_s_calls_are_the_host_s_and_lead_to_its_kernels)
 	write_and_read(NULL);
 	ck_assert_str_eq(find("launch")->plane, "/host:CPU");
 	ck_assert_str_eq(find("launch")->line, "thread 77: calls of one");
-	ck_assert_str_eq(find("kernel")->plane, "/device:CUSTOM:plugin device 0");
+	ck_assert_str_eq(find("kernel")->plane, "/device:CUSTOM:plugin device 0 (one)");
+	ck_assert_str_eq(find("other's kernel")->plane, "/device:CUSTOM:plugin device 0 (other)");
 	ck_assert_uint_eq(find("launch")->correlation, 5);
 	ck_assert_uint_eq(find("kernel")->correlation, 5);
 	ck_assert_uint_ne(find("other's kernel")->correlation, 5);

@@ -166,6 +166,9 @@ EPP_EXPORT const epp_trace_track *epp_trace_track_at(const epp_trace *trace, siz
 /* By track number; NULL if there is none. */
 EPP_EXPORT const epp_trace_track *epp_trace_track_find(const epp_trace *trace, uint32_t track);
 
+/* The label of the plugin whose track it is (epp_trace_account.producer); NULL if it is no plugin's. */
+EPP_EXPORT const char *epp_trace_plugin(const epp_trace *trace, const epp_trace_track *track);
+
 /* The text of a name of this file (its numbers are the recording process's).  `bytes` may be NULL.
  * Never NULL: an unknown number is "(unknown)". */
 EPP_EXPORT const char *epp_trace_name(const epp_trace *trace, epp_name name, size_t *bytes);

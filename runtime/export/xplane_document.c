@@ -221,6 +221,14 @@ bool xplane_is_gpu(const char *name)
 	return begins(name, GPU);
 }
 
+/* Behind the number is a name, if any: "/device:GPU:0 (name)". */
+static bool is_same_gpu(const char *name, const char *other)
+{
+	size_t bytes = strcspn(name, " ");
+
+	return strcspn(other, " ") == bytes && memcmp(name, other, bytes) == 0;
+}
+
 /* Whether a device keeps the name of a GPU's plane: the first that has it does. */
 static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
 {
@@ -230,7 +238,7 @@ static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
 		return false;
 	for (size_t i = 0; i < process; i++) {
 		const struct rows_process *other = &xplanes->rows.processes[i];
-		if (other->group && strcmp(other->name, of->name) == 0)
+		if (other->group && is_same_gpu(other->name, of->name))
 			return false;
 	}
 	return true;

@@ -10,7 +10,7 @@
  *                                                     thread only if one of that number has recorded
  *
  * A thread has a track for each run and for each way in which it records.  They all name the first one, which is the row that
- * their events are on. */
+ * their events are on.  A device's group names its plugin if another plugin has a device of that name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +95,63 @@ static epp_status *name_calls(struct reader_impl *impl, epp_trace_track *track)
 	return track->name ? NULL : reader_no_memory();
 }
 
+static int by_group(const void *a, const void *b)
+{
+	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	int order = strcmp(left->group, right->group);
+	return order ? order : (left->producer > right->producer) - (left->producer < right->producer);
+}
+
+static epp_status *tell_apart(struct reader_impl *impl, epp_trace_track **tracks, size_t count)
+{
+	const char *group = tracks[0]->group;
+	char text[TEXT_BYTES_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *label = impl->reader.producers[tracks[i]->producer].label;
+		if (strstr(group, label))
+			continue;
+		if (i && tracks[i]->producer == tracks[i - 1]->producer) {
+			tracks[i]->group = tracks[i - 1]->group;
+			continue;
+		}
+		int bytes = snprintf(text, sizeof(text), "%s (%s)", group, label);
+		tracks[i]->group = reader_text(impl, text, (size_t)bytes < sizeof(text) ? (size_t)bytes : sizeof(text) - 1);
+		if (!tracks[i]->group)
+			return reader_no_memory();
+	}
+	return NULL;
+}
+
+/* Devices of different plugins that have the same name get that of their plugin. */
+static epp_status *name_devices(struct reader_impl *impl, epp_trace_track **tracks)
+{
+	struct reader *reader = &impl->reader;
+	size_t count = 0, end;
+	epp_status *status = NULL;
+
+	for (size_t i = 0; i < reader->tracks_count; i++) {
+		epp_trace_track *track = &reader->tracks[i];
+		if (track->kind == EPP_TRACK_DEVICE && *track->group && track->producer >= 0 &&
+		    (size_t)track->producer < reader->producers_count)
+			tracks[count++] = track;
+	}
+	qsort(tracks, count, sizeof(*tracks), by_group);
+	for (size_t i = 0; i < count && !status; i = end) {
+		bool several = false;
+		for (end = i + 1; end < count && tracks[end]->source == tracks[i]->source &&
+		                  !strcmp(tracks[end]->group, tracks[i]->group);
+		     end++)
+			several |= strcmp(reader->producers[tracks[end]->producer].label,
+			                  reader->producers[tracks[i]->producer].label) != 0;
+		if (several)
+			status = tell_apart(impl, tracks + i, end - i);
+	}
+	return status;
+}
+
 static epp_status *set_group(struct reader_impl *impl, epp_trace_track *track)
 {
 	const struct reader *reader = &impl->reader;
@@ -125,6 +182,7 @@ epp_status *reader_tracks_end(struct reader_impl *impl)
 	}
 	qsort(threads, count, sizeof(*threads), by_thread);
 	find_threads(threads, count);
+	status = name_devices(impl, threads);
 	free(threads);
 	for (size_t i = 0; i < reader->tracks_count && !status; i++) {
 		if (reader->tracks[i].kind != EPP_TRACK_CALLS)

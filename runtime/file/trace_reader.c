@@ -169,6 +169,15 @@ const epp_trace_track *epp_trace_track_find(const epp_trace *trace, uint32_t tra
 	return reader_track(trace->reader, track);
 }
 
+const char *epp_trace_plugin(const epp_trace *trace, const epp_trace_track *track)
+{
+	const struct reader *reader = trace->reader;
+
+	if (track->producer < 0 || (size_t)track->producer >= reader->producers_count)
+		return NULL;
+	return *reader->producers[track->producer].label ? reader->producers[track->producer].label : NULL;
+}
+
 const char *epp_trace_name(const epp_trace *trace, epp_name name, size_t *bytes)
 {
 	static const char unknown[] = "(unknown)";

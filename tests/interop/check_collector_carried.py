@@ -20,7 +20,7 @@ EARLY = "begin before what launched them"
 def shape(event):
     """What an event of a provider says of itself, without its place in time and in the profile."""
     args = {key: value for key, value in event["args"].items() if key not in
-            ("ort_correlation_id", "carried_by", "placement", "start_error_ns", "end_error_ns", "stream")}
+            ("ort_correlation_id", "carried_by", "epprof.plugin", "placement", "start_error_ns", "end_error_ns", "stream")}
     return json.dumps([event["name"], event["dur"], args], sort_keys=True)
 
 
@@ -106,6 +106,12 @@ class Carried(unittest.TestCase):
         runs = {"trace": in_trace, "first": first, "second": second}
         self.assertEqual({where: len(found) for where, found in runs.items()},
                          {"trace": 3 * 3 * units, "first": 2 * 3 * units, "second": 3 * 3 * units})
+        # All have a device 0: in a profile each has a process of its own, which names its plugin.
+        for found in first, second:
+            rows = {(event["args"]["epprof.plugin"], event["args"]["device"]): event["pid"] for event in found}
+            self.assertEqual(sorted(rows.values()), [-3, -2, -1])
+            self.assertEqual({(plugin, event["pid"]) for (plugin, _), pid in rows.items() for event in found
+                              if event["args"]["epprof.plugin"] == plugin}, {(plugin, pid) for (plugin, _), pid in rows.items()})
         # PU1 is told of the events; a profile joins a kernel to an event of its own session alone.
         joined = {where: sum("ort_correlation_id" in event["args"] for event in found) for where, found in runs.items()}
         self.assertEqual(joined, {"trace": 3 * units, "first": units, "second": 2 * units})

@@ -198,6 +198,15 @@ trace(p)
                                   stdout=subprocess.PIPE, text=True).stdout
             events = json.loads(text)["traceEvents"]
             self.assertEqual(sum(event["name"] == "relu" and event["ph"] == "X" for event in events), 300)
+        # The last one in Kineto's words, as in PyTorch's own file.
+        text = subprocess.run([command, "convert", "-t", "kineto", "-o", "-", path], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+        events = json.loads(text)["traceEvents"]
+        for category in "kernel", "gpu_memcpy", "gpu_memset", "privateuse1_runtime":
+            self.assertEqual(sum(event.get("cat") == category and event["ph"] == "X" for event in events),
+                             len(run.of(category)))
+        self.assertEqual(sum(event["ph"] == "f" and event.get("cat") == "ac2g" for event in events),
+                         sum(event["ph"] == "f" and event.get("cat") == "ac2g" for event in run.events))
         self.assertFalse((interop.scratch() / "run.epp").exists())
 
     def test_what_another_process_writes_is_left_alone(self):
@@ -257,6 +266,55 @@ trace(p)
             self.assertEqual(len(run.of("kernel", "relu")), 50)
             self.assertEqual(set(run.ledger()), {"ACCELERATOR", "sample_pu1_ep"})
             self.assertEqual(run.trace["epprof_problems"], [f"EPPROF_PROFILERS: {bridge}: is a bridge itself"])
+
+    def test_two_whose_devices_and_launches_have_the_same_numbers(self):
+        other = interop.moved(SAMPLE)
+        run = Run("""
+both = [lib, ctypes.CDLL(%r)]
+@torch.library.custom_op("sample::other", mutates_args=())
+def other(x: torch.Tensor, count: int) -> torch.Tensor:
+    assert both[1].epp_sample_work(count) == 0
+    return x.clone()
+with profile(activities=[CPU, DEVICE]) as p:
+    for i in range(3):
+        torch.ops.sample.work(torch.ones(3), 10)
+        torch.ops.sample.other(torch.ones(3), 10)
+trace(p)
+""" % other, SAMPLE, path=f"{SAMPLE}:{other}")
+        kernels = run.of("kernel", "relu")
+        self.assertEqual(len(kernels), 60)
+        ops = {event["args"]["External id"]: event["name"] for event in run.of("cpu_op")
+               if event["name"] in ("sample::work", "sample::other")}
+        names = {event["pid"]: event["args"]["name"] for event in run.events
+                 if event["ph"] == "M" and event["name"] == "process_name"}
+        devices = {op: {kernel["pid"] for kernel in kernels if ops[kernel["args"]["External id"]] == op}
+                   for op in ("sample::work", "sample::other")}
+        self.assertEqual([len(pids) for pids in devices.values()], [1, 1])
+        ((first,), (second,)) = devices.values()
+        self.assertEqual((first, second), (0, 1))
+        self.assertTrue(all(kernel["args"]["device"] == kernel["pid"] for kernel in kernels))
+        self.assertIn("sample_pu1_ep", names[first])
+        self.assertNotEqual(names[first], names[second])
+        calls = {event["args"]["correlation"]: event for event in run.of("privateuse1_runtime")}
+        self.assertEqual(len(calls), 78)
+        for kernel in kernels:
+            call = calls[kernel["args"]["correlation"]]
+            self.assertEqual(call["args"]["External id"], kernel["args"]["External id"])
+        self.assertEqual(len({call["args"]["epprof.plugin"] for call in calls.values()}), 2)
+        self.assertEqual(sum(event["ph"] == "f" and event.get("cat") == "ac2g" for event in run.events), 78)
+
+    def test_launch_numbers_of_an_xspace_draw_arrows(self):
+        run = Run("""
+with profile(activities=[CPU, DEVICE]) as p:
+    torch.ones(3).add(1)
+trace(p)
+""", path=plugin("tf_calls"))
+        calls = {event["args"]["correlation"]: event for event in run.of("privateuse1_runtime")}
+        self.assertEqual(len(calls), 2)
+        (gemm,) = run.of("kernel", "gemm")
+        self.assertIn(gemm["args"]["correlation"], calls)
+        (start,) = [event for event in run.events if event["ph"] == "s" and event.get("cat") == "ac2g"]
+        self.assertEqual(start["id"], gemm["args"]["correlation"])
 
     def test_one_that_fails_loses_its_own_events_alone(self):
         run = Run("""

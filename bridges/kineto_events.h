@@ -1,0 +1,213 @@
+/* The events of the plugins of a session, as Kineto's activities are made of them, and what joins them: read from its trace when it
+ * is over.  Used by kineto.cc alone. */
+#ifndef BRIDGES_KINETO_EVENTS_H
+#define BRIDGES_KINETO_EVENTS_H
+
+#include <algorithm>
+#include <libkineto.h>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "epprof/timeline.h"
+#include "kineto_ops.h"
+#include "kineto_text.h"
+
+namespace
+{
+
+using libkineto::ActivityType;
+
+/* Takes a status; "" for success. */
+std::string message_of(epp_status *status)
+{
+	std::string message = status ? epp_status_message(status) : "";
+	epp_status_release(status);
+	return message;
+}
+
+struct Correlation {
+	uint32_t number;
+	uint32_t calls_count;
+	uint32_t device_events_count;
+};
+
+/* An event of a plugin, as Kineto's activities are made of it. */
+struct Event {
+	std::string name;
+	ActivityType type;
+	int64_t start_ns; /* unix */
+	int64_t duration_ns;
+	int64_t error_ns;
+	uint64_t parent;
+	bool is_inferred;
+	int32_t device; /* Kineto's number; -1: a call on the host */
+	int64_t stream;
+	std::string plugin;                                    /* of a call; else its device's name has it */
+	uint64_t correlation;                                  /* the plugin's number; 0: none */
+	Correlation *joined;                                   /* NULL: none */
+	std::vector<std::pair<std::string, std::string>> args; /* values are JSON */
+};
+
+struct Trace {
+	std::vector<Event> events;
+	std::unordered_map<uint64_t, uint64_t> kineto_ids; /* by the id of the host event */
+	std::unordered_map<uint64_t, uint64_t> callers;    /* of calls that are causes: what caused them */
+	std::map<std::pair<int32_t, uint64_t>, Correlation> correlations; /* by producer and its number */
+	std::map<std::pair<int64_t, int64_t>, std::string> streams;       /* of devices */
+	std::map<int64_t, std::string> devices;
+	std::map<std::pair<int32_t, int32_t>, int32_t> device_numbers; /* by producer and its number */
+	std::string ledger;                                            /* JSON */
+};
+
+std::string json_of(const epp_trace_arg &arg)
+{
+	switch (arg.type) {
+	case EPP_ARG_I64:
+		return std::to_string(arg.value.i64);
+	case EPP_ARG_U64:
+		return std::to_string(arg.value.u64);
+	case EPP_ARG_TEXT:
+		return quoted(arg.value.text, arg.text_bytes);
+	default:
+		return quoted(std::to_string(arg.value.f64)); /* may be no number */
+	}
+}
+
+void add_host_event(Trace &trace, const epp_timeline *timeline, const epp_event *event)
+{
+	epp_trace_arg arg;
+	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);)
+		if (std::string(arg.key, arg.key_bytes) == kineto_ops::ID_KEY)
+			trace.kineto_ids[event->id] = arg.value.u64;
+}
+
+/* A plugin's device keeps its number unless another plugin's has it; such a one gets a number that no device has. */
+void number_devices(Trace &trace, const epp_trace *of)
+{
+	std::set<int32_t> taken;
+	int32_t next = 0;
+	const epp_trace_track *track;
+	for (size_t i = 0; (track = epp_trace_track_at(of, i)); i++)
+		next = std::max(next, track->kind == EPP_TRACK_DEVICE ? track->device + 1 : 0);
+	for (size_t i = 0; (track = epp_trace_track_at(of, i)); i++) {
+		if (track->kind != EPP_TRACK_DEVICE || track->device < 0)
+			continue;
+		auto [place, is_new] = trace.device_numbers.try_emplace({ track->producer, track->device }, track->device);
+		if (is_new && !taken.insert(track->device).second)
+			place->second = next++;
+	}
+}
+
+/* Whether it is the plugin's number of a launch: PU1's, or that of an XSpace. */
+bool is_correlation(const std::string &key, const epp_trace_arg &arg)
+{
+	return (key == "correlation" && arg.type == EPP_ARG_U64) ||
+	       (key == "correlation_id" && (arg.type == EPP_ARG_U64 || arg.type == EPP_ARG_I64));
+}
+
+/* The device's name with that of its plugin, which may be part of it. */
+std::string device_name(const epp_trace *of, const epp_trace_track *track)
+{
+	const char *plugin = epp_trace_plugin(of, track);
+	std::string name = track->group;
+	if (plugin && name.find(plugin) == std::string::npos)
+		name += std::string(" (") + plugin + ")";
+	return printable(name.data(), name.size());
+}
+
+void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *timeline, const epp_event *event,
+                      int64_t epoch_unix_ns)
+{
+	const epp_trace_track *track = event->track;
+	bool is_call = track->kind == EPP_TRACK_CALLS;
+	Event made = {};
+	made.name = printable_name(event->name, event->name_bytes);
+	made.device = is_call || track->device < 0 ? -1 : trace.device_numbers[{ track->producer, track->device }];
+	made.stream = is_call ? track->thread_id : track->stream;
+	made.type = made.device < 0 ? ActivityType::PRIVATEUSE1_RUNTIME : ActivityType::CONCURRENT_KERNEL;
+	made.start_ns = epoch_unix_ns + event->start_ns;
+	made.duration_ns = event->duration_ns;
+	made.error_ns = event->start_error_ns;
+	made.parent = event->parent;
+	made.is_inferred = event->placement == EPP_PLACED_INFERRED;
+	const char *plugin = epp_trace_plugin(of, track);
+	if (made.device < 0 && plugin)
+		made.plugin = plugin;
+	epp_trace_arg arg;
+	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);) {
+		std::string key(arg.key, arg.key_bytes);
+		std::string text = arg.type == EPP_ARG_TEXT ? std::string(arg.value.text, arg.text_bytes) : "";
+		if (is_correlation(key, arg))
+			made.correlation = arg.value.u64;
+		if (key == "correlation" && arg.type == EPP_ARG_U64)
+			continue;
+		if (key == "kind" && text == "memcpy")
+			made.type = ActivityType::GPU_MEMCPY;
+		else if (key == "kind" && text == "memset")
+			made.type = ActivityType::GPU_MEMSET;
+		else if (key == "kind" && text == "driver")
+			made.type = ActivityType::PRIVATEUSE1_DRIVER;
+		else
+			made.args.emplace_back(unquoted(key), json_of(arg));
+	}
+	if (made.correlation) {
+		made.joined = &trace.correlations[{ track->producer, made.correlation }];
+		if (!made.joined->number)
+			made.joined->number = (uint32_t)trace.correlations.size();
+		made.joined->calls_count += made.type == ActivityType::PRIVATEUSE1_RUNTIME;
+		made.joined->device_events_count += made.device >= 0;
+	}
+	if (is_call && event->flags & EPP_FLAG_REFERRED)
+		trace.callers[event->id] = event->parent;
+	if (made.device >= 0) {
+		trace.devices[made.device] = device_name(of, track);
+		trace.streams[{ made.device, made.stream }] = printable(track->name, strlen(track->name));
+	}
+	trace.events.push_back(std::move(made));
+}
+
+/* The accounts of the plugins. */
+void read_ledger(Trace &trace, epp_trace *of)
+{
+	epp_trace_account account;
+	for (size_t i = 0; i < epp_trace_accounts_count(of); i++) {
+		if (!message_of(epp_trace_account_at(of, i, &account)).empty() || !account.is_plugin)
+			continue;
+		trace.ledger += trace.ledger.empty() ? "{" : ", ";
+		trace.ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
+		                ", \"written\": " + std::to_string(account.written) +
+		                ", \"lost\": " + std::to_string(account.lost_total) +
+		                ", \"errors\": " + std::to_string(account.errors) + "}";
+	}
+	if (!trace.ledger.empty())
+		trace.ledger += "}";
+}
+
+std::string read_events(Trace &trace, epp_trace *of)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+	int64_t epoch_unix_ns = epp_trace_get_info(of)->epoch_unix_ns;
+	number_devices(trace, of);
+	std::string error = message_of(epp_timeline_create(of, nullptr, &timeline));
+	if (!error.empty())
+		return error;
+	while (epp_timeline_next(timeline, &event)) {
+		if (event->kind != EPP_EVENT_SLICE)
+			continue;
+		if (event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS)
+			add_device_event(trace, of, timeline, event, epoch_unix_ns);
+		else
+			add_host_event(trace, timeline, event);
+	}
+	error = message_of(epp_timeline_status(timeline));
+	epp_timeline_release(timeline);
+	return error;
+}
+
+} // namespace
+
+#endif
