@@ -182,6 +182,8 @@ START_TEST(recorded_beyond_4_gib)
 	recording_inside(session)->writer.segments_count = by / EPF_SEGMENT_BYTES;
 	check_ok(epp_session_start(session));
 	uint64_t events = recording_fill(session, name, 5 << 20), open_id = epp_event_begin(session, EPP_NODE, name);
+	/* A busy machine's helper may come too late for some, which are counted. */
+	events -= epp_session_lost(session, EPP_LOSS_NO_BUFFER);
 	if (!_i) {
 		epp_event_end(session, open_id, NULL, 0);
 		recording_end(session);
