@@ -34,7 +34,11 @@ static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN
 	if (!error)
 		return NULL;
 	PLUGIN_Profiler_Error_Message_Args message = { .struct_size = sizeof(message), .error = error };
-	PLUGIN_Profiler_Error_GetCode_Args code = { .struct_size = sizeof(code), .error = error, .code = -1 };
+	/* XLA compares sizes for equality, and takes them without what pads the struct at its end. */
+	PLUGIN_Profiler_Error_GetCode_Args code = { .struct_size = offsetof(PLUGIN_Profiler_Error_GetCode_Args, code) +
+		                                                   sizeof(code.code),
+		                                    .error = error,
+		                                    .code = -1 };
 	PLUGIN_Profiler_Error_Destroy_Args destroy = { .struct_size = sizeof(destroy), .error = error };
 	pjrt->api.error_message(&message);
 	PLUGIN_Profiler_Error *second = pjrt->api.error_get_code(&code);

@@ -52,7 +52,8 @@ static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args 
 {
 	hang_at("pjrt:error_get_code");
 	static PLUGIN_Profiler_Error second = { 3 };
-	if (is("no code"))
+	/* As XLA does: the size without padding, and no other. */
+	if (is("no code") || args->struct_size != offsetof(PLUGIN_Profiler_Error_GetCode_Args, code) + sizeof(args->code))
 		return &second;
 	args->code = args->error->code;
 	return NULL;
