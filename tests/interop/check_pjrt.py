@@ -80,7 +80,7 @@ def events_of(profile, name):
 
 
 class Jax(unittest.TestCase):
-    def look_at(self, profile, count=COUNT, plane_pattern="^/device:CUSTOM:(sample_pu1_ep device 0|ACCELERATOR:0)$"):
+    def look_at(self, profile, count=COUNT, plane_pattern=r"^/device:CUSTOM:(sample_pu1_ep device 0|ACCELERATOR:0( \([\w.]+\))?)$"):
         events = events_of(profile, "relu")
         self.assertEqual(len(events), count)
         for plane, line, event in events:

@@ -91,7 +91,7 @@ class Bridge(unittest.TestCase):
         events = events_of(space, "relu")
         self.assertEqual(len(events), count)
         for plane, _, _ in events:
-            self.assertRegex(plane.name, "^/device:CUSTOM:(sample_pu1_ep device 0|ACCELERATOR:0)$")
+            self.assertRegex(plane.name, r"^/device:CUSTOM:(sample_pu1_ep device 0|ACCELERATOR:0( \([\w.]+\))?)$")
         # Beside TensorFlow's own.
         hosts = [plane for plane in space.planes if plane.name == "/host:CPU"]
         self.assertEqual(len(hosts), 1)
