@@ -2,11 +2,13 @@
  *
  * A provider gives its events to ONNX Runtime at the end of profiling, which writes them into its own profile and shows them
  * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with a clock of
- * their own: ONNX Runtime's, in its microseconds.  That clock is related to the host's by the host events, of which the
- * collector noted when they began on both.  An event's cause is told by its correlation id, which is when the host event
- * began, and its thread, which the kit adds; where there is no id, the importer's search by containment counts, and the parent is
- * marked as inferred.  Where several could be the cause the event has none, and is marked as ambiguous.  A profile does not say when it began: the cause of
- * any of its events does, and of one without such an event the events are counted as lost.
+ * their own, in ONNX Runtime's microseconds.  It is compared with the host's clock once, by a host event of which the collector
+ * noted when it began on both.  How well a provider's clock keeps to ONNX Runtime's is shown by the causes of its events.
+ *
+ * An event's cause is told by its correlation id, which is when the host event began, and its thread, which the kit adds; where
+ * there is no id, the importer's search by containment counts, and the parent is marked as inferred.  Where several could be the
+ * cause the event has none, and is marked as ambiguous.  A profile does not say when it began: the cause of any of its events
+ * does, and of one without such an event the events are counted as lost.
  *
  * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
  * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.
@@ -29,7 +31,7 @@
 #include "epprof/import.h"
 #include "run.h"
 
-#define PAIR_EVERY_US 500000
+#define PAIR_WITHIN_US 500000
 #define CLOCK 0
 #define NOTE_BYTES 80
 #define PROFILE_ARG 2 /* ort_profile_us, of what the importer puts first (runtime/import/record.h) */
@@ -81,12 +83,14 @@ static double delay_us(const struct run_cause *cause)
 	return (double)cause->start_ticks / ((double)epp_host_ticks_per_second() / 1e6) - (double)cause->start_us;
 }
 
-/* Two more for the microseconds of both ends. */
+/* When the profile of a cause began, by both clocks.  Two more for the microseconds of both ends. */
 static void push_pair(const struct kernels *kernels, const struct run_cause *cause)
 {
 	uint64_t half_ticks = (uint64_t)kernels->causes.bracket_us * epp_host_ticks_per_second() / 2000000;
-	const EpprofClockPair pair = { .device_ticks = (uint64_t)cause->start_us,
-		                       .host_ticks = cause->start_ticks + half_ticks,
+	double since = (double)(cause->start_us - cause->profile_us) * (double)epp_host_ticks_per_second() / 1e6;
+	bool is_known = since >= 0 && since < (double)cause->start_ticks;
+	const EpprofClockPair pair = { .device_ticks = (uint64_t)(is_known ? cause->profile_us : cause->start_us),
+		                       .host_ticks = cause->start_ticks - (is_known ? (uint64_t)since : 0) + half_ticks,
 		                       .half_width_ticks = half_ticks + 2 * epp_host_ticks_per_second() / 1000000,
 		                       .clock = CLOCK };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .pairs = &pair, .pairs_count = 1 };
@@ -94,24 +98,22 @@ static void push_pair(const struct kernels *kernels, const struct run_cause *cau
 	kernels->push(&stand_in, &batch);
 }
 
-/* Of each interval the pair that was seen soonest.  Two that are near each other would tell a wrong rate, in microseconds. */
+/* One pair: that which was seen soonest after the start.  Providers compared their clocks with ONNX Runtime's there, and it is not
+ * known how well they followed it from then on.  So the timeline takes the pair for the only comparison, and measures the rest by the
+ * causes of the events. */
 static void push_clock(const struct kernels *kernels)
 {
 	const EpprofClock clock = { .id = CLOCK, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = 1000000 };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .clocks = &clock, .clocks_count = 1 };
-	const struct run_cause *first = kernels->causes.causes, *end = first + kernels->causes.count, *last = NULL;
+	const struct run_cause *first = kernels->causes.causes, *end = first + kernels->causes.count, *best = first;
 
 	kernels->push(&stand_in, &batch);
-	while (first < end) {
-		const struct run_cause *best = first, *cause = first;
-		for (; cause < end && cause->start_us < first->start_us + PAIR_EVERY_US; cause++) {
-			if (delay_us(cause) < delay_us(best))
-				best = cause;
-		}
-		if (!last || best->start_us - last->start_us >= PAIR_EVERY_US / 2)
-			push_pair(kernels, last = best);
-		first = cause;
+	for (const struct run_cause *cause = first; cause < end && cause->start_us < first->start_us + PAIR_WITHIN_US;
+	     cause++) {
+		if (delay_us(cause) < delay_us(best))
+			best = cause;
 	}
+	push_pair(kernels, best);
 }
 
 /* ---- events ---- */
@@ -291,10 +293,12 @@ static epp_status *each_device_event(struct kernels *kernels, epp_trace *trace,
                                      epp_status *(*see)(struct kernels *kernels, const epp_timeline *timeline,
                                                         const epp_event *event))
 {
+	/* The times that providers gave: the recording's own causes are to correct them. */
+	const epp_timeline_options options = { .struct_size = sizeof options, .as_claimed = 1 };
 	epp_timeline *timeline;
 	const epp_event *event;
 
-	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
+	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 	if (status)
 		return status;
 	while (!status && epp_timeline_next(timeline, &event)) {

@@ -86,6 +86,28 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	free(track);
 }
 
+/* What causes tell of clocks that were compared with the host's once. */
+static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
+{
+	uint64_t errors = 0;
+	char text[256];
+
+	if (counts->jumped_clocks) {
+		snprintf(text, sizeof text,
+		         "%" PRIu64 " device clocks without clock pairs jumped: causes tell by how much",
+		         counts->jumped_clocks);
+		print_finding(&errors, &(epp_trace_finding){ EPP_NOTE, UINT64_MAX, text });
+	}
+	if (counts->contradicted_clocks) {
+		snprintf(text, sizeof text,
+		         "%" PRIu64 " device clocks without clock pairs contradict the causes of their events everywhere: "
+		         "the bounds of these events are all that any cause allows",
+		         counts->contradicted_clocks);
+		print_finding(&errors, &(epp_trace_finding){ EPP_WARNING, UINT64_MAX, text });
+		++*found;
+	}
+}
+
 static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 {
 	static const struct {
@@ -106,6 +128,7 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
 	if (status)
 		return status;
+	check_clocks(epp_timeline_get_counts(timeline), found);
 	while (epp_timeline_next(timeline, &event)) {
 		if (event->flags & EPP_FLAG_OUTSIDE_PARENT)
 			note_outsider(&outsiders, event);

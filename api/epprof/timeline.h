@@ -12,8 +12,13 @@
  * They are joined to the host event that caused them by token or id, else by containment (marked inferred).  An event without
  * a host event is in a lane of its own; if several host events could be its parent it is marked ambiguous.
  *
- * Cause and effect narrow the bound, never the place.  An event of a device begins no earlier than its parent, if that was
- * told; it ends no later than the host event that waited for it: an event of category API to which a flow leads from the
+ * Cause and effect narrow the bound, never the place of a clock with clock pairs.  A clock that was compared with the host's once may
+ * be off by 500 ppm of the time since, and may have jumped; there the causes of all its events together measure it: each event
+ * begins after its parent began, and ends before what waited for it ended or, if durations do not show that the host leaves work
+ * running, before the outermost host event around its parent ended.  Where they show that the clock is off, its events are moved;
+ * the bound is what they leave.  Where they contradict each other everywhere, the bound is all that any of them allows.
+ *
+ * An event of a device begins no earlier than its parent, if that was told; it ends no later than the host event that waited for it: an event of category API to which a flow leads from the
  * device's event or from its parent (epp_flow(session, launch, wait)).  A place within that time has for its bound the
  * distance to the farther end of what it and the clock's own bound leave; a place outside of it keeps the clock's bound.
  *
@@ -26,7 +31,8 @@
  * Memory: 80 bytes a block, 2 bits an id where ids are referred to, 32 bytes an event that is referred to, 40 bytes a flow
  * until the merge begins and 16 then, 48 bytes an end that was recorded apart from its event, the blocks in hand (at most 64 MiB) and
  * what is open at one instant; nothing else grows with the trace.  Blocks that overlap too much are sorted through a
- * temporary file.
+ * temporary file.  Where a clock is measured by causes the trace is read once more before, and each such clock takes at most
+ * 8 MiB.
  *
  * Thread, unless a function says otherwise: one at a time for one trace and all timelines of it.
  */
@@ -117,6 +123,8 @@ typedef struct epp_timeline_options {
 	 * not read.  Borrowed until the timeline is released. */
 	const uint8_t *sources;
 	size_t sources_count;
+	uint32_t as_claimed; /* 1: device events stay where their clock puts them, with the bound that it has by itself */
+	uint32_t reserved;
 } epp_timeline_options;
 
 /* Prepares the merge: goes through the index of blocks, and reads the blocks of devices once.
@@ -148,6 +156,10 @@ typedef struct epp_timeline_counts {
 	uint64_t outside_parent;
 	int64_t largest_error_ns;
 	uint64_t ambiguous; /* several could be the parent: none is */
+	/* Of clocks that were compared with the host's once, known when the timeline is created: those that causes show to jump,
+	 * and those whose causes contradict each other so often that the bound is all that any of them allows. */
+	uint64_t jumped_clocks;
+	uint64_t contradicted_clocks;
 } epp_timeline_counts;
 EPP_EXPORT const epp_timeline_counts *epp_timeline_get_counts(const epp_timeline *timeline);
 

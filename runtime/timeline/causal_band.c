@@ -20,6 +20,8 @@
 #define PIECES_MAX 4096u
 /* Where so few points tell the rate, it may be anything between the nominal one and twice as far off. */
 #define POINTS_OF_RATE 16u
+/* No clock is off by more. */
+#define RATE_MOST 0.05
 
 static int64_t clip(double ns)
 {
@@ -157,7 +159,7 @@ static size_t choose_rate_within(struct causal_band *band, size_t count, double 
 	band->rate_room = room;
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates) && fewest > 1; i++) {
 		double own_room = count < POINTS_OF_RATE ? room + fabs(rates[i]) : room;
-		size_t pieces = fabs(rates[i]) < 1 ? count_pieces(points, count, rates[i], own_room) : SIZE_MAX;
+		size_t pieces = fabs(rates[i]) < RATE_MOST ? count_pieces(points, count, rates[i], own_room) : SIZE_MAX;
 		if (pieces < fewest) {
 			fewest = pieces;
 			band->rate = rates[i];
@@ -172,7 +174,7 @@ static void choose_rate(struct causal_band *band, size_t count)
 {
 	struct causal_band best = *band;
 
-	for (double room = CAUSAL_PPM / 1e6; room < 0.05; room *= 4) {
+	for (double room = CAUSAL_PPM / 1e6; room < RATE_MOST; room *= 4) {
 		size_t pieces = choose_rate_within(band, count, room);
 		if (!best.pieces_count || pieces < best.pieces_count / 2) {
 			best = *band;

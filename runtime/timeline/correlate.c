@@ -155,6 +155,36 @@ static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, ep
 	return NULL;
 }
 
+epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
+                               const struct referred_event *parent, int64_t *end_ns)
+{
+	struct referred *referred = &timeline->referred;
+	uint32_t count, own = referred_find(referred, &line->own_lookup, line->source, id);
+	const epp_event none = { .start_ns = 0 };
+	struct referred_event itself;
+	const struct wait *waits;
+	bool is_known = false;
+
+	*end_ns = INT64_MAX;
+	/* Behind a wait that ended before its launch did, more may have been launched. */
+	EPP_TRY(waits_of(timeline, &none, parent, &waits, &count));
+	if (count && waits[count - 1].end_ns >= parent->end_ns)
+		*end_ns = waits[count - 1].end_ns;
+	if (own != REFERRED_NONE) {
+		struct referred_event *event;
+		EPP_TRY(referred_at(referred, own, &event));
+		is_known = event != NULL;
+		itself = event ? *event : (struct referred_event){ 0 };
+	}
+	if (!is_known)
+		return NULL;
+	EPP_TRY(waits_of(timeline, &none, &itself, &waits, &count));
+	uint32_t at = count ? ended_before(waits, count, INT64_MIN + 1) : 0;
+	if (at < count && waits[at].end_ns < *end_ns)
+		*end_ns = waits[at].end_ns;
+	return NULL;
+}
+
 /* A time of [from, to], rounded down as these are; its error is at most what they leave of its bound on the wider side. */
 static int64_t narrowed(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_t to_ns)
 {

@@ -151,6 +151,8 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line, const struct item *item,
                                     epp_event *event)
 {
+	if (timeline->is_measuring && line->is_device)
+		return NULL;
 	EPP_TRY(correlate_event(timeline, line, event));
 	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
 	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)

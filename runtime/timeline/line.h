@@ -6,6 +6,7 @@
 #ifndef EPPROF_TIMELINE_LINE_H
 #define EPPROF_TIMELINE_LINE_H
 
+#include "timeline/causal_clock.h"
 #include "timeline/device_clock.h"
 #include "timeline/nesting.h"
 #include "timeline/referred.h"
@@ -33,8 +34,9 @@ struct line {
 	struct referred_lookup own_lookup __attribute__((aligned(64))); /* ids of the line's events */
 	struct referred_lookup parent_lookup;                           /* ids they name */
 	enum line_placing placing;
-	struct device_clock *clock; /* NULL: none */
-	size_t host_hint;           /* of its complete events */
+	struct device_clock *clock;  /* NULL: none */
+	struct causal_clock *causal; /* NULL: its clock was measured, or has no causes */
+	size_t host_hint;            /* of its complete events */
 	uint64_t ticks_per_second;
 	int64_t offset_base_ns; /* LINE_BY_OFFSET: added to the microseconds */
 	int64_t offset_error_ns;

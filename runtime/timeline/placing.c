@@ -2,6 +2,7 @@
  *
  * A duration-only event has no time of its own: it begins where its parent begins, or where the parent's last such event
  * ended; without a parent, at the run's start.  What is certain then is only that it lies in there, and that is its bound.
+ * Where causes tell more of a clock that was compared with the host's once, they correct the place and set the bound.
  * On request events of devices are moved into their parent, and cut if they are longer.
  * Both need the parent, so blocks with such events are loaded before the merge, once, in the file's order.
  */
@@ -130,6 +131,21 @@ static void clamp(const struct referred_event *parent, struct placed *placed)
 	placed->placement = EPP_PLACED_CLAMPED;
 }
 
+/* By what causes tell of a clock that was compared once. */
+static void by_causes(const struct causal_clock *clock, const struct referred_event *parent, struct placed *placed)
+{
+	int64_t cause_ns = parent ? parent->start_ns : CAUSAL_NO_CAUSE;
+
+	causal_clock_place(clock, &placed->start_ns, cause_ns, &placed->start_error_ns);
+	causal_clock_place(clock, &placed->end_ns, cause_ns, &placed->end_error_ns);
+	placed->start_error_ns += clock->tick_ns;
+	placed->end_error_ns += 2 * clock->tick_ns;
+	if (placed->end_ns < placed->start_ns) {
+		placed->end_error_ns = clip(placed->end_error_ns + placed->start_ns - placed->end_ns);
+		placed->end_ns = placed->start_ns;
+	}
+}
+
 bool place_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
                     uint64_t parent_id, bool take, struct placed *placed)
 {
@@ -157,6 +173,8 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 		by_duration(timeline, line, record, parent, number, placed);
 		break;
 	}
+	if (line->causal && line->causal->is_built)
+		by_causes(line->causal, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
 	/* The record says how its parent was found. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
 	    placed->placement != EPP_PLACED_DURATION)
@@ -169,5 +187,5 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 bool place_depends(const struct epp_timeline *timeline, const struct line *line)
 {
 	return line->placing == LINE_BY_DURATION || (line->placing == LINE_BY_PAIRS && line->clock->ambiguous) ||
-	       (timeline->options.clamp_to_parent && line->is_device);
+	       (line->causal && line->causal->by_causes) || (timeline->options.clamp_to_parent && line->is_device);
 }

@@ -421,6 +421,7 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	EPP_TRY(device_clocks_fit(&timeline->clocks, &timeline->host));
 	lines_settle(&timeline->lines, &timeline->host);
 	find_last(timeline);
+	EPP_TRY(measure_clocks(timeline));
 
 	EPP_TRY(note_ended(timeline));
 	timeline->surveyed = reallocarray(NULL, reader->blocks_count + 1, sizeof(*timeline->surveyed));

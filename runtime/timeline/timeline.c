@@ -32,14 +32,15 @@ static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_opt
 	return plan_merge(timeline);
 }
 
-epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
-                            size_t spill_bytes_most, epp_timeline **timeline)
+static epp_status *create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
+                          size_t spill_bytes_most, bool is_measuring, epp_timeline **timeline)
 {
 	*timeline = NULL;
 	struct epp_timeline *made = calloc(1, sizeof(*made));
 	if (!made)
 		return epp_status_no_memory();
 	made->reader = reader;
+	made->is_measuring = is_measuring;
 	made->active_bytes_most = active_bytes_most;
 	made->ends_block = BLOCK_NONE;
 	made->resolved_until_ns = INT64_MIN;
@@ -54,6 +55,18 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 	}
 	*timeline = made;
 	return NULL;
+}
+
+epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
+                            size_t spill_bytes_most, epp_timeline **timeline)
+{
+	return create(reader, options, active_bytes_most, spill_bytes_most, false, timeline);
+}
+
+epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
+                                      struct epp_timeline **timeline)
+{
+	return create(like->reader, options, like->active_bytes_most, like->spill.bytes_most, true, timeline);
 }
 
 epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
@@ -74,6 +87,11 @@ void epp_timeline_release(epp_timeline *timeline)
 	spill_deinit(&timeline->spill);
 	lines_deinit(&timeline->lines);
 	device_clocks_deinit(&timeline->clocks);
+	for (size_t i = 0; i < timeline->causal_count; i++) {
+		causal_clock_deinit(timeline->causal[i]);
+		free(timeline->causal[i]);
+	}
+	free(timeline->causal);
 	host_clock_deinit(&timeline->host);
 	referred_deinit(&timeline->referred);
 	ends_deinit(&timeline->ends);

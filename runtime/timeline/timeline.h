@@ -3,6 +3,8 @@
  *   host_clock, lines      the file's pairs, its tracks
  *   survey.c               decodes the blocks that hold more than a thread's own events: device pairs, then which ids are
  *                          referred to, ends recorded elsewhere, when each such block begins; fits the clocks
+ *   measure.c              where a clock was compared with the host's once: a merge of the host's events, then the limits that
+ *                          they set to the clock (causal_clock.h)
  *   resolve.c              finds the events that are referred to: a pass over all blocks, only if they are needed early
  *   plan.c                 when each block must be decoded; which are too many at once and go through a temporary file
  *   activation.c, merge.c  blocks become active as the front reaches them, and are merged
@@ -56,6 +58,9 @@ struct epp_timeline {
 	struct host_clock host;
 	struct device_clocks clocks;
 	struct lines lines;
+	struct causal_clock **causal; /* of the lines whose clock was compared once */
+	size_t causal_count;
+	bool is_measuring; /* made by measure_clocks: device events are left out */
 	struct referred referred;
 	struct survey_flow *flows; /* until the table of events has them */
 	size_t flows_count, flows_room;
@@ -99,6 +104,10 @@ struct epp_timeline {
 /* epp_timeline_create with other bounds of memory. */
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline) EPP_MUST_CHECK;
+
+/* The same for the pass of measure.c, with the bounds of memory of another one. */
+epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
+                                      struct epp_timeline **timeline) EPP_MUST_CHECK;
 
 /* The next events, at most `most`, into the caller's memory; 0: there is none.  One with args is the last of them, since what
  * they point to is the timeline's until the next call. */
@@ -181,7 +190,17 @@ epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Whether the options leave a surveyed block out altogether. */
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
 
+/* ---- measure.c ---- */
+
+/* Between the fit of the clocks and the first placing.  Does nothing if every clock with causes was measured. */
+epp_status *measure_clocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
+
 /* ---- correlate.c ---- */
+
+/* When what waited for an event of that id and parent ended, as far as that is certain wherever the event is; INT64_MAX: nothing
+ * did.  All events were noted. */
+epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
+                               const struct referred_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
 
 /* Joins an event to the one that its record names or, on a device, whose thread it came from. */
 epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event) EPP_MUST_CHECK;

@@ -91,9 +91,9 @@ class Runs(unittest.TestCase):
         bracket_us = first["args"]["ort_ts_us"] - first["args"]["ort_started_us"]
         self.assertGreaterEqual(bracket_us, 0)
         self.assertLess(bracket_us, first["args"]["ort_ts_us"])
-        # Where the clocks were read; far from there their rates are uncertain as well.
+        # Causes narrow what the comparison of the clocks leaves; the microseconds stay.
         error_ns = min(event["start_error_ns"] for event in map(json.loads, trace) if event.get("stream") is not None)
-        self.assertGreaterEqual(error_ns, bracket_us * 500)
+        self.assertGreaterEqual(error_ns, 1000)
         self.assertLessEqual(error_ns, bracket_us * 500 + 20000)
 
     def test_threads(self):

@@ -2,6 +2,10 @@
  * in EndProfiling it adds a kernel for each node.  A kernel has the node's own times, on the one clock that both have, and
  * the truth as args: `true_id` is the node's correlation id, `true_thread` its thread.
  *
+ * KERNELS_EP_PPM    a number: the device has a clock of its own, so many ppm fast, that is compared with ONNX Runtime's once, in
+ *                   StartProfiling; a kernel takes the middle half of its node, and has its times on CLOCK_MONOTONIC as args:
+ *                   `true_start_ns`, `true_end_ns`, and when the node began, `true_node_ns`
+ * KERNELS_EP_JUMP   with it, in microseconds: the device's clock jumps by so much every 200 ms, and back after as long
  * KERNELS_EP_ARGS   further args of each kernel: KEY, byte 31, VALUE, byte 31, KEY, ...
  * KERNELS_EP_ID     set: `ort_correlation_id` too, as ONNX Runtime's own providers add it
  * KERNELS_EP_TIMES  set: four more kernels, whose times make no sense
@@ -12,16 +16,20 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define EP_VERSION 25
 #define ARGS_MAX 32
 #define SEPARATORS "\x1f"
+#define OPEN_MAX 16
+#define JUMP_EVERY_NS 200000000
 
 static const OrtApi *api;
 static const OrtEpApi *ep_api;
@@ -30,15 +38,47 @@ struct kernel {
 	uint64_t id;
 	int64_t timestamp_us, duration_us;
 	long thread;
+	int64_t node_ns, start_ns, end_ns; /* true times, with a clock of its own */
 	char name[96];
+};
+
+/* The device's clock, which shows 0 when the profiler is made. */
+struct device_clock {
+	bool is_own;
+	double ppm;
+	int64_t jump_ns, zero_ns;
+	int64_t compared_ns, offset_ns; /* in StartProfiling: what it showed, and ONNX Runtime's time */
 };
 
 struct profiler {
 	OrtEpProfilerImpl impl;
 	pthread_mutex_t lock; /* guards the kernels */
+	struct device_clock clock;
 	struct kernel *kernels;
 	size_t count, room;
 };
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int64_t shown_ns(const struct device_clock *clock, int64_t true_ns)
+{
+	int64_t since_ns = true_ns - clock->zero_ns;
+
+	return since_ns + (int64_t)((double)since_ns * clock->ppm / 1e6) +
+	       (since_ns / JUMP_EVERY_NS % 2 ? clock->jump_ns : 0);
+}
+
+/* ONNX Runtime's documented formula. */
+static int64_t formula_us(const struct device_clock *clock, int64_t true_ns)
+{
+	return (clock->offset_ns + shown_ns(clock, true_ns) - clock->compared_ns) / 1000;
+}
 
 /* ---- the profiler ---- */
 
@@ -53,9 +93,48 @@ static void profiler_release(OrtEpProfilerImpl *this_ptr)
 
 static OrtStatus *profiler_start(OrtEpProfilerImpl *this_ptr, int64_t offset_ns)
 {
-	(void)offset_ns;
-	((struct profiler *)this_ptr)->count = 0;
+	struct profiler *profiler = (struct profiler *)this_ptr;
+
+	profiler->count = 0;
+	profiler->clock.offset_ns = offset_ns;
+	profiler->clock.compared_ns = shown_ns(&profiler->clock, monotonic_ns());
 	return NULL;
+}
+
+/* When the events began that are open on this thread. */
+static _Thread_local int64_t open_ns[OPEN_MAX];
+static _Thread_local size_t open_count;
+
+static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t id)
+{
+	(void)this_ptr, (void)id;
+	if (open_count < OPEN_MAX)
+		open_ns[open_count] = monotonic_ns();
+	open_count++;
+	return NULL;
+}
+
+/* When the node ended, on CLOCK_MONOTONIC: ONNX Runtime measured it before it called anybody. */
+static int64_t node_end_ns(const struct kernel *kernel)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t since_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec -
+	                   ((int64_t)kernel->id + kernel->duration_us) * 1000;
+	return monotonic_ns() - (since_ns > 0 ? since_ns : 0);
+}
+
+static void take_times(const struct device_clock *clock, struct kernel *kernel)
+{
+	int64_t end_ns = node_end_ns(kernel);
+
+	kernel->node_ns = open_ns[open_count < OPEN_MAX ? open_count : OPEN_MAX - 1];
+	end_ns = end_ns > kernel->node_ns ? end_ns : kernel->node_ns;
+	kernel->start_ns = kernel->node_ns + (end_ns - kernel->node_ns) / 4;
+	kernel->end_ns = end_ns - (end_ns - kernel->node_ns) / 4;
+	kernel->timestamp_us = formula_us(clock, kernel->start_ns);
+	kernel->duration_us = formula_us(clock, kernel->end_ns) - kernel->timestamp_us;
 }
 
 static void add_kernel(struct profiler *profiler, const struct kernel *kernel)
@@ -78,8 +157,10 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t id, 
 	struct kernel kernel = { .id = id, .thread = syscall(SYS_gettid) };
 	OrtProfilingEventCategory category;
 	const char *name = NULL;
+	struct profiler *profiler = (struct profiler *)this_ptr;
 	OrtStatus *status;
 
+	open_count--;
 	if ((status = ep_api->ProfilingEvent_GetCategory(event, &category)) ||
 	    (status = ep_api->ProfilingEvent_GetName(event, &name)) ||
 	    (status = ep_api->ProfilingEvent_GetTimestampUs(event, &kernel.timestamp_us)) ||
@@ -88,7 +169,11 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t id, 
 	if (category != OrtProfilingEventCategory_NODE)
 		return NULL;
 	snprintf(kernel.name, sizeof kernel.name, "kernel of %s", name);
-	add_kernel((struct profiler *)this_ptr, &kernel);
+	if (profiler->clock.is_own)
+		take_times(&profiler->clock, &kernel);
+	/* What lasts across a jump has no duration on this clock. */
+	if (kernel.duration_us >= 0 && (!profiler->clock.jump_ns || kernel.duration_us < JUMP_EVERY_NS / 8000))
+		add_kernel(profiler, &kernel);
 	return NULL;
 }
 
@@ -111,7 +196,7 @@ static size_t read_args(char *text, const char **keys, const char **values)
 	size_t count = 0;
 	char *key;
 
-	while (text && count < ARGS_MAX - 3 && (key = strsep(&text, SEPARATORS)) && text) {
+	while (text && count < ARGS_MAX - 6 && (key = strsep(&text, SEPARATORS)) && text) {
 		keys[count] = key;
 		values[count++] = strsep(&text, SEPARATORS);
 	}
@@ -123,6 +208,7 @@ static OrtStatus *emit_kernels(const struct profiler *profiler, OrtProfilingEven
 	const char *keys[ARGS_MAX], *values[ARGS_MAX], *more = getenv("KERNELS_EP_ARGS");
 	char *text = more ? strdup(more) : NULL, id[24], thread[24];
 	size_t count = read_args(text, keys, values);
+	char times[3][24];
 	OrtStatus *status = NULL;
 
 	keys[count] = "true_id";
@@ -133,8 +219,16 @@ static OrtStatus *emit_kernels(const struct profiler *profiler, OrtProfilingEven
 		keys[count] = "ort_correlation_id";
 		values[count++] = id;
 	}
+	for (unsigned i = 0; i < 3 && profiler->clock.is_own; i++) {
+		static const char *const names[] = { "true_node_ns", "true_start_ns", "true_end_ns" };
+		keys[count] = names[i];
+		values[count++] = times[i];
+	}
 	for (size_t i = 0; i < profiler->count && !status; i++) {
 		const struct kernel *kernel = &profiler->kernels[i];
+		snprintf(times[0], sizeof times[0], "%" PRId64, kernel->node_ns);
+		snprintf(times[1], sizeof times[1], "%" PRId64, kernel->start_ns);
+		snprintf(times[2], sizeof times[2], "%" PRId64, kernel->end_ns);
 		snprintf(id, sizeof id, "%" PRIu64, kernel->id);
 		snprintf(thread, sizeof thread, "%ld", kernel->thread);
 		status = emit(container, OrtProfilingEventCategory_KERNEL, kernel, keys, values, count);
@@ -187,9 +281,15 @@ static OrtStatus *ep_create_profiler(OrtEp *this_ptr, OrtEpProfilerImpl **impl)
 	if (!made)
 		return api->CreateStatus(ORT_EP_FAIL, "out of memory");
 	pthread_mutex_init(&made->lock, NULL);
+	const char *ppm = getenv("KERNELS_EP_PPM"), *jump = getenv("KERNELS_EP_JUMP");
+	made->clock = (struct device_clock){ .is_own = ppm != NULL,
+		                             .ppm = ppm ? strtod(ppm, NULL) : 0,
+		                             .jump_ns = jump ? strtoll(jump, NULL, 10) * 1000 : 0,
+		                             .zero_ns = monotonic_ns() };
 	made->impl.ort_version_supported = EP_VERSION;
 	made->impl.Release = profiler_release;
 	made->impl.StartProfiling = profiler_start;
+	made->impl.StartEvent = profiler_start_event;
 	made->impl.StopEvent = profiler_stop_event;
 	made->impl.EndProfiling = profiler_end;
 	*impl = &made->impl;

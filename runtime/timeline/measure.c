@@ -1,0 +1,188 @@
+/* Measures the clocks of devices that were compared with the host's clock once: see causal_clock.h.
+ *
+ * The host's events come first: a timeline of its own merges them and leaves the events of devices out, so that every event that
+ * is named as a parent is noted, with the outermost event around it.  Then the blocks with events of such clocks are decoded, and each
+ * event whose parent was told sets its limits.  Memory: that of a timeline, which is released again, and the points of the clocks,
+ * which are bounded.  A trace whose clocks were all measured, or whose events name no parents, costs nothing here.
+ */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "timeline/timeline.h"
+
+/* ---- which clocks ---- */
+
+/* The comparison of a clock, and how long its ticks are. */
+static void set_sample(const struct epp_timeline *timeline, const struct line *line, struct causal_clock *clock)
+{
+	struct device_time time = { .ns = line->run_start_ns, .error_ns = line->offset_error_ns };
+	size_t hint = 0;
+
+	clock->tick_ns = CLOCK_FIT_MICROSECOND_START_NS;
+	if (line->placing == LINE_BY_PAIRS) {
+		time = device_clock_place(line->clock, &timeline->host, &hint, line->clock->fit.device_first, INT64_MIN);
+		clock->tick_ns = host_clock_span_ns(&timeline->host, line->clock->fit.tick);
+		clock->tick_ns = clock->tick_ns < ITEM_NS_MAX / 16 ? clock->tick_ns : ITEM_NS_MAX / 16;
+	}
+	int64_t error_ns = time.error_ns < ITEM_NS_MAX / 4 ? time.error_ns : ITEM_NS_MAX / 4;
+	clock->sample = (struct causal_point){
+		.cause_ns = CAUSAL_NO_CAUSE, .at_ns = time.ns, .low_ns = -error_ns, .high_ns = error_ns
+	};
+}
+
+static bool is_compared_once(const struct line *line)
+{
+	return line->is_device &&
+	       (line->placing == LINE_BY_OFFSET ||
+	        (line->placing == LINE_BY_PAIRS && line->clock->fit.count == 1 && !line->clock->ambiguous));
+}
+
+static bool is_clock_of(const struct causal_clock *clock, const struct line *line, const struct epf_track *definition)
+{
+	if (line->placing == LINE_BY_PAIRS)
+		return clock->device_clock == line->clock;
+	return !clock->device_clock && clock->source == line->source && clock->producer == definition->producer &&
+	       clock->run == definition->run;
+}
+
+static epp_status *find_clock(struct epp_timeline *timeline, struct line *line, const struct epf_track *definition)
+{
+	for (size_t i = timeline->causal_count; i-- > 0;) {
+		if (is_clock_of(timeline->causal[i], line, definition)) {
+			line->causal = timeline->causal[i];
+			return NULL;
+		}
+	}
+	struct causal_clock **room = reallocarray(timeline->causal, timeline->causal_count + 1,
+	                                          sizeof(struct causal_clock *));
+	if (!room)
+		return epp_status_no_memory();
+	timeline->causal = room;
+	struct causal_clock *clock = calloc(1, sizeof(*clock));
+	if (!clock)
+		return epp_status_no_memory();
+	clock->source = line->source;
+	clock->producer = definition->producer;
+	clock->run = definition->run;
+	clock->device_clock = line->placing == LINE_BY_PAIRS ? line->clock : NULL;
+	clock->points.most = CAUSAL_POINTS_MOST;
+	set_sample(timeline, line, clock);
+	timeline->causal[timeline->causal_count++] = line->causal = clock;
+	return NULL;
+}
+
+static epp_status *find_clocks(struct epp_timeline *timeline)
+{
+	for (uint32_t i = 0; i < timeline->lines.known_count; i++) {
+		struct line *line = &timeline->lines.lines[i];
+		if (is_compared_once(line))
+			EPP_TRY(find_clock(timeline, line, &timeline->reader->track_definitions[i]));
+	}
+	return NULL;
+}
+
+/* ---- the events of the host ---- */
+
+static epp_status *note_host_events(const struct epp_timeline *timeline, struct epp_timeline **made)
+{
+	epp_timeline_options options = timeline->options;
+	epp_event events[16];
+
+	options.struct_size = sizeof(options);
+	options.from_ns = options.to_ns = 0;
+	options.run = 0;
+	options.clamp_to_parent = 0;
+	EPP_TRY(timeline_create_measuring(timeline, &options, made));
+	while (timeline_next_some(*made, events, sizeof(events) / sizeof(*events)))
+		;
+	return epp_timeline_status(*made);
+}
+
+/* ---- the events of the clocks ---- */
+
+static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline *host, struct line *line,
+                             uint64_t parent_id, const struct codec_record *record)
+{
+	struct line *host_line = &host->lines.lines[line - timeline->lines.lines];
+	uint32_t number = referred_find(&host->referred, &host_line->parent_lookup, line->source, parent_id);
+	struct referred_event *found;
+	struct placed placed;
+	int64_t wait_end_ns;
+
+	if (number == REFERRED_NONE)
+		return NULL;
+	EPP_TRY(referred_at(&host->referred, number, &found));
+	if (!found || found->start_ns == INT64_MIN || lines_of_key(&host->lines, found->line)->is_device)
+		return NULL;
+	const struct referred_event parent = *found;
+	EPP_TRY(correlate_wait_end(host, host_line, record->id, &parent, &wait_end_ns));
+	/* An event was handed over before the last that a finished trace has. */
+	if (wait_end_ns > timeline->last_ns && timeline->reader->header.state == EPF_FINISHED)
+		wait_end_ns = timeline->last_ns;
+	place_complete(timeline, line, record, 0, true, &placed);
+	const struct causal_event event = {
+		.start_ns = placed.start_ns,
+		.end_ns = placed.end_ns,
+		.cause_ns = parent.start_ns,
+		.parent_end_ns = parent.end_ns,
+		.session_end_ns = parent.outer_end_ns == INT64_MIN ? CAUSAL_NS_MAX : parent.outer_end_ns,
+		.wait_end_ns = wait_end_ns == INT64_MAX ? CAUSAL_NS_MAX : wait_end_ns,
+	};
+	return causal_clock_add(line->causal, &event);
+}
+
+static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline *host, uint32_t index)
+{
+	struct decoded decoded;
+	uint32_t line, after;
+
+	EPP_TRY(block_decode(timeline, index, &timeline->buffer, &timeline->buffer_bytes, &decoded));
+	EPP_TRY(lines_find(&timeline->lines, decoded.block->track, &line));
+	for (uint32_t i = 0; i < decoded.count; i++) {
+		const struct codec_record *record = &timeline->records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		if (kind == EPF_TRACK_SWITCH) {
+			uint32_t track = record->id ? (uint32_t)record->id : decoded.block->track;
+			EPP_TRY(lines_find(&timeline->lines, track, &line));
+			continue;
+		}
+		uint64_t parent = kind == EPF_COMPLETE ? block_parent(&decoded, record, &after) : 0;
+		if (parent && EPF_BITS_PLACEMENT(record->bits) != EPF_PLACED_INFERRED && timeline->lines.lines[line].causal)
+			EPP_TRY(add_event(timeline, host, &timeline->lines.lines[line], parent, record));
+	}
+	return NULL;
+}
+
+static epp_status *add_blocks(struct epp_timeline *timeline, struct epp_timeline *host)
+{
+	const struct reader *reader = timeline->reader;
+
+	for (uint32_t i = 0; i < reader->blocks_count; i++) {
+		if (reader->blocks[i].kinds & 1u << EPF_COMPLETE && block_is_wanted(timeline, &reader->blocks[i]))
+			EPP_TRY(add_block(timeline, host, i));
+	}
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+epp_status *measure_clocks(struct epp_timeline *timeline)
+{
+	struct epp_timeline *host = NULL;
+
+	if (timeline->options.as_claimed || timeline->is_measuring || !timeline->parents)
+		return NULL;
+	EPP_TRY(find_clocks(timeline));
+	if (!timeline->causal_count)
+		return NULL;
+	epp_status *status = note_host_events(timeline, &host);
+	if (!status)
+		status = add_blocks(timeline, host);
+	epp_timeline_release(host);
+	for (size_t i = 0; i < timeline->causal_count && !status; i++) {
+		status = causal_clock_build(timeline->causal[i]);
+		timeline->counts.jumped_clocks += timeline->causal[i]->bound.pieces_count > 1;
+		timeline->counts.contradicted_clocks += timeline->causal[i]->bound.is_beyond_repair;
+	}
+	return status;
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""epprof run with an EP on ONNX Runtime's own headers whose device has a clock of its own, compared once as ONNX Runtime documents:
+the bounds of its events hold whatever the clock does, and no event has a wrong parent that is not marked."""
+import statistics
+import unittest
+
+import interop
+
+interop.in_each_environment()
+import run_command
+
+KERNELS = interop.library("tests/plugins/official_kernels_ep")
+COMPARED_NS = 2000  # what comparing the trace with CLOCK_MONOTONIC may be off
+CLOCKS = {"right": {}, "20 ppm": {"KERNELS_EP_PPM": "20"}, "200 ppm": {"KERNELS_EP_PPM": "200"},
+          "5,000 ppm": {"KERNELS_EP_PPM": "5000"}, "jumps ahead": {"KERNELS_EP_JUMP": "50000"},
+          "jumps back": {"KERNELS_EP_JUMP": "-50000"}}
+
+
+class Run:
+    """What a run recorded, with the truth that the kernels' args tell."""
+
+    def __init__(self, test, *arguments, runs, **environment):
+        done = run_command.run(run_command.DIGITS, "--shape", "x=8,64", "--runs", runs, "--ep", KERNELS, *arguments,
+                               **{"KERNELS_EP_PPM": "0", **environment})
+        test.assertEqual(done.returncode, 0, done.stderr)
+        slices = [event for event in run_command.events() if event["kind"] == "slice"]
+        self.kernels = [event for event in slices if event.get("stream") is not None]
+        nodes = [event for event in slices if event["category"] == "Node" and event.get("stream") is None]
+        test.assertGreaterEqual(len(self.kernels), 3 * runs * 99 // 100)
+        nodes = {(node["args"]["ort_profile_us"] + node["args"]["ort_ts_us"], node["tid"]): node for node in nodes}
+        for kernel in self.kernels:
+            kernel["args"] = {key: int(value) if key.startswith("true_") else value for key, value in kernel["args"].items()}
+            kernel["node"] = nodes[kernel["args"]["true_id"], kernel["args"]["true_thread"]]
+        # Of the trace's time, the one at CLOCK_MONOTONIC's 0: both saw the nodes begin.
+        self.zero_ns = statistics.median(kernel["node"]["start_ns"] - kernel["args"]["true_node_ns"] for kernel in self.kernels)
+
+    def outside_their_bound(self):
+        return [kernel for kernel in self.kernels
+                if abs(kernel["start_ns"] - self.zero_ns - kernel["args"]["true_start_ns"]) > kernel["start_error_ns"] + COMPARED_NS
+                or abs(kernel["start_ns"] + kernel["duration_ns"] - self.zero_ns - kernel["args"]["true_end_ns"])
+                > kernel["end_error_ns"] + COMPARED_NS]
+
+    def outside_their_node(self):
+        """By more than microseconds may be rounded."""
+        return [kernel for kernel in self.kernels
+                if kernel["start_ns"] < kernel["node"]["start_ns"] - 3000
+                or kernel["start_ns"] + kernel["duration_ns"] > kernel["node"]["start_ns"] + kernel["node"]["duration_ns"] + 3000]
+
+    def with_wrong_parents(self):
+        return [kernel for kernel in self.kernels if kernel.get("parent") not in (None, kernel["node"]["id"])]
+
+
+class Clocks(unittest.TestCase):
+    def test_with_ids(self):
+        for what, environment in CLOCKS.items():
+            with self.subTest(what):
+                run = Run(self, runs=10000, KERNELS_EP_ID="1", **environment)
+                told = run_command.summary()
+                most = len(run.kernels) // 1000
+                self.assertLessEqual(len(run.outside_their_bound()), most)
+                self.assertLessEqual(len(run.outside_their_node()), most)
+                self.assertEqual(run.with_wrong_parents(), [])
+                self.assertEqual(told["correlated"], len(run.kernels))
+                self.assertLess(statistics.median(kernel["start_error_ns"] for kernel in run.kernels), 50000)
+                valid = run_command.epprof("validate", "run.epp")
+                self.assertEqual(valid.returncode, 0, valid.stdout)
+                self.assertEqual("device clocks without clock pairs jumped" in valid.stdout, "KERNELS_EP_JUMP" in environment)
+
+    def test_without_ids_each_parent_is_marked(self):
+        """Of many threads each may be meant, so no event is joined."""
+        run = Run(self, "--threads", 8, runs=1000)
+        told = run_command.summary()
+        self.assertEqual([kernel for kernel in run.with_wrong_parents() if kernel["placement"] != "inferred"], [])
+        self.assertGreater(told["ambiguous"], len(run.kernels) / 2)
+        self.assertEqual(told["correlated"], 0)
+        self.assertEqual(told["inferred"] + told["ambiguous"] + told["uncorrelated"], told["device_events"])
+
+
+if __name__ == "__main__":
+    interop.main()
