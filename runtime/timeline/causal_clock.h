@@ -3,12 +3,12 @@
  * By itself such a clock may be off by 500 ppm of the time since that sample, and by any amount if it jumped.  Each event whose cause
  * is in the trace limits the offset (causal_band.h).  Two bands are made of these limits:
  *
- *   bound   what is certain: events begin after their cause, and end before a wait for them or before the outermost host event
- *           around their cause ends
+ *   bound   what is certain: events begin after their cause, and end before a wait for them or before the outermost event of
+ *           category session around their cause ends
  *   place   the same if events also end before their cause does, as they do where the host calls an execution provider
  *           synchronously; used only if it contradicts hardly more than the first
  *
- * Where durations show that events outlast the outermost host event, the host leaves work running, and only waits count.
+ * Where durations show that events outlast the outermost event of a session, the host leaves work running, and only waits count.
  * An event stays where its clock puts it unless some limit excludes that; then the whole clock is placed by the bands.
  */
 #ifndef EPPROF_TIMELINE_CAUSAL_CLOCK_H
@@ -39,7 +39,7 @@ struct causal_event {
 	int64_t start_ns, end_ns;
 	int64_t cause_ns;       /* when its cause began */
 	int64_t parent_end_ns;  /* when it ended */
-	int64_t session_end_ns; /* of the outermost host event around it; CAUSAL_NS_MAX: not known */
+	int64_t session_end_ns; /* of the outermost event of a session around it; CAUSAL_NS_MAX: not known */
 	int64_t wait_end_ns;    /* of what waited for the event; CAUSAL_NS_MAX: nothing */
 };
 

@@ -1,7 +1,7 @@
 /* Measures the clocks of devices that were compared with the host's clock once: see causal_clock.h.
  *
  * The host's events come first: a timeline of its own merges them and leaves the events of devices out, so that every event that
- * is named as a parent is noted, with the outermost event around it.  Then the blocks with events of such clocks are decoded, and each
+ * is named as a parent is noted, with the outermost event of a session around it.  Then the blocks with events of such clocks are decoded, and each
  * event whose parent was told sets its limits.  Memory: that of a timeline, which is released again, and the points of the clocks,
  * which are bounded.  A trace whose clocks were all measured, or whose events name no parents, costs nothing here.
  */
@@ -83,18 +83,47 @@ static epp_status *find_clocks(struct epp_timeline *timeline)
 
 /* ---- the events of the host ---- */
 
+/* An event of a session, such as a run of a model, ends after its device events; another event may only have launched them.
+ * Events come in order of their start, so the session's around an event have been here. */
+static epp_status *note_session(struct epp_timeline *host, const epp_event *event)
+{
+	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERRED;
+	struct referred_event *noted;
+	uint32_t index;
+
+	if (event->kind != EPP_EVENT_SLICE || (!is_session && !is_parent))
+		return NULL;
+	EPP_TRY(lines_find(&host->lines, event->track->track, &index));
+	struct line *line = &host->lines.lines[index];
+	int64_t end_ns = event->start_ns + event->duration_ns;
+	if (is_session && end_ns > line->session_end_ns)
+		line->session_end_ns = end_ns;
+	uint32_t number = referred_find(&host->referred, &line->own_lookup, line->source, event->id);
+	if (number == REFERRED_NONE)
+		return NULL;
+	EPP_TRY(referred_at(&host->referred, number, &noted));
+	if (noted)
+		noted->outer_end_ns = line->session_end_ns >= end_ns ? line->session_end_ns : INT64_MIN;
+	return NULL;
+}
+
 static epp_status *note_host_events(const struct epp_timeline *timeline, struct epp_timeline **made)
 {
 	epp_timeline_options options = timeline->options;
 	epp_event events[16];
+	size_t count;
 
 	options.struct_size = sizeof(options);
 	options.from_ns = options.to_ns = 0;
 	options.run = 0;
 	options.clamp_to_parent = 0;
 	EPP_TRY(timeline_create_measuring(timeline, &options, made));
-	while (timeline_next_some(*made, events, sizeof(events) / sizeof(*events)))
-		;
+	for (uint32_t i = 0; i < (*made)->lines.count; i++)
+		(*made)->lines.lines[i].session_end_ns = INT64_MIN;
+	while ((count = timeline_next_some(*made, events, sizeof(events) / sizeof(*events)))) {
+		for (size_t i = 0; i < count; i++)
+			EPP_TRY(note_session(*made, &events[i]));
+	}
 	return epp_timeline_status(*made);
 }
 
@@ -116,9 +145,6 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
 		return NULL;
 	const struct referred_event parent = *found;
 	EPP_TRY(correlate_wait_end(host, host_line, record->id, &parent, &wait_end_ns));
-	/* An event was handed over before the last that a finished trace has. */
-	if (wait_end_ns > timeline->last_ns && timeline->reader->header.state == EPF_FINISHED)
-		wait_end_ns = timeline->last_ns;
 	place_complete(timeline, line, record, 0, true, &placed);
 	const struct causal_event event = {
 		.start_ns = placed.start_ns,
