@@ -116,6 +116,14 @@ void causal_clock_deinit(struct causal_clock *clock)
 	causal_band_deinit(&clock->place);
 }
 
+/* The middle of two limits; where only one is known, that one. */
+static int64_t middle_of(int64_t low_ns, int64_t high_ns)
+{
+	if (high_ns >= CAUSAL_NS_MAX)
+		return low_ns > -CAUSAL_NS_MAX ? low_ns : 0;
+	return low_ns > -CAUSAL_NS_MAX ? low_ns + (high_ns - low_ns) / 2 : high_ns;
+}
+
 /* The offset that an event is moved by: none if the clock may be right, else the middle of what the bands allow. */
 static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_t cause_ns, int64_t low_ns, int64_t high_ns)
 {
@@ -127,9 +135,9 @@ static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_
 		from_ns = larger(from_ns, low_ns);
 		to_ns = smaller(to_ns, high_ns);
 		if (from_ns <= to_ns)
-			return from_ns + (to_ns - from_ns) / 2;
+			return middle_of(from_ns, to_ns);
 	}
-	return low_ns + (high_ns - low_ns) / 2;
+	return middle_of(low_ns, high_ns);
 }
 
 void causal_clock_place(const struct causal_clock *clock, int64_t *at_ns, int64_t cause_ns, int64_t *error_ns)
