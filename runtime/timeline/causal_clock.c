@@ -27,6 +27,7 @@ static epp_status *add_end(struct causal_clock *clock, const struct causal_event
 {
 	if (end_ns >= CAUSAL_NS_MAX)
 		return NULL;
+	clock->has_end |= level != CAUSAL_PARENT;
 	/* The host's own end may be rounded too, where ONNX Runtime's microseconds are all there is. */
 	return causal_points_add(
 	    &clock->points, &(struct causal_point){ .cause_ns = clip(event->cause_ns),
@@ -96,12 +97,15 @@ epp_status *causal_clock_build(struct causal_clock *clock)
 	clock->is_built = true;
 	if (!waits_only && !is_often(clock, clock->outlasting_parent_count)) {
 		EPP_TRY(causal_band_build(&clock->place, &clock->points, CAUSAL_PARENT, &clock->sample));
+		/* Without ends a clock that jumps ahead is not seen, only one that jumps back. */
+		size_t jumps = clock->bound.pieces_count * (clock->has_end ? 1 : 2);
 		/* Some events may outlast their cause for reasons of their own. */
-		size_t pieces_most = clock->bound.pieces_count + clock->events_count / OUTLASTING_ONE_IN;
-		clock->has_place = !clock->place.is_beyond_repair && !clock->bound.is_beyond_repair &&
-		                   clock->place.pieces_count <= pieces_most;
+		size_t pieces_most = jumps + clock->events_count / OUTLASTING_ONE_IN;
+		bool is_possible = !clock->place.is_beyond_repair && !clock->bound.is_beyond_repair;
+		clock->has_place = is_possible && clock->place.pieces_count <= pieces_most;
+		clock->is_wide = is_possible && !clock->has_end;
 	}
-	if (!clock->has_place)
+	if (!clock->has_place && !clock->is_wide)
 		causal_band_deinit(&clock->place);
 	causal_points_deinit(&clock->points);
 	clock->is_moved = excludes_claims(&clock->bound) || (clock->has_place && excludes_claims(&clock->place));
@@ -132,9 +136,11 @@ static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_
 	if (!clock->is_moved)
 		return low_ns > 0 ? low_ns : high_ns < 0 ? high_ns : 0;
 	if (clock->has_place && causal_band_at(&clock->place, at_ns, cause_ns, &from_ns, &to_ns)) {
-		from_ns = larger(from_ns, low_ns);
-		to_ns = smaller(to_ns, high_ns);
-		if (from_ns <= to_ns)
+		bool agrees = from_ns <= high_ns && to_ns >= low_ns;
+		if (agrees)
+			return middle_of(larger(from_ns, low_ns), smaller(to_ns, high_ns));
+		/* It has jumped, so the line through both sides of a jump that is not seen says nothing. */
+		if (clock->is_wide && clock->bound.pieces_count > 1)
 			return middle_of(from_ns, to_ns);
 	}
 	return middle_of(low_ns, high_ns);
@@ -150,6 +156,11 @@ void causal_clock_place(const struct causal_clock *clock, int64_t *at_ns, int64_
 	high_ns = smaller(high_ns, CAUSAL_NS_MAX);
 	int64_t offset_ns = offset_of(clock, claimed_ns, cause_ns, low_ns, high_ns);
 	int64_t below_ns = offset_ns - low_ns, above_ns = high_ns - offset_ns;
+	int64_t from_ns, to_ns;
+	if (clock->is_wide && causal_band_at(&clock->place, claimed_ns, cause_ns, &from_ns, &to_ns)) {
+		below_ns = larger(below_ns, offset_ns - from_ns);
+		above_ns = larger(above_ns, to_ns - offset_ns);
+	}
 	*at_ns = claimed_ns + offset_ns;
 	*error_ns = larger(below_ns, above_ns) + 1;
 }

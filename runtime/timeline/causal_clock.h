@@ -9,6 +9,8 @@
  *           synchronously; used only if it contradicts hardly more than the first
  *
  * Where durations show that events outlast the outermost event of a session, the host leaves work running, and only waits count.
+ * Where nothing certain limits when events ended, a clock that has jumped ahead looks like work that the host leaves running: events
+ * stay, and their bounds cover the place.
  * An event stays where its clock puts it unless some limit excludes that; then the whole clock is placed by the bands.
  */
 #ifndef EPPROF_TIMELINE_CAUSAL_CLOCK_H
@@ -30,6 +32,8 @@ struct causal_clock {
 	/* Once built. */
 	struct causal_band bound, place;
 	bool is_built, has_place;
+	bool has_end; /* there is a certain limit of when some event ended */
+	bool is_wide; /* for want of such limits bounds have to cover the place too */
 	bool is_moved;  /* the clock's own times contradict some limit */
 	bool by_causes; /* there are several pieces: the place of an event depends on its cause */
 };

@@ -137,6 +137,7 @@ void lines_settle(struct lines *lines, const struct host_clock *host)
 		const struct epf_run *run = run_of(reader, definition->run);
 		size_t hint = 0;
 		line->run_start_ns = run ? host_clock_ns(host, &hint, run->start.ticks) : 0;
+		line->run_end_ns = run && run->end.ticks ? host_clock_ns(host, &hint, run->end.ticks) : INT64_MAX;
 		switch (definition->clock_kind) {
 		case EPF_TRACK_CLOCK_HOST:
 			line->placing = LINE_BY_HOST;

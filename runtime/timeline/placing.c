@@ -131,18 +131,32 @@ static void clamp(const struct referred_event *parent, struct placed *placed)
 	placed->placement = EPP_PLACED_CLAMPED;
 }
 
-/* By what causes tell of a clock that was compared once. */
-static void by_causes(const struct causal_clock *clock, const struct referred_event *parent, struct placed *placed)
+/* An event that some limit is missing for lies in its run, which was over when the event was handed over. */
+static int64_t within_run(const struct epp_timeline *timeline, const struct line *line, int64_t at_ns, int64_t error_ns)
 {
-	int64_t cause_ns = parent ? parent->start_ns : CAUSAL_NO_CAUSE;
+	int64_t end_ns = line->run_end_ns == INT64_MAX ? timeline->last_ns : line->run_end_ns;
+	int64_t before_ns = at_ns - line->run_start_ns, behind_ns = end_ns - at_ns;
+	int64_t most_ns = before_ns > behind_ns ? before_ns : behind_ns;
+
+	return error_ns >= CAUSAL_NS_MAX / 2 && most_ns >= 0 && most_ns < error_ns ? most_ns : error_ns;
+}
+
+/* By what causes tell of a clock that was compared once.  Its durations are kept where the rate it may have explains the change. */
+static void by_causes(const struct epp_timeline *timeline, const struct line *line, const struct referred_event *parent,
+                      struct placed *placed)
+{
+	const struct causal_clock *clock = line->causal;
+	int64_t cause_ns = parent ? parent->start_ns : CAUSAL_NO_CAUSE, claimed_ns = placed->end_ns - placed->start_ns;
 
 	causal_clock_place(clock, &placed->start_ns, cause_ns, &placed->start_error_ns);
 	causal_clock_place(clock, &placed->end_ns, cause_ns, &placed->end_error_ns);
-	placed->start_error_ns += clock->tick_ns;
-	placed->end_error_ns += 2 * clock->tick_ns;
-	if (placed->end_ns < placed->start_ns) {
-		placed->end_error_ns = clip(placed->end_error_ns + placed->start_ns - placed->end_ns);
-		placed->end_ns = placed->start_ns;
+	placed->start_error_ns = within_run(timeline, line, placed->start_ns, placed->start_error_ns + clock->tick_ns);
+	placed->end_error_ns = within_run(timeline, line, placed->end_ns, placed->end_error_ns + 2 * clock->tick_ns);
+	int64_t longer_ns = placed->end_ns - placed->start_ns - claimed_ns;
+	int64_t change_ns = longer_ns < 0 ? -longer_ns : longer_ns;
+	if (longer_ns + claimed_ns < 0 || change_ns <= clock->tick_ns + claimed_ns / (1000000 / CLOCK_FIT_ASSUMED_PPM)) {
+		placed->end_error_ns = clip(placed->end_error_ns + change_ns);
+		placed->end_ns = placed->start_ns + claimed_ns;
 	}
 }
 
@@ -174,7 +188,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 		break;
 	}
 	if (line->causal && line->causal->is_built)
-		by_causes(line->causal, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
+		by_causes(timeline, line, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
 	/* The record says how its parent was found. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
 	    placed->placement != EPP_PLACED_DURATION)
