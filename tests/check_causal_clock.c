@@ -31,10 +31,10 @@ struct program {
 	const char *name;
 	struct device device;
 	unsigned runs;
-	bool is_async;   /* a run launches its events and returns */
-	bool one_pair;   /* a clock of nanoseconds with one pair, instead of microseconds since the start */
+	bool is_async;       /* a run launches its events and returns */
+	bool one_pair;       /* a clock of nanoseconds with one pair, instead of microseconds since the start */
 	bool has_no_session; /* its runs are events of another category, which need not end after their kernels */
-	bool is_chaotic; /* each event's times are anything within 50 ms */
+	bool is_chaotic;     /* each event's times are anything within 50 ms */
 };
 
 struct truth {
@@ -230,13 +230,14 @@ END_TEST
 START_TEST(jumps_without_sessions)
 {
 	static const int64_t jumps_ns[] = { 50 * MS, -50 * MS };
-	const struct program program = { "no sessions", { .jump_ns = jumps_ns[_i], .jump_every_ns = 100 * MS },
-		                         .runs = 3000, .has_no_session = true };
+	const struct program program = {
+		"no sessions", { .jump_ns = jumps_ns[_i], .jump_every_ns = 100 * MS }, .runs = 3000, .has_no_session = true
+	};
 	epp_timeline_counts counts;
 	struct outcome outcome = outcome_of(&program, &counts, NULL);
 
-	ck_assert_msg(outcome.outside <= 6 && (_i == 0 || outcome.elsewhere <= 6), "%zu outside, %zu elsewhere", outcome.outside,
-	              outcome.elsewhere);
+	ck_assert_msg(outcome.outside <= 6 && (_i == 0 || outcome.elsewhere <= 6), "%zu outside, %zu elsewhere",
+	              outcome.outside, outcome.elsewhere);
 	ck_assert_int_le(outcome.most_error_ns, 2000 * MS);
 }
 END_TEST

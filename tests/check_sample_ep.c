@@ -153,10 +153,11 @@ START_TEST(without_clock_pairs_a_second_is_too_long)
 	count_outside(SAMPLE_EP, outside, &error_ns);
 	ck_assert_uint_eq(outside[0] + outside[1], 0);
 	ck_assert_int_lt(error_ns, 100000);
-	/* Beyond that it is wrong, which shows: after a second, or on a busy machine in a first node that takes long. */
+	/* Beyond that its nodes tell where its events were, and the bound covers both that and what the clock says: 6 ms. */
 	setenv("ACCELERATOR_FAST_PPM", "5000", 1);
 	count_outside(FORMULA_EP, outside, &error_ns);
-	ck_assert_uint_gt(outside[1], 0);
+	ck_assert_uint_eq(outside[0] + outside[1], 0);
+	ck_assert_int_ge(error_ns, 600000);
 }
 END_TEST
 

@@ -32,8 +32,8 @@ struct causal_clock {
 	/* Once built. */
 	struct causal_band bound, place;
 	bool is_built, has_place;
-	bool has_end; /* there is a certain limit of when some event ended */
-	bool is_wide; /* for want of such limits bounds have to cover the place too */
+	bool has_end;   /* there is a certain limit of when some event ended */
+	bool is_wide;   /* for want of such limits bounds have to cover the place too */
 	bool is_moved;  /* the clock's own times contradict some limit */
 	bool by_causes; /* there are several pieces: the place of an event depends on its cause */
 };

@@ -41,7 +41,7 @@ struct line {
 	int64_t offset_base_ns; /* LINE_BY_OFFSET: added to the microseconds */
 	int64_t offset_error_ns;
 	int64_t run_start_ns;
-	int64_t run_end_ns; /* INT64_MAX: not known */
+	int64_t run_end_ns;     /* INT64_MAX: not known */
 	int64_t session_end_ns; /* while clocks are measured: the latest end of the session's events so far */
 	struct line *thread; /* of calls by the host's clock, the waits: the thread whose row they are on; NULL: none */
 	uint32_t first_thread; /* devices: a thread's line that the EP named; LINE_NONE: none.  Threads: the next of that id */
