@@ -117,6 +117,11 @@ START_TEST(a_session_within_another_s)
 	ck_assert_uint_eq(events_of(first, "work 2"), 1);
 	ck_assert_uint_eq(events_of(first, "epprof.restart_gap"), 1);
 	ck_assert_uint_eq(events_of(second, "work 2"), 0);
+	/* What was before it is the other's, and lost to nobody. */
+	struct trace_scan *scan = recording_look(second);
+	ck_assert_uint_eq(scan->producers[0].emitted, 0);
+	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN] + scan->producers[0].lost[EPP_LOSS_BEFORE_START], 0);
+	trace_scan_free(scan);
 	both_release();
 }
 END_TEST
@@ -146,7 +151,9 @@ static void check_joined(bool older_ends_first)
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_uint_eq(scan->producers[0].emitted + scan->producers[1].emitted, 3);
 	/* What the newer one does not hold is the older one's, and lost to nobody. */
-	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN] + scan->producers[1].lost[EPP_LOSS_PLUGIN], 0);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_uint_eq(
+		    scan->producers[i].lost[EPP_LOSS_PLUGIN] + scan->producers[i].lost[EPP_LOSS_BEFORE_START], 0);
 	trace_scan_free(scan);
 	epp_session_release(session);
 	epp_session_release(other);

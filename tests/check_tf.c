@@ -105,26 +105,29 @@ static const struct {
 	const char *message; /* of the run's end */
 	unsigned events_count;
 	unsigned lost_count;
+	epp_loss reason; /* of those */
 } runs[] = {
-	{ NULL, "isenc", "", 1, 0 },
-	{ "later", "isenc", "", 1, 0 },
-	{ "start", "is", "xpu: StartProfiling: start: code 13: the \"device\" is\tgone", 0, 0 },
-	{ "stop", "ise", "xpu: EndProfiling: stop: code 13: the \"device\" is\tgone", 0, 0 },
-	{ "size", "isen", "collect_data_xspace: code 13", 0, 0 },
-	{ "bytes", "isenc", "collect_data_xspace: code 13", 1, 0 },
-	{ "huge", "isen", "it says that it has 4294967296 bytes, more than any message", 0, 0 },
-	{ "largest", "isen", "it says that it has 18446744073709551615 bytes", 0, 0 },
-	{ "empty", "isen", "", 0, 0 },
-	{ "grow", "isenc", "between the two calls", 1, 0 },
-	{ "grow far", "isenc", "its data grew from 1 to 1099511627776 bytes", 0, 0 },
-	{ "overrun", "isenc", "it wrote 100 bytes past the ", 1, 0 },
-	{ "short", "isenc", "XSpace: 1 of its messages end early; 0 events were read", 0, 0 },
-	{ "zero tail", "isenc", "", 1, 0 },
-	{ "garbage", "isenc", "XSpace: 1 of its messages end early; 0 events", 0, 0 },
-	{ "backwards", "isenc", "", 0, 1 },
-	{ "epoch", "isenc", "", 0, 1 },
-	{ "future", "isenc", "", 0, 1 },
-	{ "messages", "isenc", "it says in its XSpace: counters are missing", 3, 0 },
+	{ NULL, "isenc", "", 1, 0, EPP_LOSS_PLUGIN },
+	{ "later", "isenc", "", 1, 0, EPP_LOSS_PLUGIN },
+	{ "start", "is", "xpu: StartProfiling: start: code 13: the \"device\" is\tgone", 0, 0, EPP_LOSS_PLUGIN },
+	{ "stop", "ise", "xpu: EndProfiling: stop: code 13: the \"device\" is\tgone", 0, 0, EPP_LOSS_PLUGIN },
+	{ "size", "isen", "collect_data_xspace: code 13", 0, 0, EPP_LOSS_PLUGIN },
+	{ "bytes", "isenc", "collect_data_xspace: code 13", 1, 0, EPP_LOSS_PLUGIN },
+	{ "huge", "isen", "it says that it has 4294967296 bytes, more than any message", 0, 0, EPP_LOSS_PLUGIN },
+	{ "largest", "isen", "it says that it has 18446744073709551615 bytes", 0, 0, EPP_LOSS_PLUGIN },
+	{ "empty", "isen", "", 0, 0, EPP_LOSS_PLUGIN },
+	{ "grow", "isenc", "between the two calls", 1, 0, EPP_LOSS_PLUGIN },
+	{ "grow far", "isenc", "its data grew from 1 to 1099511627776 bytes", 0, 0, EPP_LOSS_PLUGIN },
+	{ "overrun", "isenc", "it wrote 100 bytes past the ", 1, 0, EPP_LOSS_PLUGIN },
+	{ "short", "isenc", "XSpace: 1 of its messages end early; 0 events were read", 0, 0, EPP_LOSS_PLUGIN },
+	{ "zero tail", "isenc", "", 1, 0, EPP_LOSS_PLUGIN },
+	{ "garbage", "isenc", "XSpace: 1 of its messages end early; 0 events", 0, 0, EPP_LOSS_PLUGIN },
+	{ "backwards", "isenc",
+	  "xpu: EndProfiling: events are lost for their times: 0 before start, 0 after end, 1 negative", 0, 1,
+	  EPP_LOSS_NEGATIVE },
+	{ "epoch", "isenc", "1 before start, 0 after end, 0 negative duration", 0, 1, EPP_LOSS_BEFORE_START },
+	{ "future", "isenc", "0 before start, 1 after end, 0 negative duration", 0, 1, EPP_LOSS_AFTER_END },
+	{ "messages", "isenc", "it says in its XSpace: counters are missing", 3, 0, EPP_LOSS_PLUGIN },
 };
 
 START_TEST(a_fault_costs_what_it_must_and_is_told)
@@ -139,7 +142,7 @@ START_TEST(a_fault_costs_what_it_must_and_is_told)
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_msg(scan_count(scan, EPF_COMPLETE, 0) == runs[_i].events_count, "%s: %zu events", runs[_i].fault,
 	              scan_count(scan, EPF_COMPLETE, 0));
-	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN], runs[_i].lost_count);
+	ck_assert_uint_eq(scan->producers[0].lost[runs[_i].reason], runs[_i].lost_count);
 	ck_assert_uint_eq(scan->producers[0].emitted, runs[_i].events_count + runs[_i].lost_count);
 	ck_assert_uint_eq(scan->producers[0].errors, *runs[_i].message ? 1 : 0);
 	trace_scan_free(scan);
@@ -211,7 +214,9 @@ START_TEST(run_metadata_is_read_where_there_is_no_xspace)
 		const char *fault;
 		unsigned events_count, lost_count;
 		const char *message;
-	} cases[] = { { NULL, 1, 0, "" }, { "old", 0, 1, "" }, { "cut", 0, 0, "RunMetadata: 1 of its messages end early" } };
+	} cases[] = { { NULL, 1, 0, "" },
+		      { "old", 0, 1, "1 before start" },
+		      { "cut", 0, 0, "RunMetadata: 1 of its messages end early" } };
 	for (int i = 0; i < 3; i++) {
 		check_ok(tf_load(TF_PLUGIN("tf_run_metadata"), cases[i].fault));
 		epp_session *session = tf_session(tf_plugin);
@@ -220,7 +225,7 @@ START_TEST(run_metadata_is_read_where_there_is_no_xspace)
 		ck_assert_msg(*cases[i].message ? strstr(message, cases[i].message) != NULL : !*message, "%s", message);
 		struct trace_scan *scan = recording_look(session);
 		ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), cases[i].events_count);
-		ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN], cases[i].lost_count);
+		ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_BEFORE_START], cases[i].lost_count);
 		if (cases[i].events_count) {
 			const struct scan_record *event = scan_first(scan, EPF_COMPLETE, epp_name_intern("MatMul"));
 			ck_assert_uint_eq(event->duration_ticks, 7000);

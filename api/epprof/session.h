@@ -140,9 +140,9 @@ typedef enum epp_loss {
 	EPP_LOSS_REFUSED = 4, /* an event that broke a rule: a NULL name, a negative duration, a category of 4 or more; or
 	                         what a host could not hand over: epp_session_count_refused */
 	EPP_LOSS_DISK = 5,    /* a write failed */
-	EPP_LOSS_POLICY = 6,    /* stop: full; ring: overwritten */
-	EPP_LOSS_FILTER = 7,    /* filtered out on request */
-	EPP_LOSS_AFTER_END = 8, /* an end that came after the session's end */
+	EPP_LOSS_POLICY = 6, /* stop: full; ring: overwritten */
+	EPP_LOSS_FILTER = 7, /* filtered out on request */
+	EPP_LOSS_AFTER_END = 8, /* an end that came after the session's end; a plugin's event that began after it by its times */
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events; each stands
 	                             in the trace as an event `epprof.restart_gap` */
 	EPP_LOSS_PLUGIN = 10, /* what a plugin says it lost itself */
@@ -150,7 +150,9 @@ typedef enum epp_loss {
 	                             counts as one: epp_member_expect */
 	EPP_LOSS_HUNG = 12, /* a plugin's, of which a call did not return in time: what it had announced and not handed over;
 	                           counts as one if it had announced nothing, as their number is unknown then */
-	EPP_LOSS_ENTRY_COUNT = 16 /* room in the format */
+	EPP_LOSS_BEFORE_START = 13, /* a plugin's, that began before the run by its times */
+	EPP_LOSS_NEGATIVE = 14,     /* a plugin's, that ended before they began by their times */
+	EPP_LOSS_ENTRY_COUNT = 16   /* room in the format */
 } epp_loss;
 
 /* A profiler that somebody else drives, most often a framework that the calls come from. */

@@ -236,13 +236,21 @@ epp_status *epp_trace_offset_of(epp_trace *trace, uint32_t source, uint64_t id, 
 const char *epp_loss_name(unsigned reason)
 {
 	static const char *const names[] = {
-		[EPP_LOSS_NO_BUFFER] = "no buffer", [EPP_LOSS_NO_SLOT] = "no slot",
-		[EPP_LOSS_TOO_DEEP] = "too deep",   [EPP_LOSS_TOO_LARGE] = "too large",
-		[EPP_LOSS_REFUSED] = "refused",     [EPP_LOSS_DISK] = "disk",
-		[EPP_LOSS_POLICY] = "policy",       [EPP_LOSS_FILTER] = "filter",
-		[EPP_LOSS_AFTER_END] = "after end", [EPP_LOSS_RESTART_GAP] = "restart gap",
-		[EPP_LOSS_PLUGIN] = "plugin",       [EPP_LOSS_KILLED] = "killed",
+		[EPP_LOSS_NO_BUFFER] = "no buffer",
+		[EPP_LOSS_NO_SLOT] = "no slot",
+		[EPP_LOSS_TOO_DEEP] = "too deep",
+		[EPP_LOSS_TOO_LARGE] = "too large",
+		[EPP_LOSS_REFUSED] = "refused",
+		[EPP_LOSS_DISK] = "disk",
+		[EPP_LOSS_POLICY] = "policy",
+		[EPP_LOSS_FILTER] = "filter",
+		[EPP_LOSS_AFTER_END] = "after end",
+		[EPP_LOSS_RESTART_GAP] = "restart gap",
+		[EPP_LOSS_PLUGIN] = "plugin",
+		[EPP_LOSS_KILLED] = "killed",
 		[EPP_LOSS_HUNG] = "plugin hung",
+		[EPP_LOSS_BEFORE_START] = "before start",
+		[EPP_LOSS_NEGATIVE] = "negative duration",
 	};
 	return reason < sizeof(names) / sizeof(*names) ? names[reason] : NULL;
 }

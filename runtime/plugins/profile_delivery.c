@@ -22,7 +22,12 @@ void delivery_push(struct profile_target *to, EpprofBatch *batch)
 
 void profile_deliver_ledger(struct profile_target *to)
 {
-	delivery_push(to, &(EpprofBatch){ .ledger = &to->ledger });
+	const struct profile_misplaced *now = &to->misplaced, *pushed = &to->pushed;
+	delivery_push(to, &(EpprofBatch){ .ledger = &to->ledger,
+	                                  .before_start_count = now->before_start - pushed->before_start,
+	                                  .after_end_count = now->after_end - pushed->after_end,
+	                                  .negative_count = now->negative - pushed->negative });
+	to->pushed = to->misplaced;
 }
 
 /* The plugin's clock is the system's, which may be set: by how much it was, against the one that never is, nobody can
@@ -98,15 +103,19 @@ EpprofEvent *delivery_begin_event(struct delivery *delivery, int64_t start_ns, i
                                   size_t args_count)
 {
 	EpprofLedger *ledger = &delivery->to->ledger;
+	struct profile_misplaced *misplaced = &delivery->to->misplaced;
 	delivery->events_count++;
 	if (start_ns < delivery->window->from_ns || start_ns >= delivery->window->until_ns) {
-		ledger->emitted += delivery->window->answers;
-		ledger->lost_outside_run += delivery->window->answers;
+		bool is_late = start_ns >= delivery->window->until_ns,
+		     is_nobodys = is_late || start_ns < delivery->window->oldest_ns;
+		uint64_t lost = is_nobodys && delivery->window->answers;
+		ledger->emitted += lost;
+		*(is_late ? &misplaced->after_end : &misplaced->before_start) += lost;
 		return NULL;
 	}
 	ledger->emitted++;
 	if (end_ns < start_ns) {
-		ledger->lost_refused++;
+		misplaced->negative++;
 		return NULL;
 	}
 	if (delivery->batch_count == BATCH_EVENTS || delivery->args_count + args_count > BATCH_ARGS ||

@@ -10,11 +10,18 @@
 #include "epprof/ep_push.h"
 #include "wire/protobuf.h"
 
+/* Events that are not kept for their times. */
+struct profile_misplaced {
+	uint64_t before_start, after_end, negative;
+};
+
 /* Whose the events are. */
 struct profile_target {
 	OrtEpProfilerImpl *profiler;
 	const char *name; /* of the track for what the adapter itself has to tell */
 	EpprofLedger ledger;
+	struct profile_misplaced misplaced; /* of this run; `pushed` of them the host knows */
+	struct profile_misplaced pushed;
 };
 
 /* What a plugin gave. */
@@ -25,10 +32,11 @@ struct profile_data {
 };
 
 /* The time of the events that a profiler gets, in UNIX ns: those that start from `from_ns` until before `until_ns`.
- * Others are lost to it if it `answers` for them, else another profiler gets them. */
+ * Those from `oldest_ns` on are another profiler's; what nobody has is lost to it if it `answers` for that. */
 #define PROFILE_SLACK_NS \
 	1000000000 /* a plugin's clock may be off by so much before its events count as of another time */
 struct profile_window {
+	int64_t oldest_ns; /* at most from_ns */
 	int64_t from_ns;
 	int64_t until_ns;
 	int64_t now_ns; /* of what has no time of its own */

@@ -1,5 +1,6 @@
 #include "plugins/shared_run.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 	}
 	clock_pair_read(&self->start);
 	self->target.ledger = (EpprofLedger){ 0 };
+	self->target.misplaced = self->target.pushed = (struct profile_misplaced){ 0 };
 	if (!run->is_on)
 		status = start(run);
 	if (!status) {
@@ -77,6 +79,19 @@ static void look_up_sessions(struct shared_run *run)
 
 /* ---- the end ---- */
 
+/* NULL if all events had times that the run can have. */
+static epp_status *tell_misplaced(const struct profile_misplaced *misplaced)
+{
+	uint64_t before = misplaced->before_start, after = misplaced->after_end, negative = misplaced->negative;
+
+	if (!before && !after && !negative)
+		return NULL;
+	return epp_status_create(EPP_PLUGIN,
+	                         "events are lost for their times: %" PRIu64 " before start, %" PRIu64
+	                         " after end, %" PRIu64 " negative duration",
+	                         before, after, negative);
+}
+
 static epp_status *deliver(struct shared_profiler *to, const struct shared_data *data, const struct epf_host_pair *end,
                            bool answers)
 {
@@ -85,13 +100,17 @@ static epp_status *deliver(struct shared_profiler *to, const struct shared_data 
 		                         .until_ns = end->realtime_ns + PROFILE_SLACK_NS,
 		                         .now_ns = end->realtime_ns,
 		                         .answers = answers };
-	bool is_oldest = !LIST_NEXT(to, others);
-	if (is_oldest)
-		window.from_ns -= PROFILE_SLACK_NS;
+	const struct shared_profiler *oldest = to;
+	while (LIST_NEXT(oldest, others))
+		oldest = LIST_NEXT(oldest, others);
+	window.oldest_ns = oldest->start.realtime_ns - PROFILE_SLACK_NS;
+	if (oldest == to)
+		window.from_ns = window.oldest_ns;
 	epp_status *status = profile_deliver_xspace(&to->target, &data->xspace, &window, &events_count);
 	/* Both tell of the same work. */
 	if (!events_count)
 		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &window));
+	status_keep(&status, tell_misplaced(&to->target.misplaced));
 	return status;
 }
 
