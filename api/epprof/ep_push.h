@@ -122,9 +122,9 @@ typedef struct EpprofBatch {
 	                  asked for */
 	/* Since the last batch: events that are not handed over for their times.  They are in the ledger's `emitted`, and in none of
 	 * its losses. */
-	uint64_t before_start_count; /* they began before the run */
-	uint64_t after_end_count;    /* they began after it */
-	uint64_t negative_count;     /* they ended before they began */
+	uint64_t early_count;    /* they began before the run */
+	uint64_t late_count;     /* they began after it */
+	uint64_t negative_count; /* they ended before they began */
 } EpprofBatch;
 
 /* "EpprofApi_PushEvents_SinceV1": clocks first, then tracks, devices, pairs, waits, events, then the ledger.

@@ -24,8 +24,8 @@ void profile_deliver_ledger(struct profile_target *to)
 {
 	const struct profile_misplaced *now = &to->misplaced, *pushed = &to->pushed;
 	delivery_push(to, &(EpprofBatch){ .ledger = &to->ledger,
-	                                  .before_start_count = now->before_start - pushed->before_start,
-	                                  .after_end_count = now->after_end - pushed->after_end,
+	                                  .early_count = now->before_start - pushed->before_start,
+	                                  .late_count = now->after_end - pushed->after_end,
 	                                  .negative_count = now->negative - pushed->negative });
 	to->pushed = to->misplaced;
 }

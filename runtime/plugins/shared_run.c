@@ -79,10 +79,12 @@ static void look_up_sessions(struct shared_run *run)
 
 /* ---- the end ---- */
 
-/* NULL if all events had times that the run can have. */
-static epp_status *tell_misplaced(const struct profile_misplaced *misplaced)
+/* Those that nobody has been told of.  NULL: all events had times that the run can have. */
+static epp_status *tell_misplaced(const struct profile_target *of)
 {
-	uint64_t before = misplaced->before_start, after = misplaced->after_end, negative = misplaced->negative;
+	uint64_t before = of->misplaced.before_start - of->pushed.before_start;
+	uint64_t after = of->misplaced.after_end - of->pushed.after_end;
+	uint64_t negative = of->misplaced.negative - of->pushed.negative;
 
 	if (!before && !after && !negative)
 		return NULL;
@@ -110,7 +112,7 @@ static epp_status *deliver(struct shared_profiler *to, const struct shared_data 
 	/* Both tell of the same work. */
 	if (!events_count)
 		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &window));
-	status_keep(&status, tell_misplaced(&to->target.misplaced));
+	status_keep(&status, tell_misplaced(&to->target));
 	return status;
 }
 

@@ -344,15 +344,6 @@ static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
-/* They count as arrived: nothing more of them is to come. */
-static void take_misplaced(struct session_profiler *of, const EpprofBatch *batch)
-{
-	ADD_RELAXED(&of->handover->arrived, batch->before_start_count + batch->after_end_count + batch->negative_count);
-	handover_lose(of, EPP_LOSS_BEFORE_START, batch->before_start_count);
-	handover_lose(of, EPP_LOSS_AFTER_END, batch->after_end_count);
-	handover_lose(of, EPP_LOSS_NEGATIVE, batch->negative_count);
-}
-
 /* Events of a profiler that does not count for itself. */
 static void count_emitted(struct session_profiler *of, uint64_t count)
 {
@@ -395,7 +386,7 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
 	bool has_waits = batch->struct_size >= offsetof(EpprofBatch, gaps_count) && batch->waits;
 	size_t events_count = batch->events ? batch->events_count : 0;
-	bool has_ids = batch->struct_size >= offsetof(EpprofBatch, before_start_count) && batch->ids;
+	bool has_ids = batch->struct_size >= offsetof(EpprofBatch, early_count) && batch->ids;
 	if (has_ids && events_count)
 		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
 	if (is_closed(of)) {
@@ -433,8 +424,12 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 		push_wait(of, &batch->waits[i]);
 	if (batch->struct_size >= offsetof(EpprofBatch, devices) && batch->gaps_count)
 		take_gaps(of, batch->gaps_count, batch->gaps_ns);
-	if (batch->struct_size >= sizeof(*batch))
-		take_misplaced(of, batch);
+	if (batch->struct_size >= sizeof(*batch)) {
+		handover_lose(of, EPP_LOSS_BEFORE_START, batch->early_count);
+		handover_lose(of, EPP_LOSS_AFTER_END, batch->late_count);
+		handover_lose(of, EPP_LOSS_NEGATIVE, batch->negative_count);
+		ADD_RELAXED(&of->handover->arrived, batch->early_count + batch->late_count + batch->negative_count);
+	}
 	for (size_t i = 0; i < events_count; i++) {
 		uint64_t id = push_event(&pushing, &batch->events[i]);
 		if (has_ids)
