@@ -214,18 +214,26 @@ static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *ke
 /* Several profilers add at the same time, each on its thread, and ONNX Runtime's container is one. */
 static pthread_mutex_t adding_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static bool is_given(const struct ort_devices *devices, int32_t number)
+{
+	for (size_t i = 0; i < devices->count; i++)
+		if (devices->all[i].given == number)
+			return true;
+	return false;
+}
+
 int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t own)
 {
 	int32_t given = own;
-	bool is_taken = false;
-	for (size_t i = 0; i < devices->count; i++) {
+	for (size_t i = 0; i < devices->count; i++)
 		if (devices->all[i].owner == owner && devices->all[i].own == own)
 			return devices->all[i].given;
-		is_taken |= devices->all[i].given == own;
+	/* The next that is free below -1, which ONNX Runtime's own profilers say. */
+	if (is_given(devices, own)) {
+		given = -1;
+		while (is_given(devices, given))
+			given--;
 	}
-	/* Below all that are given: no device that comes later has that by itself, but one with a gap below it. */
-	for (size_t i = 0; is_taken && i < devices->count; i++)
-		given = devices->all[i].given <= given ? devices->all[i].given - 1 : given;
 	if (devices->count < ORT_DEVICES_MAX) {
 		devices->all[devices->count].owner = owner;
 		devices->all[devices->count].own = own;
