@@ -237,8 +237,8 @@ static epp_status *print_ledger(const struct info *info)
 		accounts_reasons(account.lost, why, sizeof why);
 		size_t used = strlen(why);
 		if (account.errors)
-			used += (size_t)snprintf(why + used, sizeof why - used, "%s%" PRIu64 " errors returned",
-			                         used ? "; " : "", account.errors);
+			used += (size_t)snprintf(why + used, sizeof why - used, "%s%" PRIu64 " error%s returned",
+			                         used ? "; " : "", account.errors, account.errors == 1 ? "" : "s");
 		if (!account.balanced && used < sizeof why)
 			snprintf(why + used, sizeof why - used, "%sDOES NOT BALANCE", used ? "; " : "");
 		used = strlen(why);
