@@ -8,6 +8,13 @@
 #include "record/share.h"
 #include "recording.h"
 
+/* The thread sanitizer lets no child of several threads start one, unless it is told to. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 static epp_status *share(const char *path, epp_session **session)
 {
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
