@@ -291,7 +291,7 @@ trace(p)
                    for op in ("sample::work", "sample::other")}
         self.assertEqual([len(pids) for pids in devices.values()], [1, 1])
         ((first,), (second,)) = devices.values()
-        self.assertEqual((first, second), (0, 1))
+        self.assertEqual({first, second}, {0, 1})
         self.assertTrue(all(kernel["args"]["device"] == kernel["pid"] for kernel in kernels))
         self.assertIn("sample_pu1_ep", names[first])
         self.assertNotEqual(names[first], names[second])
