@@ -5,10 +5,12 @@
  * their own, in ONNX Runtime's microseconds.  It is compared with the host's clock once, by a host event of which the collector
  * noted when it began on both.  How well a provider's clock keeps to ONNX Runtime's is shown by the causes of its events.
  *
- * An event's cause is told by its correlation id, which is when the host event began, and its thread, which the kit adds; where
- * there is no id, the importer's search by containment counts, and the parent is marked as inferred.  Where several could be the
- * cause the event has none, and is marked as ambiguous.  A profile does not say when it began: the cause of any of its events
- * does, and of one without such an event the events are counted as lost.
+ * The cause of an event is found by its correlation id, which is the time at which the host event began, and by its thread, which
+ * the kit adds.  An event without an id gets the parent that the importer found by containment, marked as inferred.  If several
+ * host events could be the cause, the event has no parent and is marked as ambiguous.
+ *
+ * A profile does not say when it began.  The cause of any one of its events shows it; if no event of a profile has a cause, its
+ * events are counted as lost.
  *
  * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
  * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.

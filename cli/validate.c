@@ -86,7 +86,7 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	free(track);
 }
 
-/* What causes tell of clocks that were compared with the host's once. */
+/* Device clocks that were compared with the host's clock only once: whether they jumped, and whether their events fit together. */
 static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 {
 	uint64_t errors = 0;

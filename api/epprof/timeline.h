@@ -12,15 +12,16 @@
  * They are joined to the host event that caused them by token or id, else by containment (marked inferred).  An event without
  * a host event is in a lane of its own; if several host events could be its parent it is marked ambiguous.
  *
- * Cause and effect narrow the bound, never the place of a clock with clock pairs.  A clock that was compared with the host's once may
- * be off by 500 ppm of the time since, and may have jumped; there the causes of all its events together measure it: each event
- * begins after its parent began, and ends before what waited for it ended or, if durations do not show that the host leaves work
- * running, before the outermost event of category session around its parent ended.  Where they show that the clock is off, its events are moved;
- * the bound is what they leave.  Where they contradict each other everywhere, the bound is all that any of them allows.
+ * Cause and effect narrow the bound.  An event of a device begins no earlier than its parent, if the parent was told.  It ends no
+ * later than the host event that waited for it: an event of category API to which a flow leads from the device's event or from
+ * its parent (epp_flow(session, launch, wait)).  A place within that time has for its bound the distance to the farther end of
+ * what cause, effect and the clock's own bound leave; a place outside of it keeps the clock's bound.
  *
- * An event of a device begins no earlier than its parent, if that was told; it ends no later than the host event that waited for
- * it: an event of category API to which a flow leads from the device's event or from its parent (epp_flow(session, launch, wait)).  A place within that time has for its bound the
- * distance to the farther end of what it and the clock's own bound leave; a place outside of it keeps the clock's bound.
+ * They do not move an event whose clock has clock pairs.  A clock that was compared with the host's only once may be off by
+ * 500 ppm of the time since, and may have jumped; there all its events together measure it.  Each begins after its parent began.
+ * It ends before what waited for it ended, or before the outermost event of category session around its parent ended; the latter
+ * does not count if durations show that the host leaves work running.  If these limits show that the clock is off, its events are
+ * moved, and the bound is what the limits leave.  If they contradict each other everywhere, the bound is all that any of them allows.
  *
  * A wait for a parent covers what was launched under it before the wait began.  A thread that waits launches nothing, so
  * these are the events that began before the wait ended: of several waits, an event belongs to the first that ended after

@@ -3,7 +3,7 @@
  * Times are microseconds with three decimals, so no nanosecond is lost.  Each lane of each track has a row of its own, on
  * which slices nest and never overlap in part.  An arrow leads to each device event from the plugin's call that launched it, or
  * else from the host event that caused it, with an id of its own and both its ends; one that would lead back in time is left out
- * and counted.  Clock, counts and the ledger stand in otherData, behind the events. */
+ * and counted.  The clock, the counts and the ledger are written into otherData, after the events. */
 #include <inttypes.h>
 #include <math.h>
 #include <search.h>

@@ -2,15 +2,9 @@
 #include "timeline/causal_clock.h"
 
 #include "base/status.h"
-#include "timeline/item.h"
 
 /* One event of so many that outlasts a host event shows that the host does not wait for its events. */
 #define OUTLASTING_ONE_IN 1000u
-
-static int64_t clip(int64_t ns)
-{
-	return ns > ITEM_NS_MAX / 4 ? ITEM_NS_MAX / 4 : ns < -ITEM_NS_MAX / 4 ? -ITEM_NS_MAX / 4 : ns;
-}
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -30,17 +24,19 @@ static epp_status *add_end(struct causal_clock *clock, const struct causal_event
 	clock->has_end |= level != CAUSAL_PARENT;
 	/* The host's own end may be rounded too, where ONNX Runtime's microseconds are all there is. */
 	return causal_points_add(
-	    &clock->points, &(struct causal_point){ .cause_ns = clip(event->cause_ns),
-	                                            .at_ns = clip(event->end_ns),
-	                                            .low_ns = -CAUSAL_NS_MAX,
-	                                            .high_ns = clip(end_ns) - clip(event->end_ns) + 2 * clock->tick_ns,
-	                                            .level = level });
+	    &clock->points,
+	    &(struct causal_point){ .cause_ns = causal_clip(event->cause_ns),
+	                            .at_ns = causal_clip(event->end_ns),
+	                            .low_ns = -CAUSAL_NS_MAX,
+	                            .high_ns = causal_clip(end_ns) - causal_clip(event->end_ns) + 2 * clock->tick_ns,
+	                            .level = level });
 }
 
 /* Whether an event cannot have ended by then, wherever it began and whatever the clock's rate is. */
 static bool outlasts(const struct causal_clock *clock, const struct causal_event *event, int64_t end_ns)
 {
-	int64_t duration_ns = clip(event->end_ns) - clip(event->start_ns), room_ns = clip(end_ns) - clip(event->cause_ns);
+	int64_t duration_ns = causal_clip(event->end_ns) - causal_clip(event->start_ns),
+		room_ns = causal_clip(end_ns) - causal_clip(event->cause_ns);
 
 	return end_ns < CAUSAL_NS_MAX && duration_ns - duration_ns / 100 > room_ns + 4 * clock->tick_ns;
 }
@@ -51,10 +47,11 @@ epp_status *causal_clock_add(struct causal_clock *clock, const struct causal_eve
 	clock->outlasting_parent_count += outlasts(clock, event, event->parent_end_ns);
 	clock->outlasting_session_count += outlasts(clock, event, event->session_end_ns);
 	epp_status *status = causal_points_add(
-	    &clock->points, &(struct causal_point){ .cause_ns = clip(event->cause_ns),
-	                                            .at_ns = clip(event->start_ns),
-	                                            .low_ns = clip(event->cause_ns) - clip(event->start_ns) - clock->tick_ns,
-	                                            .high_ns = CAUSAL_NS_MAX });
+	    &clock->points,
+	    &(struct causal_point){ .cause_ns = causal_clip(event->cause_ns),
+	                            .at_ns = causal_clip(event->start_ns),
+	                            .low_ns = causal_clip(event->cause_ns) - causal_clip(event->start_ns) - clock->tick_ns,
+	                            .high_ns = CAUSAL_NS_MAX });
 	if (!status)
 		status = add_end(clock, event, event->wait_end_ns, CAUSAL_WAIT);
 	if (!status)
@@ -148,7 +145,7 @@ static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_
 
 void causal_clock_place(const struct causal_clock *clock, int64_t *at_ns, int64_t cause_ns, int64_t *error_ns)
 {
-	int64_t low_ns, high_ns, claimed_ns = clip(*at_ns);
+	int64_t low_ns, high_ns, claimed_ns = causal_clip(*at_ns);
 
 	if (!clock->is_built || !causal_band_at(&clock->bound, claimed_ns, cause_ns, &low_ns, &high_ns))
 		return;

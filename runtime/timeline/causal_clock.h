@@ -17,6 +17,7 @@
 #define EPPROF_TIMELINE_CAUSAL_CLOCK_H
 
 #include "timeline/causal_band.h"
+#include "timeline/item.h"
 
 struct causal_clock {
 	/* Who it belongs to. */
@@ -37,6 +38,12 @@ struct causal_clock {
 	bool is_moved;  /* the clock's own times contradict some limit */
 	bool by_causes; /* there are several pieces: the place of an event depends on its cause */
 };
+
+/* Keeps sums and differences of times and offsets in range. */
+static inline int64_t causal_clip(int64_t ns)
+{
+	return ns > ITEM_NS_MAX / 4 ? ITEM_NS_MAX / 4 : ns < -ITEM_NS_MAX / 4 ? -ITEM_NS_MAX / 4 : ns;
+}
 
 /* What is known of one event: its claimed times, and times of the host. */
 struct causal_event {

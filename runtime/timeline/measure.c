@@ -1,9 +1,9 @@
 /* Measures the clocks of devices that were compared with the host's clock once: see causal_clock.h.
  *
- * The host's events come first: a timeline of its own merges them and leaves the events of devices out, so that every event that
- * is named as a parent is noted, with the outermost event of a session around it.  Then the blocks with events of such clocks are decoded, and each
- * event whose parent was told sets its limits.  Memory: that of a timeline, which is released again, and the points of the clocks,
- * which are bounded.  A trace whose clocks were all measured, or whose events name no parents, costs nothing here.
+ * First a second timeline merges the host's events, without those of devices.  Each event that is named as a parent is noted, with
+ * the outermost event of a session around it.  Then the blocks with events of such clocks are decoded, and each event whose parent
+ * was told sets its limits.  Memory: a timeline, which is released again, and the points of the clocks, which are bounded.
+ * A trace whose clocks all have clock pairs, or whose events name no parents, costs nothing here.
  */
 #include <stdlib.h>
 
@@ -168,8 +168,7 @@ static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline 
 		const struct codec_record *record = &timeline->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		if (kind == EPF_TRACK_SWITCH) {
-			uint32_t track = record->id ? (uint32_t)record->id : decoded.block->track;
-			EPP_TRY(lines_find(&timeline->lines, track, &line));
+			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
 			continue;
 		}
 		uint64_t parent = kind == EPF_COMPLETE ? block_parent(&decoded, record, &after) : 0;

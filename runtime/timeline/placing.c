@@ -141,12 +141,6 @@ static int64_t within_run(const struct epp_timeline *timeline, const struct line
 	return error_ns >= CAUSAL_NS_MAX / 2 && most_ns >= 0 && most_ns < error_ns ? most_ns : error_ns;
 }
 
-/* So that sums and differences of such times and offsets are in range. */
-static int64_t clip_more(int64_t ns)
-{
-	return ns > ITEM_NS_MAX / 4 ? ITEM_NS_MAX / 4 : ns < -ITEM_NS_MAX / 4 ? -ITEM_NS_MAX / 4 : ns;
-}
-
 /* By what causes tell of a clock that was compared once.  Its durations are kept where the rate it may have explains the change. */
 static void by_causes(const struct epp_timeline *timeline, const struct line *line, const struct referred_event *parent,
                       struct placed *placed)
@@ -154,8 +148,8 @@ static void by_causes(const struct epp_timeline *timeline, const struct line *li
 	const struct causal_clock *clock = line->causal;
 	int64_t cause_ns = parent ? parent->start_ns : CAUSAL_NO_CAUSE;
 
-	placed->start_ns = clip_more(placed->start_ns);
-	placed->end_ns = clip_more(placed->end_ns);
+	placed->start_ns = causal_clip(placed->start_ns);
+	placed->end_ns = causal_clip(placed->end_ns);
 	int64_t claimed_ns = placed->end_ns - placed->start_ns;
 	causal_clock_place(clock, &placed->start_ns, cause_ns, &placed->start_error_ns);
 	causal_clock_place(clock, &placed->end_ns, cause_ns, &placed->end_error_ns);

@@ -32,8 +32,7 @@ struct surveying {
 	size_t put_off_count, put_off_room;
 };
 
-/* The line of the records behind a track switch. */
-static epp_status *switch_line(struct epp_timeline *timeline, const struct reader_block *block,
+epp_status *survey_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
                                const struct codec_record *record, uint32_t *line)
 {
 	return lines_find(&timeline->lines, record->id ? (uint32_t)record->id : block->track, line);
@@ -200,7 +199,7 @@ static epp_status *survey_block(struct epp_timeline *timeline, struct surveying 
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		struct device_clock *clock = timeline->lines.lines[line].clock;
 		if (kind == EPF_TRACK_SWITCH) {
-			EPP_TRY(switch_line(timeline, decoded.block, record, &line));
+			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
 			span = NULL;
 		} else if (kind == EPF_CLOCK_PAIR && clock) {
 			EPP_TRY(device_clock_add_pair(clock, record->start_ticks, record->duration_ticks, record->id));
@@ -333,7 +332,7 @@ static epp_status *place_events(struct epp_timeline *timeline, const struct surv
 		const struct codec_record *record = &timeline->records[i];
 		struct placed placed;
 		if (EPF_BITS_KIND(record->bits) == EPF_TRACK_SWITCH)
-			EPP_TRY(switch_line(timeline, decoded.block, record, &line));
+			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
 		else if (EPF_BITS_KIND(record->bits) == EPF_COMPLETE && line == span->line &&
 		         place_complete(timeline, &timeline->lines.lines[line], record, 0, false, &placed))
 			widen_by_event(timeline, span->block, &placed);

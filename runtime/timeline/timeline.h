@@ -182,6 +182,9 @@ bool place_depends(const struct epp_timeline *timeline, const struct line *line)
 /* ---- survey.c, resolve.c, plan.c ---- */
 
 epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
+/* The line of the records behind a track switch. */
+epp_status *survey_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
+                               const struct codec_record *record, uint32_t *line) EPP_MUST_CHECK;
 /* Does nothing but for the first time. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Notes the events that are yet to come in the merge and begin no later. */
