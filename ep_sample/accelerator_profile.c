@@ -152,11 +152,14 @@ const char *accelerator_profile_stop(void)
 	return error;
 }
 
+/* An event that ran already when the profile began has begun before it; none is behind its end. */
 static int64_t unix_ns_of(uint64_t ticks)
 {
 	uint64_t mask = UINT64_MAX >> (64 - profile.clock_bits);
 	int128 since = (int128)((ticks - profile.start.ticks) & mask);
 	int128 all = (int128)((profile.stop.ticks - profile.start.ticks) & mask);
+	if (since > all)
+		since -= (int128)mask + 1;
 	return profile.start.unix_ns + (int64_t)(since * (profile.stop.unix_ns - profile.start.unix_ns) / (all ? all : 1));
 }
 
