@@ -1,9 +1,8 @@
-/* Reading records by their shape: strictly only what is JSON, else whatever can be told apart, and nothing beyond the
- * record's end, wherever it is cut. */
+/* Reading records that are not JSON: their parts are found by the shape of a record, and nothing beyond the record's end is
+ * read, wherever it is cut. */
 #include <string.h>
 
 #include "check.h"
-#include "import/json_events.h"
 #include "import/repair.h"
 
 #define HEAD "{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :-8,\"dur\" :5,\"ts\" :10,\"ph\" : \"X\",\"name\" :\""
@@ -17,64 +16,6 @@ static const char *text_of(const struct event *event, struct event_text text)
 	snprintf(copy, sizeof copies[0], "%.*s", (int)text.bytes, text.bytes ? event_chars(event, text) : "");
 	return copy;
 }
-
-START_TEST(strictly_is_as_json)
-{
-	static const char *const records[] = {
-		HEAD "n\",\"args\" : {}}",
-		HEAD "n\",\"args\" : {\"a\" : \"1\",\"b\" : [{\"float\":[4,64]}],\"c\" : \"\",\"d\" : {\"x\":[]}}}",
-		HEAD "caf\xc3\xa9 : {},[]\",\"args\" : {\"k}}\" : \",}}\"}}",
-	};
-	struct event event = { 0 };
-	struct json_events json;
-
-	json_events_init(&json, JSON_SHAPE_LINE);
-	for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
-		size_t bytes = strlen(records[i]);
-		ck_assert_msg(repair_record_strictly(records[i], bytes, &event), "%s", records[i]);
-		ck_assert_msg(json_events_line(&json, records[i], bytes), "%s", records[i]);
-		ck_assert_uint_eq(event.members, json.event.members);
-		ck_assert_int_eq(event.tid, -8);
-		ck_assert_int_eq(event.ts_ns, json.event.ts_ns);
-		ck_assert_int_eq(event.dur_ns, json.event.dur_ns);
-		ck_assert_int_eq(event.phase, json.event.phase);
-		ck_assert_str_eq(text_of(&event, event.name), text_of(&json.event, json.event.name));
-		ck_assert_uint_eq(event.args_count, json.event.args_count);
-		for (uint32_t j = 0; j < event.args_count; j++) {
-			ck_assert_str_eq(text_of(&event, event.args[j].key), text_of(&json.event, json.event.args[j].key));
-			ck_assert_str_eq(text_of(&event, event.args[j].text),
-			                 text_of(&json.event, json.event.args[j].text));
-		}
-	}
-	json_events_deinit(&json);
-	event_deinit(&event);
-}
-END_TEST
-
-START_TEST(strictly_refuses_what_json_may_read_otherwise)
-{
-	static const char *const records[] = {
-		HEAD "a\\n\",\"args\" : {}}",
-		HEAD "a\"b\",\"args\" : {}}",
-		HEAD "a\tb\",\"args\" : {}}",
-		HEAD "n\",\"args\" : {\"k\" : \"a\"b\"}}",
-		HEAD "n\",\"args\" : {\"k\"k\" : \"v\"}}",
-		HEAD "n\",\"args\" : {\"k\" : [1,]}}",
-		HEAD "n\",\"args\" : {\"k\" : [1] }}",
-		HEAD "n\",\"args\" : {\"k\" : 5}}",
-		HEAD "n\",\"args\" : {}},",
-		HEAD "n\",\"args\" : {}} ",
-		"{\"cat\" : \"a\"b\",\"pid\" :7,\"tid\" :8,\"dur\" :5,\"ts\" :10,\"ph\" : \"X\",\"name\" :\"n\",\"args\" : {}}",
-		"{\"cat\" : \"a\",\"pid\" :x,\"tid\" :8,\"dur\" :5,\"ts\" :10,\"ph\" : \"X\",\"name\" :\"n\",\"args\" : {}}",
-		"{\"cat\" : \"a\",\"pid\" :7,\"tid\" :8,\"dur\" :9223372036854775807,\"ts\" :10,\"ph\" : \"X\",\"name\" :\"n\",\"args\" : {}}",
-	};
-	struct event event = { 0 };
-
-	for (size_t i = 0; i < sizeof records / sizeof *records; i++)
-		ck_assert_msg(!repair_record_strictly(records[i], strlen(records[i]), &event), "%s", records[i]);
-	event_deinit(&event);
-}
-END_TEST
 
 START_TEST(nested_values_that_are_broken_keep_their_text)
 {
@@ -180,7 +121,6 @@ START_TEST(cut_anywhere_is_no_record)
 		char *cut = malloc(bytes ? bytes : 1);
 		memcpy(cut, record, bytes);
 		ck_assert_int_eq(repair_record(cut, bytes, &event), bytes == sizeof record - 1);
-		repair_record_strictly(cut, bytes, &event);
 		free(cut);
 	}
 	event_deinit(&event);
@@ -192,8 +132,6 @@ static Suite *repair_suite(void)
 	Suite *suite = suite_create("repair");
 	TCase *tests = tcase_create("repair");
 
-	tcase_add_test(tests, strictly_is_as_json);
-	tcase_add_test(tests, strictly_refuses_what_json_may_read_otherwise);
 	tcase_add_test(tests, nested_values_that_are_broken_keep_their_text);
 	tcase_add_test(tests, no_value_costs_the_event);
 	tcase_add_test(tests, texts_that_are_escaped_are_read_as_json);

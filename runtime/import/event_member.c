@@ -36,37 +36,22 @@ void event_take_id(struct event *event, const char *text, size_t bytes)
 	event->members |= EVENT_ID;
 }
 
-void event_take_ns(struct event *event, unsigned member, int64_t ns)
-{
-	*(member == EVENT_TS ? &event->ts_ns : &event->dur_ns) = ns;
-	event->members |= member;
-}
-
 static void take_time(struct event *event, unsigned member, const char *text, size_t bytes)
 {
-	int64_t ns;
-
-	if (event_time(text, bytes, &ns))
-		event_take_ns(event, member, ns);
+	if (event_time(text, bytes, member == EVENT_TS ? &event->ts_ns : &event->dur_ns))
+		event->members |= member;
 }
 
-void event_take_thread_number(struct event *event, unsigned member, int64_t number)
-{
-	bool is_pid = member == EVENT_PID;
-
-	*(is_pid ? &event->pid_text : &event->tid_text) = (struct event_text){ 0 };
-	*(is_pid ? &event->pid : &event->tid) = number;
-	event->members |= member;
-}
-
+/* An id that is no 64-bit integer is stored as text. */
 static void take_thread(struct event *event, unsigned member, const char *text, size_t bytes)
 {
-	int64_t number = member == EVENT_PID ? event->pid : event->tid;
-	bool is_number = event_integer(text, bytes, &number);
+	bool is_pid = member == EVENT_PID;
+	struct event_text *stored = is_pid ? &event->pid_text : &event->tid_text;
 
-	event_take_thread_number(event, member, number);
-	if (!is_number)
-		*(member == EVENT_PID ? &event->pid_text : &event->tid_text) = event_keep_text(event, text, bytes);
+	*stored = (struct event_text){ 0 };
+	if (!event_integer(text, bytes, is_pid ? &event->pid : &event->tid))
+		*stored = event_keep_text(event, text, bytes);
+	event->members |= member;
 }
 
 static void take_text(struct event *event, unsigned member, struct event_text *stored, const char *text, size_t bytes)

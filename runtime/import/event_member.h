@@ -1,4 +1,4 @@
-/* What the members of an event's object mean, whoever reads the JSON. */
+/* The members of an event's JSON object: which key is which member of struct event, and how a value is stored in it. */
 #ifndef EPPROF_IMPORT_EVENT_MEMBER_H
 #define EPPROF_IMPORT_EVENT_MEMBER_H
 
@@ -17,9 +17,6 @@ unsigned event_member_of(const char *key, size_t bytes);
 
 /* A string or a number, as it stands in the file, as that member of the event. */
 void event_take_member(struct event *event, unsigned member, const char *text, size_t bytes);
-/* The same where it was a number: EVENT_TS or EVENT_DUR, EVENT_PID or EVENT_TID. */
-void event_take_ns(struct event *event, unsigned member, int64_t ns);
-void event_take_thread_number(struct event *event, unsigned member, int64_t number);
 /* The same for the id within `id2`. */
 void event_take_id(struct event *event, const char *text, size_t bytes);
 

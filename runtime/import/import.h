@@ -3,9 +3,9 @@
  *   import.c                the public function: opens, finds the format, finishes
  *   input.c                 the input's bytes, and lines
  *   event.c, event_member.c one event
- *   json_events.c, _plain.c JSON with yajl, and plain events without
+ *   json_events.c           JSON with yajl
  *   yajl_memory.c           memory for yajl
- *   ort.c, repair.c         ONNX Runtime's profile, line by line
+ *   ort.c, repair.c         ONNX Runtime's profile, record by record; records that are not JSON
  *   chrome.c, chrome_*.c    the trace event format
  *   xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace

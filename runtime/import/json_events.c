@@ -333,8 +333,9 @@ static bool explain(struct json_events *json, char **message)
 	return bytes >= 0 || no_memory(json);
 }
 
-static enum json_read read_on(struct json_events *json, const char *bytes, size_t count, char **message)
+enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message)
 {
+	*message = NULL;
 	json->heard = false;
 	bool is_json = parse(json, bytes, count);
 	if (json->status)
@@ -352,60 +353,6 @@ static enum json_read read_on(struct json_events *json, const char *bytes, size_
 		return JSON_READ_INVALID;
 	no_memory(json);
 	return JSON_READ_FAILED;
-}
-
-/* Takes a plain event with its comma, of which yajl need not know: it stands behind a comma before and after.  Returns its
- * bytes; 0: there is none. */
-static size_t take_plain(struct json_events *json, const char *bytes, size_t count)
-{
-	size_t taken = json_plain_read(&json->plain, &json->event, bytes, count);
-
-	if (!taken)
-		return 0;
-	json->unheard_bytes = 0;
-	json->bytes += taken;
-	json->events_count++;
-	json->status = json->found(json->user, &json->event);
-	return taken;
-}
-
-/* What yajl is given next: blanks and what stands behind an event, or what may be the rest of one. */
-static size_t next_piece(const struct json_events *json, const char *bytes, size_t count)
-{
-	if (json->place == JSON_BEHIND_EVENT) {
-		size_t blanks = 0;
-		while (blanks < count && bytes[blanks] && strchr(" \t\r\n", bytes[blanks]))
-			blanks++;
-		return blanks < count ? blanks + 1 : count;
-	}
-	const char *brace = memchr(bytes, '}', count);
-	return brace ? (size_t)(brace - bytes) + 1 : count;
-}
-
-/* yajl gets the shape around the events, and those that are not plain. */
-static enum json_read read_piece(struct json_events *json, const char *bytes, size_t count, size_t *piece, char **message)
-{
-	uint64_t before = json->events_count;
-
-	if (json->place == JSON_BEHIND_COMMA && (*piece = take_plain(json, bytes, count)) > 0)
-		return json->status ? JSON_READ_FAILED : JSON_READ_ON;
-	*piece = next_piece(json, bytes, count);
-	enum json_read read = read_on(json, bytes, *piece, message);
-	if (json->place == JSON_BEHIND_EVENT)
-		json->place = bytes[*piece - 1] == ',' ? JSON_BEHIND_COMMA : JSON_ELSEWHERE;
-	else
-		json->place = json->events_count > before ? JSON_BEHIND_EVENT : JSON_ELSEWHERE;
-	return read;
-}
-
-enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message)
-{
-	enum json_read read = JSON_READ_ON;
-
-	*message = NULL;
-	for (size_t piece; count && read == JSON_READ_ON; bytes += piece, count -= piece)
-		read = read_piece(json, bytes, count, &piece, message);
-	return read;
 }
 
 bool json_events_end(struct json_events *json)

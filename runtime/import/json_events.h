@@ -1,4 +1,4 @@
-/* Reads JSON piece by piece and hands out the objects that are events: with yajl, and plain events without it (json_plain.h).
+/* Reads JSON piece by piece with yajl and calls back with each object that is an event.
  *
  * Three shapes: a bare object (one line of ONNX Runtime's), an array of events, an object whose member `traceEvents` is
  * that array.  Strings may hold bytes that are not UTF-8.  Everything is read as it comes: memory is one event, and one text
@@ -10,18 +10,11 @@
 
 #include "base/status.h"
 #include "import/event.h"
-#include "import/json_plain.h"
 #include "import/yajl_memory.h"
 
 #define JSON_TEXT_BYTES_MAX (2u << 20)
 
 enum json_shape { JSON_SHAPE_UNKNOWN = 0, JSON_SHAPE_LINE, JSON_SHAPE_ARRAY, JSON_SHAPE_OBJECT, JSON_SHAPE_OTHER };
-
-enum json_place {
-	JSON_ELSEWHERE,
-	JSON_BEHIND_EVENT, /* at its closing brace */
-	JSON_BEHIND_COMMA, /* between two events */
-};
 
 struct json_events {
 	yajl_handle yajl; /* NULL: begun by the next piece */
@@ -31,7 +24,6 @@ struct json_events {
 	unsigned event_depth; /* of the objects that are events */
 	bool in_array;        /* of events */
 	bool array_ended;
-	enum json_place place; /* of yajl */
 	bool in_event;
 	unsigned member;    /* EVENT_*, or what json_events.c adds to them */
 	unsigned raw_depth; /* open containers of an arg that is kept as its text; 0: none */
@@ -41,7 +33,6 @@ struct json_events {
 	bool has_base;
 	int64_t base_ns; /* baseTimeNanoseconds */
 	struct event event;
-	struct json_plain plain;
 	uint64_t events_count;
 	uint64_t bytes; /* given to yajl so far */
 	bool heard;     /* yajl has said something of what it was given last */

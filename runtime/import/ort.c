@@ -1,8 +1,7 @@
 /* ONNX Runtime's profile: "[", one record a line with a comma behind it, "]".
  *
- * A line of the usual shape with nothing to escape is read by its shape, any other as JSON; what is not JSON is repaired
- * and counted.  A newline in a name makes several lines of a
- * record: one ends where the next begins as records do.  Host events come in order of their end, so that ids count
+ * A record is read as JSON; one that is not JSON is repaired and counted.  A newline in a name spreads a record over
+ * several lines: a record ends where the next one begins.  Host events come in order of their end, so that ids count
  * down: of two that start in the same microsecond the one that ended later is the outer one.  Providers' events stand
  * behind them, and are told by their category, their pid, or the args that the kit and ONNX Runtime's own providers add. */
 #include <stdio.h>
@@ -209,7 +208,7 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 		bytes--;
 	if (bytes && record[bytes - 1] == ',')
 		bytes--;
-	if (repair_record_strictly(record, bytes, &reader->json.event) || json_events_line(&reader->json, record, bytes))
+	if (json_events_line(&reader->json, record, bytes))
 		return take_event(reader, &reader->json.event);
 	EPP_TRY(json_events_status(&reader->json));
 	if (repair_record(record, bytes, &reader->json.event)) {

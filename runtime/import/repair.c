@@ -16,7 +16,6 @@
 /* What is left of a record. */
 struct rest {
 	const char *at, *end;
-	bool strict;  /* no text may hold a quote, and what is nested must be JSON */
 	bool escaped; /* texts are JSON strings */
 };
 
@@ -176,8 +175,7 @@ static bool take_text(struct rest *rest, struct event *event, struct event_text 
 		quote = memchr(quote, '"', (size_t)(rest->end - quote));
 		if (!quote)
 			return false;
-		/* Strictly the first quote is the end; what comes then shows whether it was. */
-		if (rest->strict || value_ends(quote + 1, rest->end)) {
+		if (value_ends(quote + 1, rest->end)) {
 			*text = event_keep_text(event, rest->at + 1, (size_t)(quote - rest->at) - 1);
 			rest->at = quote + 1;
 			return true;
@@ -223,7 +221,7 @@ static bool take_nested(struct rest *rest, struct event *event, struct event_tex
 {
 	const char *end = json_end(rest);
 
-	if (!end && !rest->strict)
+	if (!end)
 		end = broken_end(rest);
 	if (!end)
 		return false;
@@ -237,9 +235,7 @@ static bool take_key(struct rest *rest, const char **key, size_t *bytes)
 	if (!TAKE(rest, "\""))
 		return false;
 	*key = rest->at;
-	const char *end = rest->strict    ? memchr(*key, '"', left(rest))
-	                  : rest->escaped ? unescaped_quote(*key, rest->end)
-	                                  : key_end(*key, rest->end);
+	const char *end = rest->escaped ? unescaped_quote(*key, rest->end) : key_end(*key, rest->end);
 	if (!end)
 		return false;
 	*bytes = (size_t)(end - *key);
@@ -306,14 +302,12 @@ static bool take_name(struct rest rest, struct event *event)
 		event->args_count = 0;
 		if (!keep(&rest, event, name, (size_t)(text + text_bytes - name), &event->name))
 			return false;
-		if (rest.strict && memchr(name, '"', event->name.bytes))
-			return false;
 		if (take_args(rest, event))
 			return true;
 		if (!first.at)
 			first = rest;
 	}
-	if (!first.at || first.strict || first.escaped)
+	if (!first.at || first.escaped)
 		return false;
 	event->text_bytes = kept_bytes;
 	event->args_count = 0;
@@ -342,29 +336,6 @@ static bool read_record(struct rest rest, struct event *event)
 		return false;
 	event->members = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
 	return take_name(rest, event);
-}
-
-/* Whether some byte is a control character, which JSON has to escape; eight at a time. */
-static bool has_control(const char *text, size_t bytes)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t word, found = 0;
-
-	for (; bytes >= 8; bytes -= 8, text += 8) {
-		memcpy(&word, text, 8);
-		found |= (word - ones * 0x20) & ~word & ones * 0x80;
-	}
-	for (; bytes; bytes--, text++)
-		found |= (unsigned char)*text < 0x20;
-	return found;
-}
-
-bool repair_record_strictly(const char *record, size_t bytes, struct event *event)
-{
-	if (memchr(record, '\\', bytes) || has_control(record, bytes))
-		return false;
-	return read_record((struct rest){ record, record + bytes, .strict = true }, event) &&
-	       !memchr(event_chars(event, event->cat), '"', event->cat.bytes);
 }
 
 bool repair_record(const char *record, size_t bytes, struct event *event)

@@ -1,10 +1,8 @@
-/* Reading plain events: what is plain is taken, what yajl must look at is not, and whatever the bytes, events are those that
- * yajl finds when it sees all of them. */
+/* Reading JSON in pieces: the events and the error do not depend on where the pieces are cut. */
 #include <string.h>
 
 #include "check.h"
 #include "import/json_events.h"
-#include "import/json_plain.h"
 
 static const char *const documents[] = {
 	("{\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":17,\"traceEvents\":[\n"
@@ -16,7 +14,7 @@ static const char *const documents[] = {
 	 "{\"id\":5,\"scope\":\"q\",\"bp\":\"e\",\"args\":7,\"args\":{\"k\":1,\"k\":\"\"}},{},7,\"}\",{\"name\":\"last\"}],\"more\":[{}]}"),
 	("[{\"ph\":\"X\"},{\"args\":{\"a\": [ ] ,\"b\":[ [1 , -2],{ \"k\" : { } ,\"l\":[\"/\",null]}]}},{\"args\":{\"c\":{\"d\":\"e\"}}},\n"
 	 "{\"ph\":\"B\",\"ts\":1},{\"ph\":\"E\",\"ts\":2},{\"ph\":\"B\",\"pid\":\"text\",\"tid\":3},\n"),
-	/* Keys are foreseen from one event to the next: in the same order, another one, with other blanks, twice, not at all. */
+	/* Members in the same order, in another one, twice, missing; numbers at the limits. */
 	("[{\"name\":\"a\",\"ph\":\"X\",\"pid\":1,\"tid\":12,\"ts\":0.1234,\"dur\":1.5},"
 	 "{\"name\":\"b\",\"ph\":\"X\",\"pid\":0,\"tid\":-3,\"ts\":3999999999999999.999,\"dur\":400000000000000.5},"
 	 "{\"name\":\"c\",\"ph\":\"X\",\"pid\":18446744073709551615,\"tid\":1.5,\"ts\":4000000000000000,\"dur\":00000000000000000000},"
@@ -88,7 +86,6 @@ static struct said read_in_pieces(const char *document, size_t bytes, size_t pie
 	return said;
 }
 
-/* One byte is no event, so yajl sees all of them. */
 static void check_pieces(const char *document, size_t bytes)
 {
 	struct said one = read_in_pieces(document, bytes, 1);
@@ -103,7 +100,7 @@ static void check_pieces(const char *document, size_t bytes)
 	free(one.text);
 }
 
-START_TEST(documents_are_as_yajl_reads_them)
+START_TEST(documents_are_read_in_pieces_of_any_size)
 {
 	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
 		for (size_t bytes = 1; bytes <= strlen(documents[i]); bytes++)
@@ -120,7 +117,7 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)((state >> 32) * limit >> 32);
 }
 
-START_TEST(damaged_documents_too)
+START_TEST(damaged_documents_are_too)
 {
 	static const char bytes_of_json[] = "\"\"\\{}[],,:: \n\t\x01\x0b\x7f\xff\x80-+.eE0019tfnul/";
 
@@ -141,85 +138,16 @@ START_TEST(damaged_documents_too)
 }
 END_TEST
 
-START_TEST(plain_ones_are_taken)
+static Suite *json_events_suite(void)
 {
-	static const char *const plain[] = {
-		"{},",
-		" \n{ } ,",
-		"{\"name\":\"\",\"args\":{}},",
-		"{\"args\":{\"a\": [ ] ,\"b\":[[1 , -2],{ \"k\" : {} ,\"l\":[\"/\",null]}]}},",
-		"{\"a\":-0.5e-3,\"b\":0,\"c\":10E5,\"d\":null,\"args\":{\"k\":\"\x7f\xff long enough for words\",\"l\":false}},",
-	};
-	struct event event = { 0 };
-
-	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
-		size_t bytes = strlen(plain[i]);
-		for (size_t count = 0; count < bytes; count++) {
-			/* Behind the end there is nothing. */
-			char *part = malloc(count ? count : 1);
-			memcpy(part, plain[i], count);
-			ck_assert_uint_eq(json_plain_read(&(struct json_plain){ 0 }, &event, part, count), 0);
-			free(part);
-		}
-		ck_assert_msg(json_plain_read(&(struct json_plain){ 0 }, &event, plain[i], bytes) == bytes, "%s",
-		              plain[i]);
-	}
-	event_deinit(&event);
-}
-END_TEST
-
-START_TEST(others_are_not)
-{
-	static const char *const others[] = {
-		"{}]",
-		"[],",
-		"{\"name\":\"a\\n\"},",
-		"{\"name\":\"a\nb and more\"},",
-		"{\"na\\u006de\":\"a\"},",
-		"{\"x\":[]},",
-		"{\"x\":{}},",
-		"{\"args\":[]},",
-		"{\"args\":{\"a\":{1}}},",
-		"{\"args\":{\"a\":[1,]}},",
-		"{\"args\":{\"a\":[1}}},",
-		"{\"args\":{\"a\":[\"caf\xc3\xa9\"]}},",
-		"{\"args\":{\"a\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}},",
-		"{\"id2\":{\"local\":1}},",
-		"{\"a\":1,},",
-		"{,},",
-		"{\"a\" 1},",
-		"{a:1},",
-		"{\"a\":01},",
-		"{\"a\":-},",
-		"{\"a\":.5},",
-		"{\"a\":1.},",
-		"{\"a\":1e},",
-		"{\"a\":+1},",
-		"{\"a\":nul},",
-		"{\"a\":truefalse},",
-		"{\"args\":{\"a\":1},",
-	};
-	struct event event = { 0 };
-
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		ck_assert_msg(!json_plain_read(&(struct json_plain){ 0 }, &event, others[i], strlen(others[i])), "%s",
-		              others[i]);
-	event_deinit(&event);
-}
-END_TEST
-
-static Suite *json_plain_suite(void)
-{
-	Suite *suite = suite_create("json_plain");
-	TCase *tests = tcase_create("json_plain");
+	Suite *suite = suite_create("json_events");
+	TCase *tests = tcase_create("json_events");
 
 	tcase_set_timeout(tests, 120);
-	tcase_add_test(tests, plain_ones_are_taken);
-	tcase_add_test(tests, others_are_not);
-	tcase_add_test(tests, documents_are_as_yajl_reads_them);
-	tcase_add_test(tests, damaged_documents_too);
+	tcase_add_test(tests, documents_are_read_in_pieces_of_any_size);
+	tcase_add_test(tests, damaged_documents_are_too);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
 
-CHECK_MAIN(json_plain_suite)
+CHECK_MAIN(json_events_suite)
