@@ -142,7 +142,7 @@ int conversion_run_beside(struct conversion *conversion, const char *extension)
 	if (!conversion->output)
 		conversion->output = name = name_beside(conversion->input, extension);
 	if (!conversion->output)
-		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		return cli_failure(epp_status_no_memory());
 	int code = conversion_check(conversion);
 	if (code == CLI_OK)
 		code = conversion_run(conversion);

@@ -238,7 +238,7 @@ static int print(epp_summary *const summaries[2], const struct diff *diff)
 		size_t count;
 		struct change *changes = join(summaries, by, &count);
 		if (!changes)
-			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+			return cli_failure(epp_status_no_memory());
 		if (diff->csv)
 			print_csv(changes, count, diff->top, by);
 		else if (count)

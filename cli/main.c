@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 	errno = 0;
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
 		if (errno == ENOMEM)
-			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+			return cli_failure(epp_status_no_memory());
 		setlocale(LC_CTYPE, "");
 	}
 	return cli_finish(run(argc, argv));

@@ -52,7 +52,7 @@ static int merge(epp_trace **traces, size_t count, const char *output, const epp
 	struct accounts *accounts = calloc(count, sizeof *accounts);
 	char records[CLI_NUMBER_BYTES];
 	epp_merge_counts counts;
-	epp_status *status = accounts ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	epp_status *status = accounts ? NULL : epp_status_no_memory();
 	int code = CLI_OK;
 
 	cli_catch_signals();

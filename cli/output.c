@@ -56,7 +56,7 @@ int cli_open_all(char *const *paths, size_t count, epp_trace ***traces)
 {
 	*traces = calloc(count, sizeof(**traces));
 	if (!*traces)
-		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		return cli_failure(epp_status_no_memory());
 	for (size_t i = 0; i < count; i++) {
 		int code = cli_open(paths[i], &(*traces)[i]);
 		if (code != CLI_OK) {
@@ -98,7 +98,7 @@ int cli_finish(int code)
 	bool flushed = cli_flush();
 
 	if (memory_missing)
-		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		return cli_failure(epp_status_no_memory());
 	if (flushed)
 		return code;
 	fprintf(stderr, "epprof: standard output: %s\n", output_error ? strerror(output_error) : "a write failed");

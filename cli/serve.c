@@ -326,7 +326,7 @@ epp_status *server_run(struct server *server, const volatile int *stop)
 	epp_status *status = NULL;
 
 	if (!connections)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		connections[i].fd = -1;
 	while (!*stop && !status) {

@@ -103,8 +103,7 @@ int summary_open(struct summary *summary, const char *path, int sort, uint64_t w
 	if (process && !summary_match(summary->trace, process, &summary->sources, &window.sources_count)) {
 		bool no_memory = !summary->sources;
 		summary_close(summary);
-		return no_memory ? cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"))
-		                 : summary_no_process(process);
+		return no_memory ? cli_failure(epp_status_no_memory()) : summary_no_process(process);
 	}
 	window.sources = summary->sources;
 	const epp_summary_options options = { .struct_size = sizeof options,
@@ -120,7 +119,7 @@ int summary_open(struct summary *summary, const char *path, int sort, uint64_t w
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		if (!take_lines(summary, kind, sort)) {
 			summary_close(summary);
-			return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+			return cli_failure(epp_status_no_memory());
 		}
 	}
 	summary->totals = epp_summary_get_totals(summary->all);

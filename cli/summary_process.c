@@ -50,7 +50,7 @@ static epp_status *sum_up(epp_trace *trace, size_t index, struct process *proces
 	epp_summary *summary = NULL;
 
 	if (!wanted)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	wanted[index] = 1;
 	epp_status *status = epp_summary_create(trace, &options, &summary);
 	if (!status) {
@@ -189,7 +189,7 @@ int summary_by_process(const char *path, const char *pattern, enum summary_forma
 	bool any = summary_match(trace, pattern ? pattern : "*", &shown, &count);
 	processes = calloc(count, sizeof *processes);
 	if (!shown || !processes) {
-		code = cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		code = cli_failure(epp_status_no_memory());
 	} else if (!any) {
 		code = summary_no_process(pattern);
 	} else {

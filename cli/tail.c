@@ -211,7 +211,7 @@ static epp_status *follow(struct tail *tail, bool goes_on)
 		if (first) {
 			struct line *more = reallocarray(tail->lines, 2 * LINES_AT_ONCE + 1, sizeof *more);
 			if (!more)
-				return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+				return epp_status_no_memory();
 			tail->lines = more;
 			tail->limit = LINES_AT_ONCE;
 		}
@@ -246,7 +246,7 @@ static int run(int argc, char **argv)
 	tail.limit = (size_t)lines;
 	tail.lines = calloc(2 * tail.limit + 1, sizeof *tail.lines);
 	if (!tail.lines)
-		return cli_failure(epp_status_create(EPP_OUT_OF_MEMORY, "out of memory"));
+		return cli_failure(epp_status_no_memory());
 	epp_status *status = follow(&tail, goes_on);
 	free(tail.lines);
 	seen_deinit(&tail.seen);

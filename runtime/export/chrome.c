@@ -39,12 +39,12 @@ static epp_status *remember_moved(struct chrome *chrome, const epp_event *event)
 	void *found;
 
 	if (!moved)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	*moved = (struct moved){ event->id, event->track->source, event->lane };
 	found = tsearch(moved, &chrome->moved, compare_moved);
 	if (!found || *(struct moved **)found != moved)
 		free(moved);
-	return found ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+	return found ? NULL : epp_status_no_memory();
 }
 
 static uint32_t lane_of_parent(struct chrome *chrome, const epp_event *event)

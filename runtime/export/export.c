@@ -177,7 +177,7 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 		writer->deinit(run);
 		filter_deinit(&filter);
 	} else {
-		status = epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		status = epp_status_no_memory();
 	}
 	free(run->state);
 	sink_deinit(&sink);

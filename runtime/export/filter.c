@@ -7,11 +7,6 @@
 
 #include "base/status.h"
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace *trace)
 {
 	*filter = (struct filter){ .options = options, .trace = trace };
@@ -42,7 +37,7 @@ static epp_status *judge_name(struct filter *filter, const epp_event *event, boo
 		size_t room = event->name_number + event->name_number / 2 + 256;
 		uint8_t *larger = realloc(filter->names, room);
 		if (!larger)
-			return no_memory();
+			return epp_status_no_memory();
 		memset(larger + filter->names_room, 0, room - filter->names_room);
 		filter->names = larger;
 		filter->names_room = room;
@@ -116,7 +111,7 @@ static epp_status *remember(struct filter *filter, const epp_event *event)
 		struct filter larger = { .dropped_room = filter->dropped_room ? filter->dropped_room * 2 : 1024 };
 		larger.dropped = calloc(larger.dropped_room, sizeof *larger.dropped);
 		if (!larger.dropped)
-			return no_memory();
+			return epp_status_no_memory();
 		for (size_t i = 0; i < filter->dropped_room; i++) {
 			if (filter->dropped[i])
 				larger.dropped[slot_of(&larger, filter->dropped[i])] = filter->dropped[i];

@@ -22,11 +22,6 @@ struct flame_cause {
 	uint32_t source, node;
 };
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 /* ---- nodes ---- */
 
 /* A child by its name's text, made when it is first asked for; the parent itself if there are too many. */
@@ -54,13 +49,13 @@ static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp
 	if (flame->nodes_count == flame->nodes_room) {
 		struct flame_node *larger = reallocarray(flame->nodes, flame->nodes_room * 2, sizeof *larger);
 		if (!larger)
-			return no_memory();
+			return epp_status_no_memory();
 		flame->nodes = larger;
 		flame->nodes_room *= 2;
 	}
 	char *name = malloc(event->name_bytes + 1);
 	if (!name)
-		return no_memory();
+		return epp_status_no_memory();
 	memcpy(name, event->name, event->name_bytes);
 	name[event->name_bytes] = '\0';
 	*found = flame->nodes_count++;
@@ -85,7 +80,8 @@ static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_even
 		return NULL;
 	shown.name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category);
 	EPP_TRY(child_by_text(flame, parent, &shown, found));
-	return *found == parent || map_add(&flame->found, key, (void *)(uintptr_t)*found) == 0 ? NULL : no_memory();
+	return *found == parent || map_add(&flame->found, key, (void *)(uintptr_t)*found) == 0 ? NULL
+	                                                                                       : epp_status_no_memory();
 }
 
 /* The node of a host stack in the tree of devices. */
@@ -157,7 +153,7 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 	uint32_t depth = event->depth < FLAME_DEPTH_MAX ? event->depth : FLAME_DEPTH_MAX - 1, node;
 
 	if (!lane)
-		return no_memory();
+		return epp_status_no_memory();
 	/* The innermost that still lasts: filters may have left out what is between. */
 	uint32_t parent = FLAME_HOST;
 	for (uint32_t around = depth; parent == FLAME_HOST && around--;) {
@@ -203,7 +199,7 @@ static epp_status *flame_begin(struct export_run *run)
 	flame->nodes_count = FLAME_DEVICE + 1;
 	flame->nodes = calloc(flame->nodes_room, sizeof *flame->nodes);
 	flame->causes = calloc(FLAME_CAUSES, sizeof *flame->causes);
-	return flame->nodes && flame->causes ? NULL : no_memory();
+	return flame->nodes && flame->causes ? NULL : epp_status_no_memory();
 }
 
 static epp_status *flame_event(struct export_run *run, const epp_event *event)

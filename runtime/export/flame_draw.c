@@ -88,7 +88,7 @@ static epp_status *sort_children(struct flame *flame, uint32_t parent)
 		return NULL;
 	list = calloc(count, sizeof *list);
 	if (!list)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	count = 0;
 	for (uint32_t i = flame->nodes[parent].children; i; i = flame->nodes[i].next)
 		list[count++] = i;
@@ -200,7 +200,7 @@ static epp_status *prepare(struct flame *flame)
 	epp_status *status = NULL;
 
 	if (!tree)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	add_up(flame, tree);
 	free(tree);
 	for (uint32_t i = FLAME_HOST; !status && i < flame->nodes_count; i++)

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 void flows_deinit(struct flows *flows)
 {
 	free(flows->flows);
@@ -26,7 +21,7 @@ epp_status *flows_add(struct flows *flows, const epp_event *event)
 		size_t room = flows->flows_room ? flows->flows_room * 2 : 64;
 		struct flow *larger = reallocarray(flows->flows, room, sizeof *larger);
 		if (!larger)
-			return no_memory();
+			return epp_status_no_memory();
 		flows->flows = larger;
 		flows->flows_room = room;
 	}
@@ -51,7 +46,7 @@ epp_status *flows_prepare(struct flows *flows)
 
 	flows->ends = calloc(flows->flows_count * 2 + 1, sizeof *flows->ends);
 	if (!flows->ends)
-		return no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < flows->flows_count; i++) {
 		const struct flow *flow = &flows->flows[i];
 		flows->ends[count++] = (struct flow_end){ .id = flow->from, .source = flow->source, .row = UINT32_MAX };

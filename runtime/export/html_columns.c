@@ -11,11 +11,6 @@
 #define NAME_BYTES_MAX 4096u
 #define VARINT_BYTES 10u
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 static char *room_for(struct html_bytes *bytes, size_t count)
 {
 	if (bytes->room - bytes->count < count) {
@@ -136,14 +131,14 @@ static epp_status *add_name(struct html_columns *columns, struct args_text *text
 
 	/* It has a number before the limit is reached. */
 	if (!columns->names.count && !put_text(&columns->names, others, sizeof others - 1, &number))
-		return no_memory();
+		return epp_status_no_memory();
 	sink_bytes(&text->sink, "\"", 1);
 	sink_json_text(&text->sink, event->name, bytes);
 	sink_text(&text->sink, bytes < name_bytes ? "...\"" : "\"");
 	EPP_TRY(args_text_take(text));
 	if (!put_text(&columns->names, text->memory.bytes, text->memory.count, &number) ||
 	    !put(&columns->columns[HTML_NAME], number == UINT32_MAX ? 0 : number))
-		return no_memory();
+		return epp_status_no_memory();
 	return NULL;
 }
 
@@ -165,7 +160,7 @@ static epp_status *add_value(struct html_columns *columns, const epp_event *even
 	char *at = room_for(&columns->columns[HTML_VALUE], sizeof bits);
 
 	if (!at || !put(&columns->columns[HTML_ARGS], 0))
-		return no_memory();
+		return epp_status_no_memory();
 	memcpy(&bits, &value, sizeof bits);
 	for (unsigned i = 0; i < sizeof bits; i++)
 		at[i] = (char)(bits >> (8 * i));
@@ -181,9 +176,9 @@ static epp_status *add_args(struct html_columns *columns, struct args_text *text
 		args_text_put(text, event);
 		EPP_TRY(args_text_take(text));
 		if (!put_text(&columns->args, text->memory.bytes, text->memory.count, &number))
-			return no_memory();
+			return epp_status_no_memory();
 	}
-	return put(&columns->columns[HTML_ARGS], number == UINT32_MAX ? 0 : number + 1) ? NULL : no_memory();
+	return put(&columns->columns[HTML_ARGS], number == UINT32_MAX ? 0 : number + 1) ? NULL : epp_status_no_memory();
 }
 
 /* ---- what refers to what ---- */
@@ -262,7 +257,7 @@ epp_status *html_columns_link(struct html_columns *columns)
 		     put(&columns->columns[HTML_CAUSE], protobuf_zigzag((int64_t)to - from));
 		last = link->event;
 	}
-	return ok ? NULL : no_memory();
+	return ok ? NULL : epp_status_no_memory();
 }
 
 /* ---- events ---- */
@@ -295,17 +290,17 @@ epp_status *html_columns_add(struct html_columns *columns, struct args_text *tex
 		return add_link(columns,
 		                (struct html_link){ .from = event->parent, .to = event->id, .source = event->track->source })
 		           ? NULL
-		           : no_memory();
+		           : epp_status_no_memory();
 	if (!add_numbers(columns, event, row))
-		return no_memory();
+		return epp_status_no_memory();
 	EPP_TRY(add_name(columns, text, event));
 	EPP_TRY(event->kind == EPP_EVENT_COUNTER ? add_value(columns, event) : add_args(columns, text, event));
 	if (event->flags & EXPORT_FLAGS_NAMED && !add_end(columns, event))
-		return no_memory();
+		return epp_status_no_memory();
 	if (has_cause(event) && !add_link(columns, (struct html_link){ .from = event->parent,
 	                                                               .source = event->track->source,
 	                                                               .event = (uint32_t)columns->events_count }))
-		return no_memory();
+		return epp_status_no_memory();
 	columns->events_count++;
 	return NULL;
 }

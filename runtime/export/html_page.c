@@ -127,10 +127,10 @@ static epp_status *write_data(struct export_run *run, struct html *html)
 
 	html->pack = calloc(1, sizeof *html->pack);
 	if (!html->pack)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	html->pack->sink = run->sink;
 	if (deflateInit(&html->pack->stream, 6) != Z_OK)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	html->pack->started = true;
 	EPP_TRY(pack_section(html->pack, html->text.memory.bytes, html->text.memory.count));
 	EPP_TRY(pack_section(html->pack, columns->names.bytes.bytes, columns->names.bytes.count));

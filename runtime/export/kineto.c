@@ -165,7 +165,7 @@ static epp_status *kineto_begin(struct export_run *run)
 	kineto->bases = calloc(kineto->bases_count, sizeof *kineto->bases);
 	kineto->has_calls = calloc(kineto->bases_count, sizeof *kineto->has_calls);
 	if (!kineto->bases || !kineto->has_calls)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
 		if (track->kind == EPP_TRACK_CALLS)
 			kineto->has_calls[track->producer] = true;

@@ -54,7 +54,7 @@ epp_status *launches_add(struct launches *launches, const epp_event *event, uint
 	if (!launches->calls)
 		launches->calls = calloc(ROW_CALLS << ROWS_BITS, sizeof *launches->calls);
 	if (!launches->calls)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	struct launch_call *calls = row_of(launches, event, number);
 	for (uint32_t i = 0; i < ROW_CALLS && !place; i++) {
 		if (is_of(&calls[i], event, number) || !calls[i].number)

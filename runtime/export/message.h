@@ -26,7 +26,7 @@ static inline epp_status *message_begin(struct message *message, size_t bytes)
 		return NULL;
 	char *larger = malloc(bytes * 2);
 	if (!larger)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	free(message->bytes);
 	message->bytes = larger;
 	message->room = bytes * 2;

@@ -7,11 +7,6 @@
 
 #include "base/status.h"
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 void numbered_deinit(struct numbered *numbered)
 {
 	free(numbered->entries);
@@ -69,11 +64,11 @@ static epp_status *grow_entries(struct numbered *numbered)
 	uint32_t *buckets;
 
 	if (!entries)
-		return no_memory();
+		return epp_status_no_memory();
 	numbered->entries = entries;
 	buckets = calloc(room * 2, sizeof *buckets);
 	if (!buckets)
-		return no_memory();
+		return epp_status_no_memory();
 	free(numbered->buckets);
 	numbered->buckets = buckets;
 	numbered->buckets_count = room * 2;
@@ -93,7 +88,7 @@ static epp_status *copy_bytes(struct numbered *numbered, const void *bytes, size
 		size_t room = (numbered->bytes_count + count) * 2 + 64;
 		char *larger = realloc(numbered->bytes, room);
 		if (!larger)
-			return no_memory();
+			return epp_status_no_memory();
 		numbered->bytes = larger;
 		numbered->bytes_room = room;
 	}

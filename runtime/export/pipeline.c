@@ -34,11 +34,6 @@ struct pipeline {
 	epp_status *status; /* why it ended */
 };
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 /* ---- filling ---- */
 
 static bool grow(void **items, size_t *room, size_t count, size_t wanted, size_t item_bytes)
@@ -108,7 +103,7 @@ static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended
 		epp_event *last = &batch->events[batch->count - 1];
 		if (last->args_count && !copy_args(batch, timeline, last)) {
 			batch->count = 0;
-			return no_memory();
+			return epp_status_no_memory();
 		}
 	}
 	if (batch->args_count)
@@ -185,12 +180,12 @@ epp_status *pipeline_start(struct pipeline **started, epp_timeline *timeline, bo
 
 	*started = NULL;
 	if (!pipeline)
-		return no_memory();
+		return epp_status_no_memory();
 	pipeline->batches_count = threaded && several_processors() ? RING_BATCHES : 1;
 	pipeline->batches = reallocarray(NULL, pipeline->batches_count, sizeof *pipeline->batches);
 	if (!pipeline->batches) {
 		free(pipeline);
-		return no_memory();
+		return epp_status_no_memory();
 	}
 	/* Not all of it: events are written before they are read. */
 	for (size_t i = 0; i < pipeline->batches_count; i++)

@@ -7,11 +7,6 @@
 
 #include "base/status.h"
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 void rows_deinit(struct rows *rows)
 {
 	free(rows->processes);
@@ -38,11 +33,11 @@ static epp_status *grow(struct rows *rows)
 		return NULL;
 	larger = realloc(rows->rows, room * sizeof *larger);
 	if (!larger)
-		return no_memory();
+		return epp_status_no_memory();
 	rows->rows = larger;
 	buckets = calloc(room * 2, sizeof *buckets);
 	if (!buckets)
-		return no_memory();
+		return epp_status_no_memory();
 	free(rows->buckets);
 	rows->buckets = buckets;
 	rows->buckets_count = room * 2;
@@ -98,7 +93,7 @@ static epp_status *process_of(struct rows *rows, const epp_trace_info *info, con
 
 	process = reallocarray(rows->processes, rows->processes_count + 1, sizeof *process);
 	if (!process)
-		return no_memory();
+		return epp_status_no_memory();
 	rows->processes = process;
 	process += rows->processes_count;
 	memset(process, 0, sizeof *process);

@@ -37,7 +37,7 @@ static inline epp_status *seen_meet(struct seen *seen, uint32_t number, bool *fi
 		size_t count = word + word / 2 + 64;
 		uint64_t *larger = reallocarray(seen->words, count, sizeof *larger);
 		if (!larger)
-			return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+			return epp_status_no_memory();
 		memset(larger + seen->words_count, 0, (count - seen->words_count) * sizeof *larger);
 		seen->words = larger;
 		seen->words_count = count;

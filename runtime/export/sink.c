@@ -19,7 +19,7 @@ epp_status *sink_init(struct sink *sink, epp_sink_fn write, void *user)
 	sink->user = user;
 	sink->buffer = malloc(SINK_BUFFER_BYTES);
 	if (!sink->buffer)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	sink->at = sink->buffer;
 	sink->limit = sink->buffer + SINK_BUFFER_BYTES;
 	return NULL;
@@ -93,7 +93,7 @@ epp_status *sink_flush(struct sink *sink)
 	if (!sink->failed)
 		return NULL;
 	if (sink->error == ENOMEM)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	return epp_status_create(EPP_IO, "writing: %s", sink->error ? strerror(sink->error) : "the bytes were not taken");
 }
 

@@ -7,11 +7,6 @@
 #include <locale.h>
 #include <stdlib.h>
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 static int longer_first(const void *a, const void *b)
 {
 	const struct svg_bar *left = a, *right = b;
@@ -50,7 +45,7 @@ static epp_status *svg_begin(struct export_run *run)
 	svg->first_ns = INT64_MAX;
 	svg->last_ns = INT64_MIN;
 	svg->bars = calloc(2 * SVG_BARS_MAX, sizeof *svg->bars);
-	return svg->bars ? NULL : no_memory();
+	return svg->bars ? NULL : epp_status_no_memory();
 }
 
 static epp_status *svg_event(struct export_run *run, const epp_event *event)
@@ -87,7 +82,7 @@ static epp_status *svg_event(struct export_run *run, const epp_event *event)
 		                 .on_device = event->track->kind == EPP_TRACK_DEVICE };
 	bar->name = strndup(event->name, event->name_bytes);
 	if (!bar->name)
-		return no_memory();
+		return epp_status_no_memory();
 	if (++svg->bars_count == 2 * SVG_BARS_MAX)
 		drop_short(svg);
 	return NULL;

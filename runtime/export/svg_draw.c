@@ -185,7 +185,7 @@ static epp_status *draw_arrows(const struct picture *picture)
 	size_t count = 0;
 
 	if (!hosts)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	for (size_t i = 0; i < svg->bars_count; i++) {
 		if (!svg->bars[i].on_device)
 			hosts[count++] = &svg->bars[i];

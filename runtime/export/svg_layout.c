@@ -9,11 +9,6 @@
 #define GROUP_HEAD 24.0
 #define GROUP_GAP 10.0
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 static int by_place(const void *a, const void *b, void *context)
 {
 	const struct rows *rows = context;
@@ -60,7 +55,7 @@ static epp_status *give_colours(struct svg *svg)
 	size_t count = 0, distinct = 0;
 
 	if (!names)
-		return no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < svg->bars_count; i++) {
 		const struct svg_bar *bar = &svg->bars[i];
 		if (bar->on_device || bar->category != EPP_SESSION)
@@ -101,7 +96,7 @@ static epp_status *place_rows(struct svg_layout *layout, struct svg *svg)
 	layout->top = calloc(rows->rows_count + 1, sizeof *layout->top);
 	if (!levels || !layout->rows || !layout->top) {
 		free(levels);
-		return no_memory();
+		return epp_status_no_memory();
 	}
 	for (size_t i = 0; i < svg->bars_count; i++) {
 		const struct svg_bar *bar = &svg->bars[i];

@@ -295,7 +295,7 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 	char *name = plane_name(run, process);
 
 	if (!name)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	/* Numbers are the viewer's processes: no two planes have the same. */
 	sink_commit(&plane->sink, protobuf_u64(part_room(plane, 32), XPLANE_ID, number));
 	part_text(plane, XPLANE_NAME, name, strlen(name));
@@ -320,7 +320,7 @@ static epp_status *write_plane(struct export_run *run, struct xplane_part *file,
 	epp_status *status = NULL;
 
 	if (!starts)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	status = part_begin(&plane);
 	if (!status)
 		status = part_begin(&heads);

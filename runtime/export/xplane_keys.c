@@ -61,7 +61,7 @@ static epp_status *find_key(struct xplanes *xplanes, const epp_trace_arg *arg, u
 		free(key);
 		if (found)
 			*number = (*(struct xplane_key **)found)->number;
-		return *number ? NULL : epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return *number ? NULL : epp_status_no_memory();
 	}
 	key->number = *number = KNOWN_OWN + xplanes->keys_count++;
 	xplanes->keys_bytes += XPLANE_ENTRY_BYTES + key->bytes;

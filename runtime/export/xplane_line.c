@@ -7,18 +7,13 @@
 
 #define CHUNK_BYTES (64u << 10)
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 /* Grows an array for `needed` items; new ones are zero. */
 static epp_status *grow(void **items, size_t *room, size_t needed, size_t item_bytes)
 {
 	size_t larger_room = needed * 2;
 	char *larger = reallocarray(*items, larger_room, item_bytes);
 	if (!larger)
-		return no_memory();
+		return epp_status_no_memory();
 	memset(larger + *room * item_bytes, 0, (larger_room - *room) * item_bytes);
 	*items = larger;
 	*room = larger_room;

@@ -19,11 +19,6 @@
 
 #define TEXTS_BYTES (1u << 16)
 
-epp_status *reader_no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes, size_t *got)
 {
 	const struct reader_source *source = &impl->reader.source;
@@ -189,7 +184,7 @@ static epp_status *fill_info(struct reader_impl *impl, const char *path)
 	epp_trace_info *info = &reader->info;
 
 	if (path && !(info->path = reader_text(impl, path, strlen(path))))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	info->label = source->label;
 	info->program = source->program;
 	info->hostname = source->hostname;
@@ -270,7 +265,7 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	impl->segment = malloc(reader->header.segment_bytes);
 	if (!reader->sources || !impl->segment ||
 	    !reader_grow(&reader->producers, &impl->producers_capacity, EPF_PRODUCER_COUNT, sizeof(*reader->producers)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	reader->sources[0] = reader->header.source;
 	reader->sources_count = 1;
 	reader->info.state = finished                                   ? EPP_TRACE_FINISHED
@@ -314,7 +309,7 @@ static epp_status *open_source(const struct reader_source *source, const char *p
 	if (!impl) {
 		if (source->close)
 			source->close(source->user);
-		return reader_no_memory();
+		return epp_status_no_memory();
 	}
 	impl->reader.source = *source;
 	epp_status *status = open_parts(impl, path, by_index);

@@ -28,7 +28,7 @@ static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, s
 	uint32_t *list = reallocarray(NULL, most, sizeof(*list)), last = 0;
 
 	if (!list)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	*count = 0;
 	for (size_t i = 0; i < reader->ledger_count; i++)
 		list[(*count)++] = reader->ledger[i].track;
@@ -154,7 +154,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 		return NULL;
 	/* Once epp_trace_accounts_count has said so, it stays. */
 	if (impl->accounts_missing)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	impl->accounts_missing = true;
 	EPP_TRY(list_tracks(reader, &tracks, &count));
 	impl->accounts = calloc(reader->ledger_count + 1 + count + reader->producers_count, sizeof(*impl->accounts));
@@ -168,7 +168,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	free(impl->accounts);
 	impl->accounts = NULL;
 	impl->accounts_count = 0;
-	return reader_no_memory();
+	return epp_status_no_memory();
 }
 
 /* The line of a thread's track; NULL: none. */

@@ -21,7 +21,7 @@ epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, si
 	struct epf_arg *slots = malloc(slots_bytes + 1);
 	if (!slots || !reader_grow(&impl->args, &impl->args_capacity, impl->args_count + 1, sizeof(*impl->args))) {
 		free(slots);
-		return reader_no_memory();
+		return epp_status_no_memory();
 	}
 	memcpy(slots, body + sizeof(number), slots_bytes);
 	impl->args[impl->args_count++] = (struct reader_args){ number, (uint32_t)(slots_bytes / sizeof(*slots)), slots };
@@ -38,7 +38,7 @@ epp_status *reader_order_args(struct reader_impl *impl)
 {
 	/* It keeps the order of those that have the same number. */
 	if (impl->args_count && mergesort(impl->args, impl->args_count, sizeof(*impl->args), by_number))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	return NULL;
 }
 

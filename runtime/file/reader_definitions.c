@@ -27,7 +27,7 @@ static epp_status *define_name(struct reader_impl *impl, const uint8_t *body, si
 	}
 	if (number >= reader->names_count) {
 		if (!reader_grow(&reader->names, &impl->names_capacity, number + 1, sizeof(*reader->names)))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		reader->names_count = number + 1;
 	}
 	struct reader_name *name = &reader->names[number];
@@ -35,7 +35,7 @@ static epp_status *define_name(struct reader_impl *impl, const uint8_t *body, si
 		return NULL;
 	name->bytes = (uint32_t)(bytes - sizeof(number));
 	name->text = reader_text(impl, (const char *)body + sizeof(number), name->bytes);
-	return name->text ? NULL : reader_no_memory();
+	return name->text ? NULL : epp_status_no_memory();
 }
 
 static epp_status *add_track(struct reader_impl *impl, const struct epf_track *definition, const char *name,
@@ -63,7 +63,7 @@ static epp_status *add_track(struct reader_impl *impl, const struct epf_track *d
 	    !reader_grow(&reader->tracks, &impl->tracks_capacity, count + 1, sizeof(*reader->tracks)) ||
 	    !reader_grow(&reader->track_definitions, &impl->definitions_capacity, count + 1,
 	                 sizeof(*reader->track_definitions)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	reader->tracks[count] = track;
 	reader->track_definitions[count] = *definition;
 	reader->tracks_count++;
@@ -159,7 +159,7 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 	if (!run->run)
 		return NULL;
 	if (!reader_said(impl, READER_SAID_RUN, run->run, offset))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		if (reader->runs[i].run == run->run) {
 			if (!reader->runs[i].end.ticks)
@@ -170,7 +170,7 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 	return append(&reader->runs, &reader->runs_count, &impl->runs_capacity, (const uint8_t *)run, sizeof(*run),
 	              sizeof(*run))
 	           ? NULL
-	           : reader_no_memory();
+	           : epp_status_no_memory();
 }
 
 /* `count` producers from number `first` on. */
@@ -185,7 +185,7 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 	}
 	if (!reader_grow(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)) ||
 	    !reader_said_producers(impl, first, count, offset + sizeof(struct epf_block)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (count)
 		memcpy(&reader->producers[first], payload, count * sizeof(*reader->producers));
 	return NULL;
@@ -238,7 +238,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 			struct epf_source *sources = reallocarray(reader->sources, reader->sources_count + 1,
 			                                          sizeof(*reader->sources));
 			if (!sources)
-				return reader_no_memory();
+				return epp_status_no_memory();
 			reader->sources = sources;
 			memcpy(&sources[reader->sources_count++], payload + at, sizeof(struct epf_source));
 		}
@@ -247,7 +247,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		reader_find(impl, EPP_WARNING, offset, "a block of type %u, which is unknown", block->type);
 		break;
 	}
-	return memory ? NULL : reader_no_memory();
+	return memory ? NULL : epp_status_no_memory();
 }
 
 /* ---- putting it in order ---- */
@@ -291,7 +291,7 @@ static epp_status *order_pairs(struct reader_impl *impl)
 
 	if (!reader_grow(&reader->pairs, &impl->pairs_capacity, reader->pairs_count + 2 * reader->runs_count,
 	                 sizeof(*reader->pairs)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		if (reader->runs[i].start.ticks)
 			reader->pairs[reader->pairs_count++] = reader->runs[i].start;
@@ -299,7 +299,7 @@ static epp_status *order_pairs(struct reader_impl *impl)
 			reader->pairs[reader->pairs_count++] = reader->runs[i].end;
 	}
 	if (reader->pairs_count && mergesort(reader->pairs, reader->pairs_count, sizeof(*reader->pairs), by_ticks))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->pairs_count; i++)
 		if (!kept || reader->pairs[kept - 1].ticks != reader->pairs[i].ticks)
 			reader->pairs[kept++] = reader->pairs[i];
@@ -314,7 +314,7 @@ static epp_status *order_ledger(struct reader *reader)
 	size_t kept = 0;
 
 	if (reader->ledger_count && mergesort(reader->ledger, reader->ledger_count, sizeof(*reader->ledger), by_account))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->ledger_count; i++) {
 		struct epf_ledger_entry entry = reader->ledger[i];
 		const struct epf_ledger_entry *last = kept ? &reader->ledger[kept - 1] : NULL;
@@ -338,7 +338,7 @@ static epp_status *define_reserved(struct reader_impl *impl)
 	size_t count = sizeof(texts) / sizeof(*texts);
 
 	if (!reader_grow(&reader->names, &impl->names_capacity, count, sizeof(*reader->names)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (reader->names_count < count)
 		reader->names_count = count;
 	for (size_t i = 1; i < count; i++)

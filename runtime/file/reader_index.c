@@ -78,7 +78,7 @@ static epp_status *take_part(struct reader_impl *impl, const struct epf_index *h
 	     put_in_front(&parts->references, &parts->references_count, &at, head->references_count,
 	                  sizeof(*parts->references))))
 		return NULL;
-	return reader_no_memory();
+	return epp_status_no_memory();
 }
 
 static epp_status *read_parts(struct reader_impl *impl, struct parts *parts, const char **flaw)
@@ -190,7 +190,7 @@ static epp_status *take_parts(struct reader_impl *impl, struct parts *parts)
 	parts->spans = NULL;
 	parts->references = NULL;
 	if (!reader->summaries)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < parts->entries_count; i++) {
 		EPP_TRY(take_entry(impl, &parts->entries[i], spans, references));
 		spans += parts->entries[i].spans_count;

@@ -16,7 +16,7 @@ static epp_status *note(struct losing *losing, uint32_t name)
 	if (!name || name >= READER_NAMES_MAX || (name < reader->names_count && reader->names[name].text))
 		return NULL;
 	if (!reader_grow(&reader->names, &impl->names_capacity, name + 1, sizeof(*reader->names)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (name >= reader->names_count)
 		reader->names_count = name + 1;
 	reader->names[name] = reader->names[EPF_NAME_LOST];

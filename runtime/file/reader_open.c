@@ -40,12 +40,12 @@ static epp_status *note_block(struct stacks *stacks, const struct reader_block *
 		if ((kind != EPF_EVENT && kind != EPF_ORPHAN_END) || !reader_set_has(&stacks->entries, record->id))
 			continue;
 		if (kind == EPF_EVENT && !reader_set_add(&stacks->recorded, record->id, &added))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		if (kind == EPF_EVENT)
 			continue;
 		if (!reader_grow(&stacks->orphans, &stacks->orphans_capacity, stacks->orphans_count + 1,
 		                 sizeof(*stacks->orphans)))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		stacks->orphans[stacks->orphans_count++] = (struct orphan){ record->id, record->start_ticks };
 	}
 	return NULL;
@@ -101,7 +101,7 @@ static epp_status *note_entries(struct stacks *stacks)
 			if (slot->open[d].start_ticks < stacks->first_start_ticks)
 				stacks->first_start_ticks = slot->open[d].start_ticks;
 			if (!reader_set_add(&stacks->entries, slot->open[d].id, &added))
-				return reader_no_memory();
+				return epp_status_no_memory();
 		}
 	}
 	return NULL;
@@ -137,7 +137,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 		if (reader_set_has(&stacks->recorded, open->id))
 			continue;
 		if (!reader_set_add(&stacks->recorded, open->id, &added))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		const struct orphan key = { .id = open->id };
 		const struct orphan *orphan = stacks->orphans_count
 		                                  ? bsearch(&key, stacks->orphans, stacks->orphans_count,
@@ -155,7 +155,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 			continue;
 		}
 		if (!reader_grow(&reader->open, &impl->open_capacity, reader->open_count + 1, sizeof(*reader->open)))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		reader->open[reader->open_count++] = (struct reader_open){
 			*open, slot->track, d, offset + offsetof(struct epf_slot, open) + d * sizeof(*open)
 		};
@@ -167,7 +167,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 	struct codec_writer writer;
 	struct epf_block *block = reader_block_room(impl, ended_count * sizeof(*ended));
 	if (!block)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	qsort(ended, ended_count, sizeof(*ended), by_end);
 	block->run = slot->run;
 	block->track = slot->track;

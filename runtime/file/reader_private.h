@@ -142,8 +142,6 @@ static inline struct reader_impl *reader_impl(struct reader *reader)
 	return (struct reader_impl *)(void *)reader;
 }
 
-epp_status *reader_no_memory(void) EPP_MUST_CHECK;
-
 /* Reads; `*got` is less than `bytes` only at the end of the file. */
 epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes, size_t *got) EPP_MUST_CHECK;
 

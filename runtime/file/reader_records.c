@@ -13,7 +13,7 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 	struct epf_block header;
 
 	if (!reader_grow(buffer, buffer_bytes, bytes, 1))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (block->in_window) {
 		memcpy(*buffer, reader->window_blocks + block->offset, bytes);
 		return NULL;
@@ -70,13 +70,13 @@ static epp_status *decode_columns(struct reader_impl *impl, const struct reader_
 	if (bytes == UINT32_MAX)
 		return NULL;
 	if (!reserve(&decoded->bytes, &decoded->bytes_room, bytes, 1))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	decoded->args = decoded->bytes;
 	decoded->args_bytes = bytes;
 	enum columns_result result = columns_decode(&impl->columns, &decoded->header, payload, decoded->open_ids,
 	                                            decoded->records, decoded->bytes, &decoded->count);
 	decoded->whole = result == COLUMNS_OK;
-	return result == COLUMNS_NO_MEMORY ? reader_no_memory() : NULL;
+	return result == COLUMNS_NO_MEMORY ? epp_status_no_memory() : NULL;
 }
 
 static epp_status *decode_rows(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
@@ -111,7 +111,7 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
 	decoded->args_bytes = decoded->count = 0;
 	decoded->whole = false;
 	if (!reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (!block->is_lost)
 		status = block->is_packed ? decode_columns(impl, block, decoded) : decode_rows(impl, block, decoded);
 	if (epp_status_code(status) == EPP_CORRUPT && reader->summaries) {

@@ -59,7 +59,7 @@ epp_status *reader_ring_scan(struct reader_impl *impl)
 			break;
 		EPP_TRY(number_now(impl, index, &after, &is_damaged));
 		if (!reader_grow(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		struct reader_place *place = &impl->places[index];
 		place->is_damaged = is_damaged;
 		if (place->number != after) {
@@ -87,7 +87,7 @@ epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload,
 		return NULL;
 	struct epf_overwritten_row *rows = reallocarray(NULL, head.row_count + 1, sizeof(*rows));
 	if (!rows)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	memcpy(rows, payload + sizeof(head), head.row_count * sizeof(*rows));
 	free(impl->overwritten);
 	impl->overwritten = rows;
@@ -108,7 +108,7 @@ epp_status *reader_ring_entries(struct reader_impl *impl, size_t count)
 	if (!number)
 		return NULL;
 	if (!reader_grow(&impl->entries, &impl->entries_capacity, impl->entries_count + 1, sizeof(*impl->entries)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	impl->entries[impl->entries_count++] = (struct reader_entries){ impl->reader.ledger_count - count, count, number };
 	return NULL;
 }
@@ -127,7 +127,7 @@ epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, s
 		return NULL;
 	struct epf_ledger_entry *entries = reallocarray(NULL, head.entry_count + 1, sizeof(*entries));
 	if (!entries)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	memcpy(entries, payload + sizeof(head), head.entry_count * sizeof(*entries));
 	free(impl->kept);
 	impl->kept = entries;
@@ -153,7 +153,7 @@ static epp_status *settle_accounts(struct reader_impl *impl)
 			reader->ledger[kept++] = reader->ledger[i];
 	}
 	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, kept + impl->kept_count, sizeof(*reader->ledger)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	memcpy(reader->ledger + kept, impl->kept, impl->kept_count * sizeof(*impl->kept));
 	reader->ledger_count = kept + impl->kept_count;
 	return NULL;
@@ -182,7 +182,7 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 	size_t kept = 0;
 
 	if (!list)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < impl->places_capacity; i++)
 		/* A writer may be cut off there; if it held events of which nothing says that they are gone, the accounts show it. */
 		if (impl->places[i].is_damaged)

@@ -18,7 +18,7 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 	bool added = true;
 
 	if (block->sequence && !reader_set_add(&impl->sequences, block->sequence, &added))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (!added) {
 		reader_find(impl, EPP_ERROR, origin, "region %llu stands in two blocks: the second one is left out",
 		            (unsigned long long)block->sequence);
@@ -26,7 +26,7 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 	}
 	if (!reader_grow(&reader->blocks, &impl->blocks_capacity, reader->blocks_count + 1, sizeof(*reader->blocks)) ||
 	    !reader_grow(&impl->origins, &impl->origins_capacity, reader->blocks_count + 1, sizeof(*impl->origins)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	impl->origins[reader->blocks_count] = origin;
 	reader->blocks[reader->blocks_count++] = (struct reader_block){
 		.offset = offset,

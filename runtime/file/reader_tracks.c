@@ -92,7 +92,7 @@ static epp_status *name_calls(struct reader_impl *impl, epp_trace_track *track)
 	int bytes = snprintf(text, sizeof(text), "%s%s%s", track->thread ? track->thread->name : track->name, calls,
 	                     plugin);
 	track->name = reader_text(impl, text, (size_t)bytes < sizeof(text) ? (size_t)bytes : sizeof(text) - 1);
-	return track->name ? NULL : reader_no_memory();
+	return track->name ? NULL : epp_status_no_memory();
 }
 
 static int by_group(const void *a, const void *b)
@@ -120,7 +120,7 @@ static epp_status *tell_apart(struct reader_impl *impl, epp_trace_track **tracks
 		int bytes = snprintf(text, sizeof(text), "%s (%s)", group, label);
 		tracks[i]->group = reader_text(impl, text, (size_t)bytes < sizeof(text) ? (size_t)bytes : sizeof(text) - 1);
 		if (!tracks[i]->group)
-			return reader_no_memory();
+			return epp_status_no_memory();
 	}
 	return NULL;
 }
@@ -162,7 +162,7 @@ static epp_status *set_group(struct reader_impl *impl, epp_trace_track *track)
 	if (!source || *track->group || (track->kind != EPP_TRACK_THREAD && track->kind != EPP_TRACK_CALLS))
 		return NULL;
 	track->group = reader_text(impl, source->program, strnlen(source->program, sizeof(source->program)));
-	return track->group ? NULL : reader_no_memory();
+	return track->group ? NULL : epp_status_no_memory();
 }
 
 epp_status *reader_tracks_end(struct reader_impl *impl)
@@ -173,7 +173,7 @@ epp_status *reader_tracks_end(struct reader_impl *impl)
 	size_t count = 0;
 
 	if (!threads)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->tracks_count; i++) {
 		epp_trace_track *track = &reader->tracks[i];
 		classify(reader, track);

@@ -55,14 +55,14 @@ static epp_status *take_live(struct reader_impl *impl)
 		if (producers[i].label[0])
 			reader->producers[i] = producers[i];
 	if (!reader_said_producers(impl, 0, EPF_PRODUCER_COUNT, reader->header.live_offset + sizeof(reader->live)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (!reader->live.run)
 		return NULL;
 	bool known = false;
 	for (size_t i = 0; i < reader->runs_count; i++)
 		known = known || reader->runs[i].run == reader->live.run;
 	if (!reader_grow(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	if (!known)
 		reader->runs[reader->runs_count++] = (struct epf_run){ .run = reader->live.run,
 			                                               .first_id = reader->live.run_first_id,
@@ -80,7 +80,7 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, lost), reader->live.lost,
 	                     sizeof(reader->live.lost)));
 	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1, sizeof(*reader->ledger)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
 		own.lost[reason] = reader->live.lost[reason];
 		own.lost_idless += EPF_LOSS_IS_OF_EVENTS(reason) ? own.lost[reason] : 0;
@@ -118,7 +118,7 @@ static epp_status *take_log(struct reader_impl *impl)
 	epp_status *status = piece
 	                         ? take_log_piece(impl, piece, header->live_offset + offsetof(struct epf_live, log_used),
 	                                          header->log_offset)
-	                         : reader_no_memory();
+	                         : epp_status_no_memory();
 
 	for (unsigned i = 0; i < EPF_LOG_EXTENTS && !status && header->log_bytes <= header->segments_offset - offset; i++) {
 		status = take_log_piece(impl, piece, word_offset, offset);
@@ -158,7 +158,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 	if (slot.slot.given_up & EPF_GIVEN_UP_OPEN)
 		memset(slot.slot.open, 0, sizeof(slot.slot.open));
 	if (!reader_grow(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	impl->slots[impl->slots_count++] = slot;
 	return NULL;
 }
@@ -173,7 +173,7 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 			return NULL;
 	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1, sizeof(*reader->ledger)) ||
 	    !reader_said(impl, READER_SAID_ACCOUNT, slot->track, offset))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	struct epf_ledger_entry *entry = &reader->ledger[reader->ledger_count++];
 	*entry = (struct epf_ledger_entry){ .track = slot->track,
 		                            .run = slot->run,
@@ -276,11 +276,11 @@ static epp_status *copy_region(struct window_reading *window, const uint8_t *reg
 	if (!used)
 		return NULL;
 	if (!reader_grow(&window->copies, &window->copies_capacity, window->copies_count + 1, sizeof(*window->copies)))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	struct copy *copy = &window->copies[window->copies_count];
 	*copy = (struct copy){ offset, used, malloc(used) };
 	if (!copy->region)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	window->copies_count++;
 	if (impl->reader.info.state != EPP_TRACE_RECORDING) {
 		memcpy(copy->region, region, used);
@@ -393,7 +393,7 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 		return NULL;
 	struct epf_block *block = reader_block_room(impl, whole_bytes(impl, copy, records_start(&header)));
 	if (!block)
-		return reader_no_memory();
+		return epp_status_no_memory();
 	block->sequence = header.sequence;
 	block->run = header.run;
 	block->track = header.track;
@@ -448,7 +448,7 @@ epp_status *reader_window(struct reader_impl *impl)
 	window.batch_bytes = batch_size(header);
 	window.batch = malloc(window.batch_bytes);
 	impl->blocks_before_slots = impl->reader.blocks_count;
-	status = window.batch ? take_live(impl) : reader_no_memory();
+	status = window.batch ? take_live(impl) : epp_status_no_memory();
 	if (!status)
 		status = take_slots(&window);
 	if (!status)

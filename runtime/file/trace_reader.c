@@ -52,7 +52,7 @@ static epp_status *open_source(const struct reader_source *source, const char *p
 	if (!*trace) {
 		if (source->close)
 			source->close(source->user);
-		return reader_no_memory();
+		return epp_status_no_memory();
 	}
 	epp_status *status = reader_open(source, path, &(*trace)->reader);
 	if (status) {
@@ -82,7 +82,7 @@ epp_status *epp_trace_open(const char *path, epp_trace **trace)
 		close(fd);
 		if (error)
 			return epp_status_create(EPP_IO, "%s: %s", path, strerror(error));
-		return S_ISREG(about.st_mode) ? reader_no_memory()
+		return S_ISREG(about.st_mode) ? epp_status_no_memory()
 		                              : epp_status_create(EPP_IO, "%s: not a regular file", path);
 	}
 	*user = fd;

@@ -195,7 +195,7 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 
 	if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
 		if (!reader_grow(&v->ends, &v->ends_capacity, v->ends_count + 1, sizeof(*v->ends)))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		v->ends[v->ends_count++] = (struct reference){ record->id, offset, block->source };
 	}
 	/* A flow took an id, but carries its target's. */
@@ -204,7 +204,7 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 	if (!record->id)
 		tell(v, CHECK_ID, EPP_ERROR, offset, "a record of kind %u without an id", kind);
 	else if (!validate_ids_add(&v->ids, block->source, record->id, &doubled))
-		return reader_no_memory();
+		return epp_status_no_memory();
 	else if (doubled)
 		tell(v, CHECK_ID, EPP_ERROR, offset, "id %" PRIu64 " stands in two records", record->id);
 	return NULL;
@@ -337,7 +337,7 @@ static epp_status *check_open(struct validation *v)
 		check_name(v, open->open.name, open->offset);
 		check_track(v, open->track, open->offset);
 		if (!validate_ids_add(&v->ids, 0, open->open.id, &doubled))
-			return reader_no_memory();
+			return epp_status_no_memory();
 		if (doubled)
 			tell(v, CHECK_ID, EPP_ERROR, open->offset, "id %" PRIu64 " is open and stands in a record",
 			     open->open.id);

@@ -31,7 +31,7 @@ epp_status *epp_summary_create(epp_trace *trace, const epp_summary_options *give
 	EPP_TRY(options_take(&options, sizeof options, given, "epp_summary_options"));
 	*summary = calloc(1, sizeof **summary);
 	if (!*summary)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	(*summary)->tally.warmup_count = options.warmup_count;
 	epp_status *status = epp_timeline_create(trace, options.timeline, &timeline);
 	if (!status)

@@ -15,11 +15,6 @@ struct tally_stack {
 	struct tally_line *by_name[DEPTH_MAX];
 };
 
-static epp_status *no_memory(void)
-{
-	return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
-}
-
 static void line_destroy(struct tally_line *line)
 {
 	if (!line)
@@ -424,20 +419,20 @@ static epp_status *add_slice(struct tally *tally, const epp_timeline *timeline, 
 	struct tally_stack *stack = stack_of(tally, event);
 
 	if (!named || !tracked || !stack || (!device && !add_type(tally, timeline, event, named)))
-		return no_memory();
+		return epp_status_no_memory();
 	if (type) {
 		type->line.device_count++;
 		type->line.device_ns += event->duration_ns;
 	}
 	if (device && !add_device_event(tally, event, named, tracked))
-		return no_memory();
+		return epp_status_no_memory();
 	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
 	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))
-		return no_memory();
+		return epp_status_no_memory();
 	if (named->type && !device && !add_of_type(tally, named, event))
-		return no_memory();
+		return epp_status_no_memory();
 	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
-		return no_memory();
+		return epp_status_no_memory();
 	nest(stack, event, named, tracked);
 	/* A call is within the event that made it, which is on the thread's own lane. */
 	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
