@@ -28,10 +28,10 @@ static inline struct args_size args_measure(const epp_arg *args, size_t args_cou
 	size_t text_left = EPF_ARG_TEXT_MAX;
 	size.slots = size.count;
 	size.cut = size.count < args_count;
-	for (const epp_arg *arg = args, *end = args + size.count; arg < end; arg++) {
-		if (__builtin_expect(arg->type == EPP_ARG_TEXT, 0)) {
-			size_t bytes = args_text_bytes(arg, text_left);
-			size.cut |= arg->value.text && bytes < arg->text_bytes;
+	for (uint32_t i = 0; i < size.count; i++) {
+		if (__builtin_expect(args[i].type == EPP_ARG_TEXT, 0)) {
+			size_t bytes = args_text_bytes(&args[i], text_left);
+			size.cut |= args[i].value.text && bytes < args[i].text_bytes;
 			size.slots += (uint32_t)((bytes + 15) / 16);
 			text_left -= bytes;
 		}
@@ -96,15 +96,14 @@ static inline size_t args_fill_numbers(struct epf_arg *slots, const epp_arg *arg
 static inline struct epf_arg *args_fill_fitting(struct epf_arg *slots, const struct epf_arg *limit, const epp_arg *args,
                                                 size_t count)
 {
-	struct epf_arg *slot = slots;
 	size_t room = (size_t)(limit - slots), text_left = EPF_ARG_TEXT_MAX;
 	bool fits = count <= EPF_ARG_SLOTS_MAX && count <= room;
-	const epp_arg *arg = args, *end = args + (fits ? count : 0);
-	if (fits) {
-		size_t numbers = args_fill_numbers(slot, args, count);
-		arg += numbers;
-		slot += numbers;
-	}
+	/* Without args the pointer may be NULL, which must not be added to. */
+	if (!fits || !count)
+		return slots;
+	size_t numbers = args_fill_numbers(slots, args, count);
+	struct epf_arg *slot = slots + numbers;
+	const epp_arg *arg = args + numbers, *end = args + count;
 	for (; arg < end; arg++) {
 		size_t bytes = args_text_bytes(arg, SIZE_MAX), step = 1 + (bytes + 15) / 16;
 		fits = bytes <= text_left && step <= (size_t)(limit - slot);

@@ -380,8 +380,6 @@ static bool add_place(struct tally_line *line, const epp_event *event)
 static bool add_device_event(struct tally *tally, const epp_event *event, struct tally_line *named,
                              struct tally_line *tracked)
 {
-	int64_t waited_ns = event->start_ns - event->launch_ns;
-
 	if (!named->line.count && !named->line.warmup_count)
 		named->phase = phase_of_name(event->name, event->name_bytes);
 	if (named->phase != PHASE_COMPUTE)
@@ -390,6 +388,7 @@ static bool add_device_event(struct tally *tally, const epp_event *event, struct
 		return false;
 	if (event->launch_ns == INT64_MIN)
 		return true;
+	int64_t waited_ns = event->start_ns - event->launch_ns;
 	return spread_add(&named->launches, waited_ns) && spread_add(&tracked->launches, waited_ns) &&
 	       add_phase(tally, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
 }
