@@ -113,7 +113,7 @@ static epp_status *end_profiling(struct job *job)
 			return status;
 	}
 	epp_status *status = run_kernels_append(job->recording, job->account, job->profiles.path,
-	                                        job->options->max_bytes, &job->kernels);
+	                                        job->options->max_bytes, job->eps.count <= 2, &job->kernels);
 	epp_member_leave(job->account);
 	job->account = NULL;
 	if (!status)

@@ -203,6 +203,7 @@ struct run_cause {
 	uint64_t id;
 	epp_name name; /* of the recording */
 	uint32_t thread;
+	uint32_t provider; /* of the node: a number of run_causes.providers, from 1 on; 0: it names none */
 	uint64_t start_ticks;
 };
 
@@ -216,7 +217,9 @@ struct run_effect {
 	int64_t start_us, end_us;        /* since then */
 };
 
-/* Zeroed at first; `causes` is freed by who has it. */
+#define RUN_PROVIDERS_MAX 64
+
+/* Zeroed at first. */
 struct run_causes {
 	epp_trace *recorded;      /* lent; names are its */
 	struct run_cause *causes; /* by start_us */
@@ -224,14 +227,35 @@ struct run_causes {
 	int64_t only_us;    /* when the only profile began; 0: there are several, or none */
 	int64_t bracket_us; /* how long the start of the providers took, at most */
 	bool has_device_events;
+	char *providers[RUN_PROVIDERS_MAX];
+	uint32_t providers_count;
 };
 
 /* Takes all events of a recording. */
 epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded) EPP_MUST_CHECK;
+void run_causes_deinit(struct run_causes *causes);
 /* How many may be an effect's cause: of what is told all holds for them, but for the profile and the thread, which only go
  * before others, and of those of a thread that began together it is the innermost.  `*cause`: the only one; of several the
  * only one that the effect can have been in, so far as its provider's clock is known, which is likely and no more; or NULL. */
 size_t run_causes_find(const struct run_causes *causes, const struct run_effect *effect, const struct run_cause **cause);
+
+/* ---- run_clocks.c: the clocks of providers ---- */
+
+#define RUN_CLOCKS_MAX 64 /* an EpprofClock's id is below it */
+
+/* Zeroed at first. */
+struct run_clocks {
+	bool is_one; /* a single provider is profiled */
+	struct run_clock {
+		int32_t device;
+		int64_t stream;
+		uint32_t provider; /* of its causes; 0: not known yet */
+	} clocks[RUN_CLOCKS_MAX];
+	uint32_t count;
+};
+
+/* The number of an event's clock; `provider` is that of its cause, 0: not known.  `*is_new`: it is the clock's first event. */
+uint32_t run_clocks_find(struct run_clocks *clocks, int32_t device, int64_t stream, uint32_t provider, bool *is_new);
 
 /* ---- run_told.c: the args of an event ---- */
 
@@ -283,9 +307,9 @@ enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMP
 epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_member **account) EPP_MUST_CHECK;
 /* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, but for those
  * that they gave it themselves; what is lost of them is counted in the account.  `account` is NULL if none was expected.
- * `max_bytes` is the limit of the recording; 0: none. */
+ * `max_bytes` is the limit of the recording; 0: none.  `has_one_clock`: at most one provider was profiled. */
 epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
-                               unsigned *kernels) EPP_MUST_CHECK;
+                               bool has_one_clock, unsigned *kernels) EPP_MUST_CHECK;
 /* Puts what profilers returned as errors into accounts of their names. */
 epp_status *run_kernels_count_failures(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
 

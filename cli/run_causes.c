@@ -8,6 +8,21 @@
 
 #define EFFECT_US_PER_ERROR_US 2000 /* a clock that nobody compared may be off by 500 ppm */
 
+/* The number of a provider; 0: one too many, or no memory. */
+static uint32_t provider_number(struct run_causes *causes, const epp_trace_arg *name)
+{
+	for (uint32_t i = 0; i < causes->providers_count; i++) {
+		const char *known = causes->providers[i];
+		if (strlen(known) == name->text_bytes && memcmp(known, name->value.text, name->text_bytes) == 0)
+			return i + 1;
+	}
+	char *copy = causes->providers_count < RUN_PROVIDERS_MAX ? strndup(name->value.text, name->text_bytes) : NULL;
+	if (!copy)
+		return 0;
+	causes->providers[causes->providers_count] = copy;
+	return ++causes->providers_count;
+}
+
 static bool take_cause(struct run_causes *causes, const epp_timeline *timeline, const epp_event *event)
 {
 	struct run_cause cause = { .id = event->id,
@@ -19,6 +34,8 @@ static bool take_cause(struct run_causes *causes, const epp_timeline *timeline, 
 	size_t cursor = 0;
 
 	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		if (arg.type == EPP_ARG_TEXT && strcmp(arg.key, "provider") == 0)
+			cause.provider = provider_number(causes, &arg);
 		if (arg.type == EPP_ARG_TEXT || arg.type == EPP_ARG_F64)
 			continue;
 		if (strcmp(arg.key, "ort_ts_us") == 0)
@@ -81,6 +98,14 @@ epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded)
 	if (causes->count)
 		qsort(causes->causes, causes->count, sizeof *causes->causes, by_start);
 	return status;
+}
+
+void run_causes_deinit(struct run_causes *causes)
+{
+	for (uint32_t i = 0; i < causes->providers_count; i++)
+		free(causes->providers[i]);
+	free(causes->causes);
+	memset(causes, 0, sizeof *causes);
 }
 
 static bool is_told(const struct run_causes *causes, const struct run_cause *cause, const struct run_effect *effect)

@@ -1,9 +1,9 @@
 /* Events of execution providers, out of ONNX Runtime's profile.
  *
  * A provider gives its events to ONNX Runtime at the end of profiling, which writes them into its own profile and shows them
- * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with a clock of
- * their own, in ONNX Runtime's microseconds.  It is compared with the host's clock once, by a host event of which the collector
- * noted when it began on both.  How well a provider's clock keeps to ONNX Runtime's is shown by the causes of its events.
+ * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with clocks of
+ * their own (run_clocks.c), in ONNX Runtime's microseconds.  Each is compared with the host's clock once, by a host event of which
+ * the collector noted when it began on both.  How well a clock keeps to ONNX Runtime's is shown by the causes of its events.
  *
  * The cause of an event is found by its correlation id, which is the time at which the host event began, and by its thread, which
  * the kit adds.  An event without an id gets the parent that the importer found by containment, marked as inferred.  If several
@@ -34,15 +34,14 @@
 #include "run.h"
 
 #define PAIR_WITHIN_US 500000
-#define CLOCK 0
 #define NOTE_BYTES 80
 #define PROFILE_ARG 2 /* ort_profile_us, of what the importer puts first (runtime/import/record.h) */
 
 struct kernels {
 	epp_session *recording;
 	epp_member *member;  /* the account; NULL: nothing for it yet */
-	bool has_clock;      /* it was told of the clock */
 	epp_trace *recorded; /* the recording, to be read */
+	struct run_clocks clocks;
 	struct run_causes causes;
 	int64_t profile_us;       /* when the present profile began, unix time; 0: not known */
 	bool profile_is_sure;     /* one of its own host events says so */
@@ -86,7 +85,7 @@ static double delay_us(const struct run_cause *cause)
 }
 
 /* When the profile of a cause began, by both clocks.  Two more for the microseconds of both ends. */
-static void push_pair(const struct kernels *kernels, const struct run_cause *cause)
+static void push_pair(const struct kernels *kernels, uint32_t clock, const struct run_cause *cause)
 {
 	uint64_t half_ticks = (uint64_t)kernels->causes.bracket_us * epp_host_ticks_per_second() / 2000000;
 	double since = (double)(cause->start_us - cause->profile_us) * (double)epp_host_ticks_per_second() / 1e6;
@@ -94,7 +93,7 @@ static void push_pair(const struct kernels *kernels, const struct run_cause *cau
 	const EpprofClockPair pair = { .device_ticks = (uint64_t)(is_known ? cause->profile_us : cause->start_us),
 		                       .host_ticks = cause->start_ticks - (is_known ? (uint64_t)since : 0) + half_ticks,
 		                       .half_width_ticks = half_ticks + 2 * epp_host_ticks_per_second() / 1000000,
-		                       .clock = CLOCK };
+		                       .clock = clock };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .pairs = &pair, .pairs_count = 1 };
 
 	kernels->push(&stand_in, &batch);
@@ -103,9 +102,9 @@ static void push_pair(const struct kernels *kernels, const struct run_cause *cau
 /* One pair: that which was seen soonest after the start.  Providers compared their clocks with ONNX Runtime's there, and it is not
  * known how well they followed it from then on.  So the timeline takes the pair for the only comparison, and measures the rest by the
  * causes of the events. */
-static void push_clock(const struct kernels *kernels)
+static void push_clock(const struct kernels *kernels, uint32_t number)
 {
-	const EpprofClock clock = { .id = CLOCK, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = 1000000 };
+	const EpprofClock clock = { .id = number, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = 1000000 };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .clocks = &clock, .clocks_count = 1 };
 	const struct run_cause *first = kernels->causes.causes, *end = first + kernels->causes.count, *best = first;
 
@@ -115,7 +114,7 @@ static void push_clock(const struct kernels *kernels)
 		if (delay_us(cause) < delay_us(best))
 			best = cause;
 	}
-	push_pair(kernels, best);
+	push_pair(kernels, number, best);
 }
 
 /* ---- events ---- */
@@ -136,13 +135,14 @@ static size_t find_told(const struct kernels *kernels, const epp_event *event, c
 	return told->is_correlated ? run_causes_find(&kernels->causes, &effect, cause) : 0;
 }
 
-/* None is better than one of several. */
-static void find_parent(const struct kernels *kernels, const epp_event *event, const struct run_told *told,
-                        EpprofEvent *pushed)
+/* None is better than one of several.  Returns the provider of the cause that the event names; 0: not known. */
+static uint32_t find_parent(const struct kernels *kernels, const epp_event *event, const struct run_told *told,
+                            EpprofEvent *pushed)
 {
 	const struct run_cause *cause;
 	size_t count = find_told(kernels, event, told, &cause);
 	bool ambiguous = false, inferred = count > 1;
+	uint32_t provider = count == 1 ? cause->provider : 0;
 
 	if (!count) {
 		ambiguous = event->placement == EPP_PLACED_AMBIGUOUS;
@@ -163,6 +163,7 @@ static void find_parent(const struct kernels *kernels, const epp_event *event, c
 	ambiguous |= !cause && count > 1;
 	pushed->parent = cause ? cause->id : 0;
 	pushed->category |= cause && inferred ? EPPROF_PARENT_INFERRED : ambiguous ? EPPROF_PARENT_AMBIGUOUS : 0;
+	return provider;
 }
 
 /* ---- what was carried ---- */
@@ -218,17 +219,17 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 		.category = event->category,
 		.device = event->track->device,
 		.stream = event->track->stream,
-		.clock = CLOCK,
 	};
 	const EpprofBatch batch = { .struct_size = sizeof batch, .events = &pushed, .events_count = 1 };
-	find_parent(kernels, event, &told, &pushed);
+	bool is_new_clock;
+	uint32_t provider = find_parent(kernels, event, &told, &pushed);
+	pushed.clock = run_clocks_find(&kernels->clocks, pushed.device, pushed.stream, provider, &is_new_clock);
 	/* The importer may not have found when the profile began. */
 	told.args[PROFILE_ARG].number.i64 = kernels->profile_us;
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
 	TRY(join(kernels));
-	if (!kernels->has_clock)
-		push_clock(kernels);
-	kernels->has_clock = true;
+	if (is_new_clock)
+		push_clock(kernels, pushed.clock);
 	kernels->push(&stand_in, &batch);
 	kernels->pushed_count++;
 	return NULL;
@@ -397,9 +398,12 @@ epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_me
 }
 
 epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
-                               unsigned *from)
+                               bool has_one_clock, unsigned *from)
 {
-	struct kernels kernels = { .recording = recording, .member = account, .limit = { max_bytes, .from_us = INT64_MIN } };
+	struct kernels kernels = { .recording = recording,
+		                   .member = account,
+		                   .limit = { max_bytes, .from_us = INT64_MIN },
+		                   .clocks.is_one = has_one_clock };
 
 	*from = RUN_KERNELS_NONE;
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
@@ -422,7 +426,7 @@ epp_status *run_kernels_append(epp_session *recording, epp_member *account, cons
 		epp_member_leave(kernels.member);
 	free(kernels.limit.kernels);
 	free(kernels.carried.twins);
-	free(kernels.causes.causes);
+	run_causes_deinit(&kernels.causes);
 	epp_trace_close(kernels.recorded);
 	return epp_status_prefix(status, "ONNX Runtime's profile");
 }

@@ -10,6 +10,7 @@ interop.in_each_environment()
 import run_command
 
 KERNELS = interop.library("tests/plugins/official_kernels_ep")
+SAMPLE = interop.library("libsample_ort_ep")
 COMPARED_NS = 2000  # what comparing the trace with CLOCK_MONOTONIC may be off
 CLOCKS = {"right": {}, "20 ppm": {"KERNELS_EP_PPM": "20"}, "200 ppm": {"KERNELS_EP_PPM": "200"},
           "5,000 ppm": {"KERNELS_EP_PPM": "5000"}, "jumps ahead": {"KERNELS_EP_JUMP": "50000"},
@@ -19,14 +20,16 @@ CLOCKS = {"right": {}, "20 ppm": {"KERNELS_EP_PPM": "20"}, "200 ppm": {"KERNELS_
 class Run:
     """What a run recorded, with the truth that the kernels' args tell."""
 
-    def __init__(self, test, *arguments, runs, **environment):
+    def __init__(self, test, *arguments, runs, kernels_of_run=3, **environment):
         done = run_command.run(run_command.DIGITS, "--shape", "x=8,64", "--runs", runs, "--ep", KERNELS, *arguments,
                                **{"KERNELS_EP_PPM": "0", **environment})
         test.assertEqual(done.returncode, 0, done.stderr)
         slices = [event for event in run_command.events() if event["kind"] == "slice"]
-        self.kernels = [event for event in slices if event.get("stream") is not None]
+        kernels = [event for event in slices if event.get("stream") is not None]
+        self.kernels = [event for event in kernels if "true_id" in event["args"]]
+        self.of_others = [event for event in kernels if "true_id" not in event["args"]]
         nodes = [event for event in slices if event["category"] == "Node" and event.get("stream") is None]
-        test.assertGreaterEqual(len(self.kernels), 3 * runs * 99 // 100)
+        test.assertGreaterEqual(len(self.kernels), kernels_of_run * runs * 99 // 100)
         nodes = {(node["args"]["ort_profile_us"] + node["args"]["ort_ts_us"], node["tid"]): node for node in nodes}
         for kernel in self.kernels:
             kernel["args"] = {key: int(value) if key.startswith("true_") else value for key, value in kernel["args"].items()}
@@ -65,6 +68,19 @@ class Clocks(unittest.TestCase):
                 valid = run_command.epprof("validate", "run.epp")
                 self.assertEqual(valid.returncode, 0, valid.stdout)
                 self.assertEqual("device clocks without clock pairs jumped" in valid.stdout, "KERNELS_EP_JUMP" in environment)
+
+    def test_two_providers(self):
+        """A clock that is right is measured as well as without the other one."""
+        for what in "5,000 ppm", "jumps ahead":
+            with self.subTest(what):
+                run = Run(self, "--ep", SAMPLE, runs=1000, kernels_of_run=2, KERNELS_EP_ID="1", **CLOCKS[what])
+                self.assertLessEqual(len(run.outside_their_bound()), len(run.kernels) // 1000)
+                self.assertGreater(len(run.of_others), 6000)
+                nodes = {event["id"]: event for event in run_command.events() if event["kind"] == "slice"}
+                elsewhere = [kernel for kernel in run.of_others
+                             if kernel["start_ns"] + kernel["start_error_ns"] < nodes[kernel["parent"]]["start_ns"]]
+                self.assertEqual(elsewhere, [])
+                self.assertLess(statistics.median(kernel["start_error_ns"] for kernel in run.of_others), 100000)
 
     def test_without_ids_each_parent_is_marked(self):
         """Of many threads each may be meant, so no event is joined."""

@@ -1,0 +1,41 @@
+/* The clocks that events of execution providers are on.
+ *
+ * Each provider measures with a clock of its own, but ONNX Runtime's profile does not name the provider of an event.  Where only one
+ * is profiled, all events are on its clock.  Where there are several, a stream of a device has a clock of its own, and if causes of
+ * its events are nodes of several providers, so has each of these: events of two providers are then on one clock only if they claim
+ * the same stream and the same cause. */
+#include "run.h"
+
+static bool is_on(const struct run_clock *clock, int32_t device, int64_t stream)
+{
+	return clock->device == device && clock->stream == stream;
+}
+
+static uint32_t find(struct run_clocks *clocks, int32_t device, int64_t stream, uint32_t provider)
+{
+	uint32_t number = 0;
+
+	for (; number < clocks->count; number++) {
+		struct run_clock *clock = &clocks->clocks[number];
+		if (!is_on(clock, device, stream))
+			continue;
+		/* What has no cause is on the stream's first clock. */
+		if (!provider || clock->provider == provider)
+			return number;
+		if (!clock->provider) {
+			clock->provider = provider;
+			return number;
+		}
+	}
+	return number;
+}
+
+uint32_t run_clocks_find(struct run_clocks *clocks, int32_t device, int64_t stream, uint32_t provider, bool *is_new)
+{
+	uint32_t number = clocks->is_one ? 0 : find(clocks, device, stream, provider);
+
+	*is_new = number == clocks->count && number < RUN_CLOCKS_MAX;
+	if (*is_new)
+		clocks->clocks[clocks->count++] = (struct run_clock){ device, stream, provider };
+	return number < RUN_CLOCKS_MAX ? number : RUN_CLOCKS_MAX - 1;
+}
