@@ -54,11 +54,13 @@ epp_status *parquet_small_text(struct parquet_small *table, size_t index, const 
 	struct parquet_small_column *column = &table->columns[index];
 
 	EPP_TRY(parquet_reserve(&column->texts, bytes * 3));
-	char *at = column->texts.bytes + column->texts.count, *end = at;
-	if (bytes)
-		end = utf8_mend(at, text, bytes);
-	column->texts.count += (size_t)(end - at);
-	parquet_small_integer(table, index, end - at);
+	size_t mended_bytes = 0;
+	if (bytes) {
+		char *at = column->texts.bytes + column->texts.count;
+		mended_bytes = (size_t)(utf8_mend(at, text, bytes) - at);
+	}
+	column->texts.count += mended_bytes;
+	parquet_small_integer(table, index, (int64_t)mended_bytes);
 	return NULL;
 }
 

@@ -12,10 +12,10 @@
 #define FIRST_BYTES 256u /* most texts are shorter */
 
 /* How many of the bytes were copied; SIZE_MAX: the kernel does not do this. */
-static size_t kernel_copy(const char *text, char *copy, size_t bytes)
+static size_t kernel_copy(uintptr_t address, char *copy, size_t bytes)
 {
 	struct iovec to = { copy, bytes };
-	struct iovec from = { (char *)(uintptr_t)text, bytes };
+	struct iovec from = { (char *)address, bytes };
 	ssize_t done = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 	if (done >= 0)
 		return (size_t)done;
@@ -24,15 +24,17 @@ static size_t kernel_copy(const char *text, char *copy, size_t bytes)
 
 size_t foreign_text_copy(const char *text, char *copy, size_t room)
 {
+	/* A number: the pointer may be none, which must not be added to. */
+	const uintptr_t address = (uintptr_t)text;
 	size_t used = 0, limit = FIRST_BYTES;
 	while (used < room - 1) {
-		size_t bytes = PAGE_BYTES - ((uintptr_t)text + used) % PAGE_BYTES;
+		size_t bytes = PAGE_BYTES - (address + used) % PAGE_BYTES;
 		if (bytes > limit)
 			bytes = limit;
 		if (bytes > room - 1 - used)
 			bytes = room - 1 - used;
 		limit = PAGE_BYTES;
-		size_t done = kernel_copy(text + used, copy + used, bytes);
+		size_t done = kernel_copy(address + used, copy + used, bytes);
 		if (done == SIZE_MAX) {
 			done = strnlen(text + used, bytes);
 			memcpy(copy + used, text + used, done);
@@ -45,7 +47,7 @@ size_t foreign_text_copy(const char *text, char *copy, size_t room)
 	copy[used] = '\0';
 	if (used == 0 && room > 1) {
 		char first;
-		if (kernel_copy(text, &first, 1) == 0)
+		if (kernel_copy(address, &first, 1) == 0)
 			return FOREIGN_TEXT_UNREADABLE;
 	}
 	return used;

@@ -96,6 +96,12 @@ static inline void fill(struct epf_record *record, const struct epf_open *open, 
 	record->id = id;
 }
 
+/* Where a record without args ends.  A number, since without a region there is none: both its address and the limit are 0. */
+static inline uintptr_t end_of(const struct epf_record *record)
+{
+	return (uintptr_t)record + sizeof(*record);
+}
+
 /* The record with its args in two walks: it may need another region, and be cut. */
 static NOINLINE void put_measured(struct epf_open *open, uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
@@ -113,7 +119,7 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 {
 	struct epf_open *open = recorder_hot.top - 1;
 	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
-	struct epf_arg *slots = (struct epf_arg *)(void *)(record + 1);
+	struct epf_arg *slots = (struct epf_arg *)end_of(record);
 	const struct epf_arg *limit = (const struct epf_arg *)(void *)recorder_hot.limit, *end;
 	if (!tail)
 		tail = open->tail;
@@ -160,7 +166,7 @@ static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_
 {
 	struct epf_open *open = recorder_hot.top - 1;
 	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
-	struct epf_arg *slots = (struct epf_arg *)(void *)(record + 1);
+	struct epf_arg *slots = (struct epf_arg *)end_of(record);
 	bool fits = args_count <= EPF_ARG_SLOTS_MAX &&
 	            (uintptr_t)slots + args_count * sizeof(*slots) <= (uintptr_t)recorder_hot.limit;
 	size_t count = USUAL(fits) ? args_fill_numbers(slots, args, args_count) : 0;
@@ -199,7 +205,7 @@ static NOINLINE void end_told(uint64_t now, const epp_arg *args, size_t args_cou
 {
 	struct epf_open *open = recorder_hot.top - 1;
 	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
-	if (!USUAL(args_count == 0 && recorder_hot.calls && (uintptr_t)(record + 1) <= (uintptr_t)recorder_hot.limit)) {
+	if (!USUAL(args_count == 0 && recorder_hot.calls && end_of(record) <= (uintptr_t)recorder_hot.limit)) {
 		end_numbers(now, args, args_count);
 		return;
 	}
@@ -224,8 +230,7 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 		return;
 	}
 	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
-	/* As numbers: without a region both are 0. */
-	if (!USUAL(args_count == 0 && (uintptr_t)(record + 1) <= (uintptr_t)recorder_hot.fast_limit)) {
+	if (!USUAL(args_count == 0 && end_of(record) <= (uintptr_t)recorder_hot.fast_limit)) {
 		end_told(now, args, args_count);
 		return;
 	}
