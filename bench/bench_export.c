@@ -169,7 +169,7 @@ void bench_xspace(struct bench *bench)
 
 void bench_parquet(struct bench *bench)
 {
-	export_case(bench, "parquet", false, 10);
+	export_case(bench, "parquet", false, 5);
 }
 
 void bench_html(struct bench *bench)

@@ -1,5 +1,5 @@
 /* A run as a folder of Parquet files: which file holds what, small tables beside them, names of hosts that are no names of
- * folders, and nothing left behind where something fails.  Covers parquet_small.c and the command's part. */
+ * folders, and nothing left behind where something fails.  Covers dataset.c and the command's part. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,13 +1,19 @@
-/* Parquet files, read back by a reader of the tests' own and compared with the timeline event by event.  Covers parquet.c,
- * parquet_numbers.c, parquet_file.c and parquet_footer.c. */
-#include "export/parquet.h"
+/* Parquet files, read back by a reader of the tests' own: tables value by value, exports event by event.  Covers parquet.c and
+ * parquet_file.c. */
+#include "export/parquet_file.h"
 
 #include <math.h>
+
+#include "export/writer.h"
 
 #include "tests/check.h"
 #include "tests/export_text.h"
 #include "tests/parquet_text.h"
 #include "tests/strict_json.h"
+
+/* Columns of events in their order, as docs/formats.md has them. */
+enum { KIND, NAME, CATEGORY, START_NS, DURATION_NS, SOURCE, PID, GROUP_NAME, TID, TRACK, TRACK_NAME, DEVICE };
+enum { STREAM = DEVICE + 1, LANE, DEPTH, ID, PARENT, RUN, PLACEMENT, START_ERROR_NS, END_ERROR_NS, FLAGS, ARGS };
 
 static struct epp_builder *builder;
 static epp_trace *trace;
@@ -58,7 +64,7 @@ static void must_be_text(size_t row, size_t column, const char *expected, size_t
 		ck_abort_msg("%s of row %zu: '%s', not '%s'", table->names[column], row, value->text, expected);
 }
 
-/* Columns by their place, as the head of the format has them; names and groups are valid UTF-8 here. */
+/* Names and groups are valid UTF-8 here. */
 static void must_be_event(size_t row, const epp_event *event)
 {
 	const epp_trace_track *track = event->track;
@@ -264,6 +270,103 @@ START_TEST(the_account_travels_along)
 }
 END_TEST
 
+/* ---- tables ---- */
+
+static const struct parquet_field table_fields[] = {
+	{ .name = "number", .has_dictionary = true },
+	{ .name = "some", .has_dictionary = true, .optional = true },
+	{ .name = "none", .has_dictionary = true, .optional = true },
+	{ .name = "word", .is_text = true, .has_dictionary = true },
+	{ .name = "plain", .optional = true, .sorted = true },
+	{ .name = "text", .is_text = true, .optional = true },
+};
+
+static int64_t number_of(uint64_t row, uint64_t different)
+{
+	return (int64_t)(row * 2654435761u % different) - 5;
+}
+
+static bool has_some(uint64_t row, uint64_t different)
+{
+	return row % (different % 5 + 2) == 0;
+}
+
+static void write_row(struct parquet_file *file, uint64_t row, uint64_t different)
+{
+	char word[32];
+
+	snprintf(word, sizeof word, "%lld", (long long)number_of(row, different));
+	check_ok(parquet_integer(file, 0, number_of(row, different)));
+	if (has_some(row, different)) {
+		check_ok(parquet_integer(file, 1, number_of(row, different)));
+		check_ok(parquet_integer(file, 4, (int64_t)row));
+		check_ok(parquet_text(file, 5, word, strlen(word)));
+	}
+	check_ok(parquet_keyed_text(file, 3, row * 2654435761u % different, word, strlen(word)));
+	check_ok(parquet_end_row(file));
+}
+
+static void write_table(uint64_t rows, uint64_t different)
+{
+	struct sink_memory memory = { 0 };
+	struct parquet_file file;
+	struct sink sink;
+
+	check_ok(sink_init(&sink, sink_memory_write, &memory));
+	check_ok(parquet_file_init(&file, &sink, table_fields, sizeof table_fields / sizeof *table_fields));
+	for (uint64_t row = 0; row < rows; row++)
+		write_row(&file, row, different);
+	check_ok(parquet_file_end(&file, NULL, 0));
+	check_ok(sink_flush(&sink));
+	table = parquet_table_read(memory.bytes, memory.count);
+	parquet_file_deinit(&file);
+	sink_deinit(&sink);
+	free(memory.bytes);
+}
+
+static void must_be_row(uint64_t row, uint64_t different)
+{
+	bool some = has_some(row, different);
+	char word[32];
+
+	snprintf(word, sizeof word, "%lld", (long long)number_of(row, different));
+	must_be_number(row, 0, true, number_of(row, different));
+	must_be_number(row, 1, some, number_of(row, different));
+	must_be_number(row, 2, false, 0);
+	must_be_text(row, 3, word, strlen(word));
+	must_be_number(row, 4, some, (int64_t)row);
+	if (some)
+		must_be_text(row, 5, word, strlen(word));
+	MUST(table->values[5][row].is_null == !some);
+}
+
+/* Numbers in a dictionary of `different` values take as many bits as that needs; a page may end within a group of eight. */
+START_TEST(dictionaries_of_every_width)
+{
+	uint64_t different = (UINT64_C(1) << _i / 3) + (uint64_t)(_i % 3) - 1, rows = different * 2 + 7;
+
+	if (!different)
+		return;
+	write_table(rows, different);
+	ck_assert_uint_eq(table->rows_count, rows);
+	for (uint64_t row = 0; row < rows; row++)
+		must_be_row(row, different);
+	ck_assert_int_eq(table->limits[0][0].least.integer, -5);
+	ck_assert_int_eq(table->limits[0][0].largest.integer, (int64_t)different - 6);
+	ck_assert_int_eq(table->limits[0][2].nulls_count, (int64_t)rows);
+	ck_assert(!table->limits[0][2].known && !table->limits[0][5].known);
+}
+END_TEST
+
+START_TEST(a_table_without_rows)
+{
+	write_table(0, 1);
+	ck_assert_uint_eq(table->rows_count, 0);
+	ck_assert_uint_eq(table->groups_count, 0);
+	ck_assert_uint_eq(table->columns_count, 6);
+}
+END_TEST
+
 static Suite *parquet_suite(void)
 {
 	Suite *suite = suite_create("parquet");
@@ -275,6 +378,8 @@ static Suite *parquet_suite(void)
 	tcase_add_test(tests, texts_are_mended_and_values_exact);
 	tcase_add_test(tests, what_is_held_is_bounded);
 	tcase_add_test(tests, the_account_travels_along);
+	tcase_add_loop_test(tests, dictionaries_of_every_width, 0, 3 * 16);
+	tcase_add_test(tests, a_table_without_rows);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -25,35 +25,7 @@ static uint64_t bits_at(const uint8_t *bytes, size_t bytes_count, size_t bit, un
 	return value;
 }
 
-size_t parquet_read_delta(const uint8_t *bytes, size_t bytes_count, int64_t *values, size_t count)
-{
-	struct thrift_cursor cursor = { bytes, bytes + bytes_count };
-	size_t block = thrift_read_varint(&cursor), groups = thrift_read_varint(&cursor);
-	uint64_t value;
-
-	MUST(block && block % 128 == 0 && groups && block % groups == 0 && block / groups % 32 == 0);
-	MUST(thrift_read_varint(&cursor) == count);
-	value = (uint64_t)thrift_read_zigzag(&cursor);
-	if (count)
-		values[0] = (int64_t)value;
-	for (size_t i = 1; i < count;) {
-		uint64_t least = (uint64_t)thrift_read_zigzag(&cursor);
-		const uint8_t *widths = cursor.at;
-		cursor.at += groups;
-		for (size_t group = 0; group < groups && i < count; group++) {
-			for (size_t j = 0; j < block / groups && i < count; j++) {
-				value += least + bits_at(cursor.at, (size_t)(cursor.end - cursor.at), j * widths[group],
-				                         widths[group]);
-				values[i++] = (int64_t)value;
-			}
-			cursor.at += block / groups * widths[group] / 8;
-			MUST(cursor.at <= cursor.end);
-		}
-	}
-	return (size_t)(cursor.at - bytes);
-}
-
-size_t parquet_read_packed(const uint8_t *bytes, size_t bytes_count, unsigned width, uint32_t *values, size_t count)
+static size_t read_hybrid(const uint8_t *bytes, size_t bytes_count, unsigned width, uint32_t *values, size_t count)
 {
 	struct thrift_cursor cursor = { bytes, bytes + bytes_count };
 
@@ -143,35 +115,27 @@ static struct parquet_value *read_values(const struct chunk *chunk, int64_t enco
 {
 	struct parquet_value *values = calloc(count + 1, sizeof *values);
 	uint32_t *numbers = calloc(count + 1, sizeof *numbers);
-	int64_t *integers = calloc(count + 1, sizeof *integers);
-	size_t used;
 
 	if (encoding == 8) {
-		used = 1 + parquet_read_packed(bytes + 1, bytes_count - 1, bytes[0], numbers, count);
+		size_t used = 1 + read_hybrid(bytes + 1, bytes_count - 1, bytes[0], numbers, count);
+		MUST(used == bytes_count);
 		for (size_t i = 0; i < count; i++) {
 			MUST(numbers[i] < chunk->dictionary_count);
 			values[i] = copy_value(&chunk->dictionary[numbers[i]]);
 		}
 	} else {
-		MUST(encoding == (chunk->is_text ? 6 : 5));
-		used = parquet_read_delta(bytes, bytes_count, integers, count);
-		for (size_t i = 0; i < count; i++) {
-			values[i].integer = integers[i];
-			if (!chunk->is_text)
-				continue;
-			MUST((size_t)integers[i] <= bytes_count - used);
-			values[i] = text_value(bytes + used, (size_t)integers[i]);
-			used += (size_t)integers[i];
-		}
+		struct thrift_cursor cursor = { bytes, bytes + bytes_count };
+		MUST(encoding == 0);
+		for (size_t i = 0; i < count; i++)
+			values[i] = plain_value(chunk->is_text, &cursor);
+		MUST(cursor.at == cursor.end);
 	}
-	MUST(used == bytes_count);
 	free(numbers);
-	free(integers);
 	return values;
 }
 
 /* Of `rows` rows those that have a value; `levels` takes the rest's place. */
-static void spread(struct chunk *chunk, struct parquet_value *values, const uint32_t *levels, size_t rows, size_t nulls)
+static void spread(struct chunk *chunk, struct parquet_value *values, const uint32_t *levels, size_t rows)
 {
 	size_t next = 0;
 
@@ -179,42 +143,37 @@ static void spread(struct chunk *chunk, struct parquet_value *values, const uint
 		MUST(levels[i] <= 1);
 		chunk->values[chunk->rows_read++] = levels[i] ? values[next++] : (struct parquet_value){ .is_null = true };
 	}
-	MUST(rows - next == nulls);
-	chunk->nulls_count += nulls;
+	chunk->nulls_count += rows - next;
 }
 
-/* `bytes`: levels, then values, which may be compressed to `count` bytes altogether. */
+/* `bytes`: levels, then values. */
 static void read_page(struct chunk *chunk, const struct thrift_field *page, const uint8_t *bytes, size_t count)
 {
-	struct thrift_field head = thrift_get(page, 8);
-	size_t rows = (size_t)thrift_integer(&head, 1), nulls = (size_t)thrift_integer(&head, 2),
-	       levels_bytes = (size_t)thrift_integer(&head, 5);
-	size_t plain_count = (size_t)thrift_integer(page, 2) - levels_bytes;
-	uint32_t *levels = calloc(rows + 1, sizeof *levels);
-	uint8_t *plain = malloc(plain_count + 1);
+	struct thrift_field head = thrift_get(page, 5);
+	size_t rows = (size_t)thrift_integer(&head, 1), present = 0;
+	uint32_t *levels = calloc(rows + 1, sizeof *levels), levels_bytes;
 
 	MUST(rows > 0);
-	MUST(thrift_integer(&head, 3) == (int64_t)rows);
-	MUST(thrift_integer(&head, 6) == 0);
+	MUST(thrift_integer(&head, 3) == 3 && thrift_integer(&head, 4) == 3);
 	MUST(rows <= chunk->rows_count - chunk->rows_read);
-	if (chunk->optional)
-		MUST(parquet_read_packed(bytes, levels_bytes, 1, levels, rows) == levels_bytes);
-	else
-		MUST(levels_bytes == 0);
-	for (size_t i = 0; i < rows && !chunk->optional; i++)
-		levels[i] = 1;
-	if (thrift_integer(&head, 7)) {
-		size_t got = ZSTD_decompress(plain, plain_count, bytes + levels_bytes, count - levels_bytes);
-		MUST(got == plain_count);
-	} else {
-		MUST(plain_count == count - levels_bytes);
-		memcpy(plain, bytes + levels_bytes, plain_count);
+	if (chunk->optional) {
+		MUST(count >= sizeof levels_bytes);
+		memcpy(&levels_bytes, bytes, sizeof levels_bytes);
+		bytes += sizeof levels_bytes;
+		count -= sizeof levels_bytes;
+		MUST(levels_bytes <= count);
+		MUST(read_hybrid(bytes, levels_bytes, 1, levels, rows) == levels_bytes);
+		bytes += levels_bytes;
+		count -= levels_bytes;
 	}
-	struct parquet_value *values = read_values(chunk, thrift_integer(&head, 4), plain, plain_count, rows - nulls);
-	spread(chunk, values, levels, rows, nulls);
+	for (size_t i = 0; i < rows; i++) {
+		levels[i] = chunk->optional ? levels[i] : 1;
+		present += levels[i];
+	}
+	struct parquet_value *values = read_values(chunk, thrift_integer(&head, 2), bytes, count, present);
+	spread(chunk, values, levels, rows);
 	free(values);
 	free(levels);
-	free(plain);
 }
 
 /* A page with its head; returns the bytes of both, and adds to what they were before they were compressed. */
@@ -227,15 +186,15 @@ static size_t read_any_page(struct chunk *chunk, const uint8_t *from, const uint
 	size_t count = (size_t)thrift_integer(&page, 3), plain_count = (size_t)thrift_integer(&page, 2);
 	MUST(count <= (size_t)(end - cursor.at));
 	*plain_bytes += cursor.at - from + (int64_t)plain_count;
+	uint8_t *plain = malloc(plain_count + 1);
+	MUST(ZSTD_decompress(plain, plain_count, cursor.at, count) == plain_count);
 	if (thrift_integer(&page, 1) == 2) {
-		uint8_t *plain = malloc(plain_count + 1);
-		MUST(ZSTD_decompress(plain, plain_count, cursor.at, count) == plain_count);
 		read_dictionary(chunk, &page, plain, plain_count);
-		free(plain);
 	} else {
-		MUST(thrift_integer(&page, 1) == 3);
-		read_page(chunk, &page, cursor.at, count);
+		MUST(thrift_integer(&page, 1) == 0);
+		read_page(chunk, &page, plain, plain_count);
 	}
+	free(plain);
 	return (size_t)(cursor.at - from) + count;
 }
 

@@ -37,10 +37,4 @@ size_t parquet_table_column(const struct parquet_table *table, const char *name)
 /* All of it, one value a line; what depends on how well zstd compresses is left out.  Ownership: malloc. */
 char *parquet_text_dump(const char *bytes, size_t count);
 
-/* ---- the encodings ---- */
-
-/* Reads so many values; returns the bytes that they took. */
-size_t parquet_read_delta(const uint8_t *bytes, size_t bytes_count, int64_t *values, size_t count);
-size_t parquet_read_packed(const uint8_t *bytes, size_t bytes_count, unsigned width, uint32_t *values, size_t count);
-
 #endif

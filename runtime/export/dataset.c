@@ -17,7 +17,8 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "export/ledger.h"
-#include "export/parquet_small.h"
+#include "export/parquet_file.h"
+#include "export/sink_file.h"
 
 #define PROCESSES_A_FILE 64u
 #define NAME_MAX_BYTES 128u
@@ -181,12 +182,20 @@ static epp_status *write_parts(struct dataset *dataset)
 
 /* ---- the tables beside them ---- */
 
-static epp_status *put_text(struct parquet_small *table, size_t column, const char *text)
+/* A table that is being written: a whole file. */
+struct table {
+	struct sink_file out;
+	struct sink sink;
+	struct parquet_file file;
+	bool is_open;
+};
+
+static epp_status *put_text(struct parquet_file *table, size_t column, const char *text)
 {
-	return parquet_small_text(table, column, text, strlen(text));
+	return parquet_text(table, column, text, strlen(text));
 }
 
-static epp_status *fill_processes(const struct dataset *dataset, struct parquet_small *table)
+static epp_status *fill_processes(const struct dataset *dataset, struct parquet_file *table)
 {
 	epp_trace_source source;
 
@@ -194,44 +203,44 @@ static epp_status *fill_processes(const struct dataset *dataset, struct parquet_
 		char host[NAME_MAX_BYTES];
 		const char *relation = epp_relation_name(source.relation);
 		folder_of_host(source.hostname, host);
-		parquet_small_integer(table, 0, source.source);
+		EPP_TRY(parquet_integer(table, 0, source.source));
 		EPP_TRY(put_text(table, 1, host));
 		EPP_TRY(put_text(table, 2, source.hostname));
-		parquet_small_integer(table, 3, source.pid);
+		EPP_TRY(parquet_integer(table, 3, source.pid));
 		EPP_TRY(put_text(table, 4, source.program));
 		EPP_TRY(put_text(table, 5, source.label));
 		EPP_TRY(put_text(table, 6, relation ? relation : "unknown"));
 		if (source.clock_error_ns != INT64_MAX)
-			parquet_small_integer(table, 7, source.clock_error_ns);
-		parquet_small_integer(table, 8, dataset->info->epoch_unix_ns);
-		EPP_TRY(parquet_small_end_row(table));
+			EPP_TRY(parquet_integer(table, 7, source.clock_error_ns));
+		EPP_TRY(parquet_integer(table, 8, dataset->info->epoch_unix_ns));
+		EPP_TRY(parquet_end_row(table));
 	}
 	return NULL;
 }
 
-static epp_status *fill_tracks(const struct dataset *dataset, struct parquet_small *table)
+static epp_status *fill_tracks(const struct dataset *dataset, struct parquet_file *table)
 {
 	const epp_trace_track *track;
 
 	for (size_t i = 0; (track = epp_trace_track_at(dataset->trace, i)) != NULL; i++) {
-		parquet_small_integer(table, 0, track->source);
-		parquet_small_integer(table, 1, track->track);
+		EPP_TRY(parquet_integer(table, 0, track->source));
+		EPP_TRY(parquet_integer(table, 1, track->track));
 		EPP_TRY(put_text(table, 2, epp_track_kind_name(track->kind)));
 		if (export_has_thread(track))
-			parquet_small_integer(table, 3, track->thread_id);
+			EPP_TRY(parquet_integer(table, 3, track->thread_id));
 		if (track->device >= 0)
-			parquet_small_integer(table, 4, track->device);
+			EPP_TRY(parquet_integer(table, 4, track->device));
 		if (track->kind == EPP_TRACK_DEVICE)
-			parquet_small_integer(table, 5, track->stream);
+			EPP_TRY(parquet_integer(table, 5, track->stream));
 		EPP_TRY(put_text(table, 6, track->name));
 		EPP_TRY(put_text(table, 7, track->group));
-		EPP_TRY(parquet_small_end_row(table));
+		EPP_TRY(parquet_end_row(table));
 	}
 	return NULL;
 }
 
 /* Numbers without a name count on; the reserved ones are no names of events. */
-static epp_status *fill_names(const struct dataset *dataset, struct parquet_small *table)
+static epp_status *fill_names(const struct dataset *dataset, struct parquet_file *table)
 {
 	const char *unknown = epp_trace_name(dataset->trace, UINT32_MAX, NULL);
 
@@ -241,32 +250,32 @@ static epp_status *fill_names(const struct dataset *dataset, struct parquet_smal
 		if (name == unknown)
 			continue;
 		found++;
-		parquet_small_integer(table, 0, (int64_t)number);
-		EPP_TRY(parquet_small_text(table, 1, name, bytes));
-		EPP_TRY(parquet_small_end_row(table));
+		EPP_TRY(parquet_integer(table, 0, (int64_t)number));
+		EPP_TRY(parquet_text(table, 1, name, bytes));
+		EPP_TRY(parquet_end_row(table));
 	}
 	return NULL;
 }
 
-static epp_status *put_account(struct parquet_small *table, const epp_trace_account *account)
+static epp_status *put_account(struct parquet_file *table, const epp_trace_account *account)
 {
 	struct ledger_entry entries[LEDGER_ENTRIES_MAX];
 	size_t count = ledger_entries(account, entries);
 
 	for (size_t i = 0; i < count; i++) {
 		if (account->source != LEDGER_NO_SOURCE)
-			parquet_small_integer(table, 0, account->source);
+			EPP_TRY(parquet_integer(table, 0, account->source));
 		EPP_TRY(put_text(table, 1, account->producer));
 		EPP_TRY(put_text(table, 2, entries[i].entry));
 		if (entries[i].reason)
 			EPP_TRY(put_text(table, 3, entries[i].reason));
-		parquet_small_integer(table, 4, entries[i].events < INT64_MAX ? (int64_t)entries[i].events : INT64_MAX);
-		EPP_TRY(parquet_small_end_row(table));
+		EPP_TRY(parquet_integer(table, 4, entries[i].events < INT64_MAX ? (int64_t)entries[i].events : INT64_MAX));
+		EPP_TRY(parquet_end_row(table));
 	}
 	return NULL;
 }
 
-static epp_status *fill_ledger(const struct dataset *dataset, struct parquet_small *table)
+static epp_status *fill_ledger(const struct dataset *dataset, struct parquet_file *table)
 {
 	size_t count = epp_trace_accounts_count(dataset->trace);
 	epp_trace_account account;
@@ -281,19 +290,19 @@ static epp_status *fill_ledger(const struct dataset *dataset, struct parquet_sma
 
 #define INTEGER(column) \
 	{ \
-		.name = column, .kind = PARQUET_INTEGER \
+		.name = column \
 	}
 #define TEXT(column) \
 	{ \
-		.name = column, .kind = PARQUET_TEXT \
+		.name = column, .is_text = true \
 	}
 #define INTEGER_OR_NONE(column) \
 	{ \
-		.name = column, .kind = PARQUET_INTEGER, .optional = true \
+		.name = column, .optional = true \
 	}
 #define TEXT_OR_NONE(column) \
 	{ \
-		.name = column, .kind = PARQUET_TEXT, .optional = true \
+		.name = column, .is_text = true, .optional = true \
 	}
 
 static const struct parquet_field process_fields[] = {
@@ -312,7 +321,7 @@ static const struct parquet_field ledger_fields[] = { INTEGER_OR_NONE("source"),
 #define TABLE(fields) fields, sizeof(fields) / sizeof(*(fields))
 static const struct {
 	const char *name;
-	epp_status *(*fill)(const struct dataset *dataset, struct parquet_small *table);
+	epp_status *(*fill)(const struct dataset *dataset, struct parquet_file *table);
 	const struct parquet_field *fields;
 	size_t fields_count;
 } tables[] = {
@@ -322,21 +331,33 @@ static const struct {
 	{ "ledger", fill_ledger, TABLE(ledger_fields) },
 };
 
+static epp_status *write_table(struct dataset *dataset, size_t index, const char *path, struct table *table)
+{
+	EPP_TRY(sink_file_open(&table->out, path, false));
+	table->is_open = true;
+	EPP_TRY(sink_init(&table->sink, sink_file_write, &table->out));
+	EPP_TRY(parquet_file_init(&table->file, &table->sink, tables[index].fields, tables[index].fields_count));
+	EPP_TRY(tables[index].fill(dataset, &table->file));
+	EPP_TRY(parquet_file_end(&table->file, NULL, 0));
+	EPP_TRY(sink_flush(&table->sink));
+	table->is_open = false;
+	return sink_file_commit(&table->out);
+}
+
 static epp_status *write_tables(struct dataset *dataset)
 {
 	epp_status *status = NULL;
 
 	for (size_t i = 0; i < sizeof tables / sizeof *tables && !status; i++) {
-		struct parquet_small table;
+		struct table table = { 0 };
 		char *path;
 		if (asprintf(&path, "%s/%s.parquet", dataset->making, tables[i].name) < 0)
 			return epp_status_no_memory();
-		status = parquet_small_init(&table, path, tables[i].fields, tables[i].fields_count);
-		if (!status)
-			status = tables[i].fill(dataset, &table);
-		if (!status)
-			status = parquet_small_commit(&table);
-		parquet_small_deinit(&table);
+		status = write_table(dataset, i, path, &table);
+		parquet_file_deinit(&table.file);
+		sink_deinit(&table.sink);
+		if (table.is_open)
+			sink_file_discard(&table.out);
 		if (status)
 			status = epp_status_prefix(status, "%s", path);
 		free(path);

@@ -1,229 +1,123 @@
-/* Parquet: a row for each event, in order of start (docs/formats.md describes the columns).  Ledger and facts stand in the
- * footer as key-value metadata, so that the account travels with the rows.
- *
- * Events are gathered column by column until a page is full.  What depends on the track alone is looked up when a track and
- * lane is first met in a row group, and each row has the number of its place; names and words are numbers from the start. */
-#include <stdlib.h>
-
+/* Parquet: a row for each event, in order of start (docs/formats.md describes the columns).  The footer's key-value metadata
+ * has the facts and the ledger of the trace. */
 #include "base/status.h"
+#include "export/args_text.h"
 #include "export/facts.h"
 #include "export/ledger.h"
-#include "export/parquet.h"
+#include "export/parquet_file.h"
+#include "export/writer.h"
 
-uint64_t parquet_group_rows = 1u << 20;
-
-/* A row group ends early when it holds more than this, a page when its args are longer. */
-#define GROUP_BYTES (64u << 20)
-#define PAGE_ARGS_BYTES (1u << 20)
-
-static const struct parquet_field fields[COLUMNS_COUNT] = {
-	[KIND] = { .name = "kind", .kind = PARQUET_TEXT_DICTIONARY },
-	[NAME] = { .name = "name", .kind = PARQUET_TEXT_DICTIONARY },
-	[CATEGORY] = { .name = "category", .kind = PARQUET_TEXT_DICTIONARY },
-	[START_NS] = { .name = "start_ns", .kind = PARQUET_INTEGER, .sorted = true },
-	[DURATION_NS] = { .name = "duration_ns", .kind = PARQUET_INTEGER },
-	[SOURCE] = { .name = "source", .kind = PARQUET_INTEGER_DICTIONARY },
-	[PID] = { .name = "pid", .kind = PARQUET_INTEGER_DICTIONARY, .optional = true },
-	[GROUP_NAME] = { .name = "group_name", .kind = PARQUET_TEXT_DICTIONARY },
-	[TID] = { .name = "tid", .kind = PARQUET_INTEGER_DICTIONARY, .optional = true },
-	[TRACK] = { .name = "track", .kind = PARQUET_INTEGER_DICTIONARY },
-	[TRACK_NAME] = { .name = "track_name", .kind = PARQUET_TEXT_DICTIONARY },
-	[DEVICE] = { .name = "device", .kind = PARQUET_INTEGER_DICTIONARY, .optional = true },
-	[STREAM] = { .name = "stream", .kind = PARQUET_INTEGER_DICTIONARY, .optional = true },
-	[LANE] = { .name = "lane", .kind = PARQUET_INTEGER_DICTIONARY },
-	[DEPTH] = { .name = "depth", .kind = PARQUET_INTEGER },
-	[ID] = { .name = "id", .kind = PARQUET_INTEGER },
-	[PARENT] = { .name = "parent", .kind = PARQUET_INTEGER, .optional = true },
-	[RUN] = { .name = "run", .kind = PARQUET_INTEGER },
-	[PLACEMENT] = { .name = "placement", .kind = PARQUET_TEXT_DICTIONARY },
-	[START_ERROR_NS] = { .name = "start_error_ns", .kind = PARQUET_INTEGER },
-	[END_ERROR_NS] = { .name = "end_error_ns", .kind = PARQUET_INTEGER },
-	[FLAGS] = { .name = "flags", .kind = PARQUET_TEXT_DICTIONARY },
-	[ARGS] = { .name = "args", .kind = PARQUET_TEXT, .optional = true },
+/* Columns, in their order. */
+enum {
+	KIND,
+	NAME,
+	CATEGORY,
+	START_NS,
+	DURATION_NS,
+	SOURCE,
+	PID,
+	GROUP_NAME,
+	TID,
+	TRACK,
+	TRACK_NAME,
+	DEVICE,
+	STREAM,
+	LANE,
+	DEPTH,
+	ID,
+	PARENT,
+	RUN,
+	PLACEMENT,
+	START_ERROR_NS,
+	END_ERROR_NS,
+	FLAGS,
+	ARGS,
+	COLUMNS_COUNT
 };
 
-/* ---- pages ---- */
+struct parquet {
+	struct parquet_file file;
+	struct parquet_field fields[COLUMNS_COUNT];
+	struct args_text args_text;
+};
 
-static epp_status *flush_integers(struct parquet *parquet, int column, const int64_t *values)
+static const struct parquet_field fields[COLUMNS_COUNT] = {
+	[KIND] = { .name = "kind", .is_text = true, .has_dictionary = true },
+	[NAME] = { .name = "name", .is_text = true, .has_dictionary = true },
+	[CATEGORY] = { .name = "category", .is_text = true, .has_dictionary = true },
+	[START_NS] = { .name = "start_ns", .sorted = true },
+	[DURATION_NS] = { .name = "duration_ns" },
+	[SOURCE] = { .name = "source", .has_dictionary = true },
+	[PID] = { .name = "pid", .has_dictionary = true, .optional = true },
+	[GROUP_NAME] = { .name = "group_name", .is_text = true, .has_dictionary = true },
+	[TID] = { .name = "tid", .has_dictionary = true, .optional = true },
+	[TRACK] = { .name = "track", .has_dictionary = true },
+	[TRACK_NAME] = { .name = "track_name", .is_text = true, .has_dictionary = true },
+	[DEVICE] = { .name = "device", .has_dictionary = true, .optional = true },
+	[STREAM] = { .name = "stream", .has_dictionary = true, .optional = true },
+	[LANE] = { .name = "lane", .has_dictionary = true },
+	[DEPTH] = { .name = "depth", .has_dictionary = true },
+	[ID] = { .name = "id" },
+	[PARENT] = { .name = "parent", .optional = true },
+	[RUN] = { .name = "run", .has_dictionary = true },
+	[PLACEMENT] = { .name = "placement", .is_text = true, .has_dictionary = true },
+	[START_ERROR_NS] = { .name = "start_error_ns" },
+	[END_ERROR_NS] = { .name = "end_error_ns" },
+	[FLAGS] = { .name = "flags", .is_text = true, .has_dictionary = true },
+	[ARGS] = { .name = "args", .is_text = true, .optional = true },
+};
+
+static epp_status *add_track(struct parquet_file *file, const epp_trace_track *track)
 {
-	const struct parquet_rows rows = { parquet->rows_count, parquet->rows_count, NULL };
-
-	return parquet_page_integers(&parquet->file, (size_t)column, &rows, values);
+	EPP_TRY(parquet_integer(file, SOURCE, track->source));
+	if (track->pid)
+		EPP_TRY(parquet_integer(file, PID, track->pid));
+	EPP_TRY(parquet_constant(file, GROUP_NAME, track->group));
+	if (export_has_thread(track))
+		EPP_TRY(parquet_integer(file, TID, track->thread_id));
+	EPP_TRY(parquet_integer(file, TRACK, track->track));
+	EPP_TRY(parquet_constant(file, TRACK_NAME, track->name));
+	if (track->device >= 0)
+		EPP_TRY(parquet_integer(file, DEVICE, track->device));
+	return track->kind == EPP_TRACK_DEVICE ? parquet_integer(file, STREAM, track->stream) : NULL;
 }
 
-static epp_status *flush_words(struct parquet *parquet, int column, struct words *words,
-                               const char *(*text_of)(unsigned, char *))
+static epp_status *add_args(struct parquet *parquet, const epp_event *event)
 {
-	const struct parquet_rows rows = { parquet->rows_count, parquet->rows_count, NULL };
-	char room[EXPORT_FLAGS_BYTES];
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < parquet->rows_count; i++) {
-		parquet->numbers[i] = words->numbers[words->page[i]] - 1;
-		most |= parquet->numbers[i];
-	}
-	/* Some have no number yet, once or twice in a row group. */
-	for (size_t i = 0; i < parquet->rows_count && most == UINT32_MAX; i++) {
-		uint32_t *number = &words->numbers[words->page[i]];
-		if (!*number) {
-			const char *text = text_of(words->page[i], room);
-			EPP_TRY(parquet_add_text(parquet, column, text, strlen(text), number));
-			++*number;
-		}
-		parquet->numbers[i] = *number - 1;
-	}
-	return parquet_page_numbers(&parquet->file, (size_t)column, &rows, most ? parquet->numbers : NULL);
-}
-
-/* Most columns of places are simple: one value, or none, for all of them. */
-static epp_status *flush_place_column(struct parquet *parquet, int column)
-{
-	const uint32_t *of_places = parquet->of_places[column - SOURCE];
-	bool any = parquet->file.columns[column].dictionary.count > 0, all = !parquet->lacking[column - SOURCE];
-	struct parquet_rows rows = { parquet->rows_count, any ? parquet->rows_count : 0, NULL };
-
-	if (!any || (all && parquet->file.columns[column].dictionary.count == 1))
-		return parquet_page_numbers(&parquet->file, (size_t)column, &rows, NULL);
-	if (all) {
-		for (size_t i = 0; i < parquet->rows_count; i++)
-			parquet->numbers[i] = of_places[parquet->place[i]];
-		return parquet_page_numbers(&parquet->file, (size_t)column, &rows, parquet->numbers);
-	}
-	rows.values_count = 0;
-	rows.levels = parquet->levels;
-	for (size_t i = 0; i < parquet->rows_count; i++) {
-		uint32_t number = of_places[parquet->place[i]];
-		parquet->numbers[rows.values_count] = number;
-		parquet->levels[i] = number != PARQUET_NO_VALUE;
-		rows.values_count += number != PARQUET_NO_VALUE;
-	}
-	return parquet_page_numbers(&parquet->file, (size_t)column, &rows, parquet->numbers);
-}
-
-static const char *kind_text(unsigned kind, char *room)
-{
-	(void)room;
-	return export_kind(kind);
-}
-
-static const char *category_text(unsigned category, char *room)
-{
-	(void)room;
-	return export_category(category);
-}
-
-static const char *placement_text(unsigned placement, char *room)
-{
-	(void)room;
-	return epp_placement_name(placement);
-}
-
-static const char *flags_text(unsigned flags, char *room)
-{
-	*export_put_flags(room, flags) = '\0';
-	return room;
-}
-
-static epp_status *flush_texts(struct parquet *parquet)
-{
-	const struct parquet_rows rows = { parquet->rows_count, parquet->args_count, parquet->has_args };
-
-	EPP_TRY(parquet_page_texts(&parquet->file, ARGS, &rows, parquet->args_bytes, parquet->args.bytes,
-	                           parquet->args.count));
-	parquet->args_count = 0;
-	parquet->args.count = 0;
-	return NULL;
-}
-
-static epp_status *flush_page(struct parquet *parquet)
-{
-	const struct parquet_rows with_parent = { parquet->rows_count, parquet->parents_count, parquet->has_parent };
-	const struct parquet_rows all = { parquet->rows_count, parquet->rows_count, NULL };
-
-	if (!parquet->rows_count)
-		return NULL;
-	EPP_TRY(flush_words(parquet, KIND, &parquet->kind, kind_text));
-	EPP_TRY(parquet_page_numbers(&parquet->file, NAME, &all, parquet->name));
-	EPP_TRY(flush_words(parquet, CATEGORY, &parquet->category, category_text));
-	EPP_TRY(flush_integers(parquet, START_NS, parquet->start_ns));
-	EPP_TRY(flush_integers(parquet, DURATION_NS, parquet->duration_ns));
-	for (int column = SOURCE; column <= LANE; column++)
-		EPP_TRY(flush_place_column(parquet, column));
-	EPP_TRY(flush_integers(parquet, DEPTH, parquet->depth));
-	EPP_TRY(flush_integers(parquet, ID, parquet->id));
-	EPP_TRY(parquet_page_integers(&parquet->file, PARENT, &with_parent, parquet->parent));
-	EPP_TRY(flush_integers(parquet, RUN, parquet->run));
-	EPP_TRY(flush_words(parquet, PLACEMENT, &parquet->placement, placement_text));
-	EPP_TRY(flush_integers(parquet, START_ERROR_NS, parquet->start_error_ns));
-	EPP_TRY(flush_integers(parquet, END_ERROR_NS, parquet->end_error_ns));
-	EPP_TRY(flush_words(parquet, FLAGS, &parquet->flags, flags_text));
-	EPP_TRY(flush_texts(parquet));
-	parquet->group_rows_count += parquet->rows_count;
-	parquet->rows_count = 0;
-	parquet->parents_count = 0;
-	return NULL;
-}
-
-static epp_status *flush_group(struct parquet *parquet)
-{
-	EPP_TRY(flush_page(parquet));
-	EPP_TRY(parquet_group_end(&parquet->file));
-	parquet_forget_numbers(parquet);
-	parquet->group_rows_count = 0;
-	return NULL;
-}
-
-/* ---- events ---- */
-
-static epp_status *take_args(struct parquet *parquet, const epp_event *event)
-{
-	struct sink_memory *text = &parquet->args_text.memory;
+	const struct sink_memory *text = &parquet->args_text.memory;
 
 	args_text_put(&parquet->args_text, event);
 	EPP_TRY(args_text_take(&parquet->args_text));
-	EPP_TRY(parquet_reserve(&parquet->args, text->count));
-	memcpy(parquet->args.bytes + parquet->args.count, text->bytes, text->count);
-	parquet->args.count += text->count;
-	parquet->args_bytes[parquet->args_count++] = (int64_t)text->count;
-	return NULL;
+	return parquet_text(&parquet->file, ARGS, text->bytes, text->count);
 }
 
 static epp_status *parquet_event(struct export_run *run, const epp_event *event)
 {
 	struct parquet *parquet = run->state;
-	size_t row = parquet->rows_count;
+	struct parquet_file *file = &parquet->file;
+	char flags[EXPORT_FLAGS_BYTES];
 
-	EPP_TRY(parquet_take_name(parquet, event, &parquet->name[row]));
-	EPP_TRY(parquet_take_place(parquet, event, &parquet->place[row]));
-	parquet->start_ns[row] = event->start_ns;
-	parquet->duration_ns[row] = event->duration_ns;
-	parquet->depth[row] = event->depth;
-	parquet->id[row] = (int64_t)event->id;
-	parquet->run[row] = event->run;
-	parquet->start_error_ns[row] = event->start_error_ns;
-	parquet->end_error_ns[row] = event->end_error_ns;
-	parquet->kind.page[row] = event->kind;
-	parquet->category.page[row] = event->category;
-	parquet->placement.page[row] = event->placement;
-	parquet->flags.page[row] = event->flags;
-	parquet->parent[parquet->parents_count] = (int64_t)event->parent;
-	parquet->has_parent[row] = event->parent != 0;
-	parquet->parents_count += event->parent != 0;
-	parquet->has_args[row] = event->args_count > 0;
+	EPP_TRY(parquet_constant(file, KIND, export_kind(event->kind)));
+	EPP_TRY(parquet_keyed_text(file, NAME, (uintptr_t)event->name, event->name, event->name_bytes));
+	EPP_TRY(parquet_constant(file, CATEGORY, export_category(event->category)));
+	EPP_TRY(parquet_integer(file, START_NS, event->start_ns));
+	EPP_TRY(parquet_integer(file, DURATION_NS, event->duration_ns));
+	EPP_TRY(add_track(file, event->track));
+	EPP_TRY(parquet_integer(file, LANE, event->lane));
+	EPP_TRY(parquet_integer(file, DEPTH, event->depth));
+	EPP_TRY(parquet_integer(file, ID, (int64_t)event->id));
+	if (event->parent)
+		EPP_TRY(parquet_integer(file, PARENT, (int64_t)event->parent));
+	EPP_TRY(parquet_integer(file, RUN, event->run));
+	EPP_TRY(parquet_constant(file, PLACEMENT, epp_placement_name(event->placement)));
+	EPP_TRY(parquet_integer(file, START_ERROR_NS, event->start_error_ns));
+	EPP_TRY(parquet_integer(file, END_ERROR_NS, event->end_error_ns));
+	size_t flags_bytes = (size_t)(export_put_flags(flags, event->flags) - flags);
+	EPP_TRY(parquet_keyed_text(file, FLAGS, event->flags, flags, flags_bytes));
 	if (event->args_count)
-		EPP_TRY(take_args(parquet, event));
-	parquet->rows_count++;
-	if (parquet->file.columns[NAME].dictionary.bytes_count > GROUP_BYTES)
-		return flush_group(parquet);
-	if (parquet->rows_count < PARQUET_PAGE_ROWS && parquet->args.count < PAGE_ARGS_BYTES)
-		return NULL;
-	EPP_TRY(flush_page(parquet));
-	if (parquet->group_rows_count >= parquet_group_rows || parquet_held_bytes(&parquet->file) > GROUP_BYTES)
-		return flush_group(parquet);
-	return NULL;
+		EPP_TRY(add_args(parquet, event));
+	return parquet_end_row(file);
 }
-
-/* ---- beginning and end ---- */
 
 static epp_status *parquet_begin(struct export_run *run)
 {
@@ -236,7 +130,7 @@ static epp_status *parquet_begin(struct export_run *run)
 	return parquet_file_init(&parquet->file, run->sink, parquet->fields, COLUMNS_COUNT);
 }
 
-/* Texts with a zero behind each: the facts as a JSON object, the ledger as an array. */
+/* Two texts, each with a zero behind it: the facts as a JSON object, the ledger as an array. */
 static epp_status *make_account(struct export_run *run, struct args_text *text)
 {
 	size_t count = ledger_count(run);
@@ -259,7 +153,6 @@ static epp_status *parquet_end(struct export_run *run)
 {
 	struct parquet *parquet = run->state;
 
-	EPP_TRY(flush_group(parquet));
 	EPP_TRY(make_account(run, &parquet->args_text));
 	const char *facts = parquet->args_text.memory.bytes;
 	const struct parquet_pair pairs[] = { { "epprof.facts", facts }, { "epprof.ledger", facts + strlen(facts) + 1 } };
@@ -272,11 +165,6 @@ static void parquet_deinit(struct export_run *run)
 
 	parquet_file_deinit(&parquet->file);
 	args_text_deinit(&parquet->args_text);
-	numbered_deinit(&parquet->places);
-	for (int column = 0; column < PLACE_COLUMNS; column++)
-		free(parquet->of_places[column]);
-	free(parquet->args.bytes);
-	free(parquet->mended.bytes);
 }
 
 const struct export_writer export_parquet = {
