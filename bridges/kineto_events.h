@@ -150,7 +150,7 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 			made.type = ActivityType::GPU_MEMSET;
 		else if (key == "kind" && text == "driver")
 			made.type = ActivityType::PRIVATEUSE1_DRIVER;
-		else
+		else if (key != "kind" || text != "kernel")
 			made.args.emplace_back(unquoted(key), json_of(arg));
 	}
 	if (made.correlation) {

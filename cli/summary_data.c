@@ -71,7 +71,11 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 		print_csv_placing(line);
 	else
 		printf(",,,,");
-	printf("\n");
+	printf(",%s", line->work ? line->work : "");
+	if (line->bytes_count)
+		printf(",%" PRIu64 ",%" PRIu64 ",%" PRId64 "\n", line->bytes, line->bytes_count, line->bytes_ns);
+	else
+		printf(",,,\n");
 }
 
 /* How many device events were joined to a host event, and how: name and count, the other columns are empty. */
@@ -86,14 +90,14 @@ static void print_csv_joins(const epp_timeline_counts *counts)
 		      { "uncorrelated", counts->uncorrelated } };
 
 	for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
-		printf("join,%s,,%" PRIu64 ",,,,,,,,,,,,,,,,,,\n", joins[i].name, joins[i].count);
+		printf("join,%s,,%" PRIu64 ",,,,,,,,,,,,,,,,,,,,,,,,,\n", joins[i].name, joins[i].count);
 }
 
 void summary_print_csv(const struct summary *summary)
 {
 	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
 	       "warmup_count,warmup_ns,op_type,device_count,device_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,"
-	       "error_p50_ns,error_p999_ns,error_max_ns,placed\n");
+	       "error_p50_ns,error_p999_ns,error_max_ns,placed,work,bytes,bytes_count,bytes_ns\n");
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
 			print_csv_line(kind, summary->tables[kind].lines[i]);
@@ -149,6 +153,11 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 		print_json_text(kind == EPP_BY_STREAM ? "device" : "process", line->group);
 	if (line->op_type)
 		print_json_text("op_type", line->op_type);
+	if (line->work)
+		print_json_text("work", line->work);
+	if (line->bytes_count)
+		printf("\"bytes\": %" PRIu64 ", \"bytes_count\": %" PRIu64 ", \"bytes_ns\": %" PRId64 ", ", line->bytes,
+		       line->bytes_count, line->bytes_ns);
 	if (kind == EPP_BY_OP_TYPE) {
 		print_json_text("provider", line->provider);
 		printf("\"device_count\": %" PRIu64 ", \"device_ns\": %" PRId64 ", ", line->device_count, line->device_ns);

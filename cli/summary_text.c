@@ -229,6 +229,41 @@ static void print_op_types(const struct summary *summary)
 	print_more(shown, count);
 }
 
+static void add_copy(struct cli_table *table, const epp_summary_line *line)
+{
+	char text[CLI_NUMBER_BYTES], rate[CLI_NUMBER_BYTES + 2] = "-";
+
+	cli_table_count(table, line->count);
+	cli_table_duration(table, (double)line->total_ns);
+	cli_table_duration(table, (double)mean_ns(line));
+	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.5));
+	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.99));
+	cli_table_duration(table, (double)line->max_ns);
+	cli_table_cell(table, line->bytes_count ? cli_bytes(line->bytes, text) : "-");
+	if (line->bytes_ns > 0)
+		snprintf(rate, sizeof rate, "%s/s",
+		         cli_bytes((uint64_t)((double)line->bytes * 1e9 / (double)line->bytes_ns), text));
+	cli_table_cell(table, rate);
+	cli_table_text(table, line->name, line->name_bytes);
+}
+
+static void print_copies(const struct summary *summary)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < summary->tables[EPP_BY_PHASE].count; i++)
+		any |= summary->tables[EPP_BY_PHASE].lines[i]->is_copy;
+	if (!any)
+		return;
+	cli_print_heading("Copies and fills, by kind");
+	struct cli_table *table = cli_table_create("count|total|?mean|?p50|?p99|?max|bytes|rate|<kind");
+	for (size_t i = 0; i < summary->tables[EPP_BY_PHASE].count; i++) {
+		if (summary->tables[EPP_BY_PHASE].lines[i]->is_copy)
+			add_copy(table, summary->tables[EPP_BY_PHASE].lines[i]);
+	}
+	cli_table_print(table);
+}
+
 static bool has_op_types(const struct summary *summary, epp_summary_by kind)
 {
 	for (size_t i = 0; i < summary->tables[kind].count; i++) {
@@ -350,6 +385,8 @@ void summary_print_text(const struct summary *summary)
 		if (!summary->shown[kind] || kind == EPP_BY_OP_TYPE)
 			continue;
 		print_table(summary, kind);
+		if (kind == EPP_BY_KERNEL || (kind == EPP_BY_PHASE && !summary->shown[EPP_BY_KERNEL]))
+			print_copies(summary);
 		if (kind == EPP_BY_STREAM) {
 			print_idle(summary);
 			print_placing(summary);

@@ -78,6 +78,7 @@ START_TEST(five_kinds)
 	ck_assert_uint_eq(EPF_BITS_CATEGORY(record->bits), EPP_KERNEL);
 	ck_assert_uint_eq(number(record, "correlation"), 77);
 	ck_assert_uint_eq(record->args[0].value, id); /* the parent comes first */
+	check_text(record, "kind", "kernel");
 	check_text(record, "metadata", "{\"grid\": [1, 2]}");
 	static const char *const names[] = { "(copy)", "(fill)", "(runtime)", "(driver)" };
 	for (size_t i = 0; i < 4; i++) {
@@ -133,7 +134,7 @@ START_TEST(ids_come_from_wherever_they_are)
 	ck_assert_uint_eq(one(&outcome, "launch")->args[0].value, id);
 	ck_assert_uint_eq(number(one(&outcome, "foreign"), "external_id"), 42);
 	ck_assert_uint_eq(number(one(&outcome, "foreign"), "correlation"), 77);
-	ck_assert_uint_eq(one(&outcome, "none")->args_count, 1);
+	ck_assert_uint_eq(one(&outcome, "none")->args_count, 2); /* correlation and kind */
 	trace_scan_free(outcome.scan);
 }
 END_TEST

@@ -45,10 +45,10 @@ START_TEST(csv_has_a_line_for_each)
 	    run.out,
 	    "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
 	    "warmup_count,warmup_ns,op_type,device_count,device_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,error_p50_ns,"
-	    "error_p999_ns,error_max_ns,placed\n"
-	    "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,\"\",,,,,,,,,,\n"
-	    "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,\"\",,,,,,,,,,\n"
-	    "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,\"\",,,,,,,,,,\n");
+	    "error_p999_ns,error_max_ns,placed,work,bytes,bytes_count,bytes_ns\n"
+	    "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,\"\",,,,,,,,,,,,,,\n"
+	    "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,\"\",,,,,,,,,,,,,,\n"
+	    "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,\"\",,,,,,,,,,,,,,\n");
 }
 END_TEST
 

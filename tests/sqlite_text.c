@@ -48,9 +48,9 @@ char *sqlite_text_query(sqlite3 *db, const char *sql)
 
 char *sqlite_text_dump(const char *bytes, size_t count)
 {
-	static const char *const tables[] = { "events",      "names",  "args",       "tracks",     "flows",
-		                              "start_index", "kinds",  "categories", "placements", "flag_names",
-		                              "clock_pairs", "ledger", "facts",      "runs" };
+	static const char *const tables[] = { "events",      "names",       "args",       "tracks",     "flows",
+		                              "start_index", "kinds",       "categories", "placements", "flag_names",
+		                              "works",       "clock_pairs", "ledger",     "facts",      "runs" };
 	sqlite3 *db = sqlite_text_open(bytes, count);
 	size_t text_bytes;
 	char *text, sql[64];

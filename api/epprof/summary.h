@@ -32,7 +32,8 @@ typedef enum epp_summary_by {
 	 *   queue     of each device event, from when it can have been launched (epp_event.launch_ns) to its start
 	 *   copy in   device events whose name has "copy in", "upload", "h2d", "htod" or "host to device" in it
 	 *   copy out  likewise "copy out", "download", "d2h", "dtoh", "device to host"
-	 *   copy      others with "copy", "memcpy", "memset" or "transfer"
+	 *   copy      others with "copy", "memcpy" or "transfer", and those that are stated to be copies (epp_summary_line.work)
+	 *   fill      those with "memset", and those that are stated to be fills
 	 *   compute   all other device events
 	 * Only those that occur have a line. */
 	EPP_BY_PHASE = 4,
@@ -64,9 +65,9 @@ EPP_EXPORT int epp_spread_next(const epp_spread *spread, size_t *cursor, int64_t
 typedef struct epp_summary_line {
 	const char *name; /* NUL-terminated; names beyond the first 65,536 are added up under "(other names)" */
 	size_t name_bytes;
-	const char *group; /* of a stream its device, of a thread its process; else NULL */
-	uint32_t category; /* of an op: epp_category */
-	uint32_t reserved;
+	const char *group;     /* of a stream its device, of a thread its process; else NULL */
+	uint32_t category;     /* of an op: epp_category */
+	uint32_t is_copy;      /* kernels, phases: 1: copies or fills */
 	uint64_t count;        /* of this and what follows the first ones are left out, if epp_summary_options say so */
 	uint64_t warmup_count; /* how many were */
 	int64_t warmup_ns;     /* the sum of their durations */
@@ -85,6 +86,12 @@ typedef struct epp_summary_line {
 	const char *provider; /* operator types: the execution provider; NULL: not known */
 	uint64_t device_count; /* operator types: events of devices that their nodes caused, and the sum of their durations */
 	int64_t device_ns;
+	/* Kernels: "kernel", "copy in", "copy out", "copy" or "fill", as the arg `kind` ("kernel", "memcpy", "memset") or `cat`
+	 * ("kernel", "gpu_memcpy", "gpu_memset") of the first one states, or else its name; NULL: no kernel. */
+	const char *work;
+	uint64_t bytes; /* phases: of copies and fills, the sum of the arg `bytes`; how many have it, and their durations */
+	uint64_t bytes_count;
+	int64_t bytes_ns;
 } epp_summary_line;
 
 typedef struct epp_summary_totals {

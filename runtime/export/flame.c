@@ -63,6 +63,7 @@ static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp
 		                                    .name_bytes = event->name_bytes,
 		                                    .name_number = event->name_number,
 		                                    .parent = parent,
+		                                    .work = WORK_NONE,
 		                                    .next = flame->nodes[parent].children };
 	flame->nodes[parent].children = *found;
 	return NULL;
@@ -186,7 +187,9 @@ static epp_status *add_device(struct flame *flame, const epp_event *event)
 	else
 		flame->uncaused++;
 	EPP_TRY(child_of(flame, below, event, &node));
-	flame->nodes[node].kernel = true;
+	if (flame->nodes[node].work == WORK_NONE)
+		flame->nodes[node].work = work_of(NULL, event);
+	flame->has_copies |= work_is_copy(flame->nodes[node].work);
 	add_time(flame, node, event->duration_ns);
 	return NULL;
 }

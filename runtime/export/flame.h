@@ -4,6 +4,7 @@
 
 #include "export/writer.h"
 #include "timeline/map.h"
+#include "timeline/work.h"
 
 /* Stacks beyond these are added up in the one around them. */
 #define FLAME_NODES_MAX 65536u
@@ -21,7 +22,7 @@ struct flame_node {
 	uint64_t count;
 	int64_t total_ns; /* of its own events: in the tree of devices, of kernels alone */
 	int64_t below_ns; /* of the children, all levels */
-	bool kernel;
+	enum work work;   /* of kernels; else WORK_NONE */
 };
 
 struct flame {
@@ -32,6 +33,7 @@ struct flame {
 	struct flame_cause *causes; /* by id: the last one of those that share a place */
 	uint64_t uncaused;          /* device events whose host stack is not known */
 	uint64_t others, cut;
+	bool has_copies;
 };
 
 #define FLAME_HOST 1u

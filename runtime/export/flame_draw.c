@@ -21,6 +21,10 @@
 static const char flame_style[] = "<style>.f{cursor:pointer}.f:hover rect{stroke:#444c56;stroke-width:2}"
 				  "@media(prefers-color-scheme:dark){.f:hover rect{stroke:#e6edf3}}</style>\n";
 
+static const char stripes[] = "<defs><pattern id=\"stripes\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+			      "patternTransform=\"rotate(45)\"><rect width=\"2\" height=\"6\" fill=\"#1b1f24\" "
+			      "fill-opacity=\".18\"/></pattern></defs>\n";
+
 /* A click on a frame gives it the whole width; one on a frame above it, or on the same again, goes back. */
 static const char script[] = "<script>\n"
 			     "for (const tree of document.querySelectorAll('.tree')) {\n"
@@ -111,6 +115,11 @@ static unsigned colour_of(const struct flame_node *node)
 	return hash % SVG_COLOURS_COUNT;
 }
 
+static bool is_copy(const struct flame_node *node)
+{
+	return work_is_copy(node->work);
+}
+
 static void draw_frame(struct drawing *drawing, const struct flame_node *node, double x_ns, unsigned depth, bool grey)
 {
 	struct sink *sink = drawing->sink;
@@ -127,8 +136,12 @@ static void draw_frame(struct drawing *drawing, const struct flame_node *node, d
 	if (node->count)
 		sink_format(sink, "\n%" PRIu64 " events, %s each", node->count,
 		            svg_duration((double)node->total_ns / (double)node->count, time));
+	if (is_copy(node))
+		sink_format(sink, "\n%s", work_names[node->work]);
 	sink_format(sink, "</title><rect width=\"100%%\" height=\"100%%\" rx=\"2\" fill=\"%s\"/>",
 	            svg_colours[grey ? SVG_GREY : colour_of(node)]);
+	if (is_copy(node))
+		sink_text(sink, "<rect width=\"100%\" height=\"100%\" rx=\"2\" fill=\"url(#stripes)\"/>");
 	sink_text(sink, "<text class=\"n\" x=\"5\" y=\"13.5\">");
 	if (pixels > 14)
 		svg_write_text(sink, node->name, node->name_bytes < 200 ? node->name_bytes : 200);
@@ -163,7 +176,7 @@ static unsigned draw_tree(struct drawing *drawing, uint32_t root, bool devices)
 			continue;
 		}
 		if (drawing->sink)
-			draw_frame(drawing, node, x_ns, depth, devices && !node->kernel);
+			draw_frame(drawing, node, x_ns, depth, devices && node->work == WORK_NONE);
 		levels = depth + 1 > levels ? depth + 1 : levels;
 		if (depth < FLAME_DEPTH_MAX * 2) {
 			stack[++depth].node = node->children;
@@ -211,7 +224,10 @@ static epp_status *prepare(struct flame *flame)
 epp_status *flame_draw(struct export_run *run, struct flame *flame)
 {
 	struct part parts[] = { { .root = FLAME_HOST, .title = "Host, all threads, by stack" },
-		                { .root = FLAME_DEVICE, .title = "Devices, below the host stacks that caused it" } };
+		                { .root = FLAME_DEVICE,
+		                  .title = flame->has_copies
+		                               ? "Devices, below the host stacks that caused it; striped: copies and fills"
+		                               : "Devices, below the host stacks that caused it" } };
 	const char *label = run->info->label && run->info->label[0] ? run->info->label : run->info->program;
 	struct sink *sink = run->sink;
 	double height = 56;
@@ -231,6 +247,8 @@ epp_status *flame_draw(struct export_run *run, struct flame *flame)
 	sink_text(sink, "</title>\n");
 	sink_text(sink, svg_style);
 	sink_text(sink, flame_style);
+	if (flame->has_copies)
+		sink_text(sink, stripes);
 	sink_format(sink, "<rect class=\"p\" x=\".5\" y=\".5\" width=\"%.0f\" height=\"%.0f\" rx=\"8\"/>\n", WIDTH - 1,
 	            height - 7);
 	sink_format(sink, "<text class=\"t h\" x=\"%.0f\" y=\"30\" style=\"font-size:15px\">", MARGIN);

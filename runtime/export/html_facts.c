@@ -95,6 +95,12 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 		sink_text(sink, ",");
 		put_text(sink, "provider", line->provider, strlen(line->provider));
 	}
+	if (line->work)
+		sink_format(sink, ",\"work\":\"%s\"", line->work);
+	if (line->is_copy)
+		sink_text(sink, ",\"copy\":true");
+	if (line->bytes_count)
+		sink_format(sink, ",\"bytes\":%" PRIu64 ",\"bytes_ns\":%" PRId64, line->bytes, line->bytes_ns);
 	if (by == EPP_BY_OP_TYPE)
 		sink_format(sink, ",\"kernels\":%" PRIu64 ",\"device\":%" PRId64, line->device_count, line->device_ns);
 	if (by == EPP_BY_OP)

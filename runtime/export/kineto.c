@@ -31,8 +31,10 @@ struct kineto {
 enum { GPU_USER_ANNOTATION = WORK_COUNT, USER_ANNOTATION, CPU_OP };
 static const char *const category_ends[] = {
 	[WORK_KERNEL] = CATEGORY("kernel"),
-	[WORK_MEMCPY] = CATEGORY("gpu_memcpy"),
-	[WORK_MEMSET] = CATEGORY("gpu_memset"),
+	[WORK_COPY_IN] = CATEGORY("gpu_memcpy"),
+	[WORK_COPY_OUT] = CATEGORY("gpu_memcpy"),
+	[WORK_COPY] = CATEGORY("gpu_memcpy"),
+	[WORK_FILL] = CATEGORY("gpu_memset"),
 	[WORK_RUNTIME] = CATEGORY("privateuse1_runtime"),
 	[WORK_DRIVER] = CATEGORY("privateuse1_driver"),
 	[GPU_USER_ANNOTATION] = CATEGORY("gpu_user_annotation"),
@@ -47,13 +49,13 @@ static bool is_call(const epp_event *event)
 
 static unsigned category(const epp_event *event)
 {
-	if (chrome_on_device(event))
-		return event->category == EPP_SESSION ? (unsigned)GPU_USER_ANNOTATION : work_of(NULL, event);
+	bool is_device = chrome_on_device(event);
+
 	if (event->category == EPP_SESSION)
-		return USER_ANNOTATION;
-	if (event->category != EPP_API)
-		return CPU_OP;
-	return is_call(event) ? work_of(NULL, event) : WORK_RUNTIME;
+		return is_device ? GPU_USER_ANNOTATION : USER_ANNOTATION;
+	if (!work_is_told(event))
+		return is_device ? (unsigned)WORK_KERNEL : event->category == EPP_API ? (unsigned)WORK_RUNTIME : CPU_OP;
+	return work_of(NULL, event);
 }
 
 /* An id as a small number, which no other source or producer has; 0: there is none. */
@@ -99,7 +101,7 @@ static bool has_plugin_number(const struct kineto *kineto, const epp_event *even
 	                                : event->parent_track && event->parent_track->kind == EPP_TRACK_CALLS;
 
 	return (is_call(event) || chrome_on_device(event)) && !is_joined && event->track->producer >= 0 &&
-	       kineto->has_calls[event->track->producer] && launches_number(event, number);
+	       kineto->has_calls[event->track->producer] && work_correlation(NULL, event, number);
 }
 
 static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, struct members *members)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "timeline/work.h"
 
 #define ROWS_BITS 16
 #define ROW_CALLS 4u
@@ -13,20 +14,6 @@ void launches_deinit(struct launches *launches)
 {
 	free(launches->calls);
 	memset(launches, 0, sizeof *launches);
-}
-
-bool launches_number(const epp_event *event, uint64_t *number)
-{
-	const epp_trace_arg *args = event->args;
-
-	for (uint32_t i = 0; i < event->args_count; i++) {
-		bool is_known = strcmp(args[i].key, "correlation") == 0 || strcmp(args[i].key, "correlation_id") == 0;
-		if (!is_known || (args[i].type != EPP_ARG_U64 && args[i].type != EPP_ARG_I64))
-			continue;
-		*number = args[i].value.u64;
-		return *number != 0;
-	}
-	return false;
 }
 
 static struct launch_call *row_of(const struct launches *launches, const epp_event *event, uint64_t number)
@@ -49,7 +36,7 @@ epp_status *launches_add(struct launches *launches, const epp_event *event, uint
 	uint64_t number;
 
 	*call = NULL;
-	if (!launches_number(event, &number))
+	if (!work_correlation(NULL, event, &number))
 		return NULL;
 	if (!launches->calls)
 		launches->calls = calloc(ROW_CALLS << ROWS_BITS, sizeof *launches->calls);
@@ -80,7 +67,7 @@ const struct launch_call *launches_find(const struct launches *launches, const e
 {
 	uint64_t number;
 
-	if (!launches->calls || !launches_number(event, &number))
+	if (!launches->calls || !work_correlation(NULL, event, &number))
 		return NULL;
 	const struct launch_call *calls = row_of(launches, event, number);
 	for (uint32_t i = 0; i < ROW_CALLS; i++) {

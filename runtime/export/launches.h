@@ -28,9 +28,6 @@ struct launches {
 
 void launches_deinit(struct launches *launches);
 
-/* The plugin's number of an event; false: it has none.  The event's args are an array, as exporters get them. */
-bool launches_number(const epp_event *event, uint64_t *number);
-
 /* Remembers a call, unless it lies within another one of the same number, such as a driver's within the runtime's.  Sets `call` to
  * what was remembered, or NULL.  Errors: EPP_OUT_OF_MEMORY.  Ownership: valid until the next call. */
 epp_status *launches_add(struct launches *launches, const epp_event *event, uint32_t row, const struct launch_call **call)

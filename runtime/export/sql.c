@@ -146,7 +146,7 @@ static const struct {
 	{ "clock_pairs", fill_pairs }, { "ledger", sqlite_insert_ledger }, { "facts", fill_facts },
 };
 #define SMALL_TABLES_COUNT (sizeof small_tables / sizeof *small_tables)
-static const char *const word_tables[] = { "kinds", "categories", "placements", "flag_names" };
+static const char *const word_tables[] = { "kinds", "categories", "placements", "flag_names", "works" };
 #define WORD_TABLES_COUNT (sizeof word_tables / sizeof *word_tables)
 
 static epp_status *fill_table(struct epp_sql *sql, size_t index)
@@ -297,9 +297,9 @@ int epp_sql_is_complete(const char *text)
 
 int epp_sql_table_at(size_t index, const char **name, const char **columns)
 {
-	static const char *const order[] = { "events", "timeline",   "args",        "flows",     "names",
-		                             "tracks", "runs",       "clock_pairs", "ledger",    "facts",
-		                             "kinds",  "categories", "placements",  "flag_names" };
+	static const char *const order[] = { "events", "timeline",   "args",        "flows",      "names",
+		                             "tracks", "runs",       "clock_pairs", "ledger",     "facts",
+		                             "kinds",  "categories", "placements",  "flag_names", "works" };
 
 	if (index >= sizeof order / sizeof *order)
 		return 0;

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "export/sql_events.h"
+#include "timeline/work.h"
 
 enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
 
@@ -241,32 +242,54 @@ static bool is_op_name(const epp_trace_arg *arg)
 	return arg->type == EPP_ARG_TEXT && strcmp(arg->key, "op_name") == 0;
 }
 
-/* The operator of a model's node, which is among its args; null of all else. */
-static epp_status *result_op_type(const struct cursor *cursor, sqlite3_context *context)
+/* The event with its args: those of `*timeline`, or an array. */
+static epp_status *take_args(const struct cursor *cursor, epp_event *event, const epp_timeline **timeline)
 {
 	struct epp_sql *sql = sql_of(cursor);
-	epp_trace_arg arg;
-	size_t position = 0, count;
+	size_t count;
 
-	if (cursor->event->category != EPP_NODE)
+	*event = *cursor->event;
+	*timeline = cursor->source == FROM_SCAN ? cursor->scan.timeline : NULL;
+	if (*timeline)
 		return NULL;
-	if (cursor->source == FROM_SCAN) {
-		while (epp_event_args(cursor->scan.timeline, cursor->event, &position, &arg)) {
-			if (is_op_name(&arg)) {
-				sql_result_copy(context, arg.value.text, arg.text_bytes);
-				break;
-			}
-		}
-		return NULL;
-	}
 	EPP_TRY(sql_kept_args_fill(sql));
-	const epp_trace_arg *args = sql_kept_args_of(&sql->args, cursor->row, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (is_op_name(&args[i])) {
-			sql_result_copy(context, args[i].value.text, args[i].text_bytes);
-			break;
-		}
+	event->args = sql_kept_args_of(&sql->args, cursor->row, &count);
+	event->args_count = (uint8_t)count;
+	return NULL;
+}
+
+/* The operator of a model's node. */
+static void result_op_type(sqlite3_context *context, const epp_timeline *timeline, const epp_event *event)
+{
+	epp_trace_arg arg;
+
+	for (size_t position = 0; work_next_arg(timeline, event, &position, &arg);) {
+		if (!is_op_name(&arg))
+			continue;
+		sql_result_copy(context, arg.value.text, arg.text_bytes);
+		break;
 	}
+}
+
+/* What the args say; null of events that can say nothing of it. */
+static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *context, enum sql_field field)
+{
+	bool is_node = cursor->event->category == EPP_NODE;
+	const epp_timeline *timeline;
+	uint64_t correlation;
+	epp_event event;
+
+	if (field == SQL_OP_TYPE ? !is_node : !work_is_told(cursor->event))
+		return NULL;
+	EPP_TRY(take_args(cursor, &event, &timeline));
+	if (field == SQL_OP_TYPE)
+		result_op_type(context, timeline, &event);
+	else if (field == SQL_WORK)
+		sqlite3_result_int64(context, work_of(timeline, &event));
+	else if (field == SQL_WORK_TEXT)
+		sqlite3_result_text(context, work_names[work_of(timeline, &event)], -1, SQLITE_STATIC);
+	else if (work_correlation(timeline, &event, &correlation))
+		sqlite3_result_int64(context, (int64_t)correlation);
 	return NULL;
 }
 
@@ -277,8 +300,8 @@ int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 
 	if (field == SQL_NUMBER)
 		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
-	else if (field == SQL_OP_TYPE)
-		return sql_fail(sql_of(cursor), result_op_type(cursor, context));
+	else if (field >= SQL_OP_TYPE)
+		return sql_fail(sql_of(cursor), result_of_args(cursor, context, field));
 	else
 		sql_result_field(context, cursor->event, field);
 	return SQLITE_OK;

@@ -33,14 +33,17 @@ enum sql_field {
 	SQL_STREAM,
 	SQL_PLACEMENT_TEXT,
 	SQL_FLOW_KIND,
-	SQL_OP_TYPE
+	SQL_OP_TYPE, /* this and what follows: found in the args */
+	SQL_WORK,
+	SQL_WORK_TEXT,
+	SQL_CORRELATION
 };
 
 struct sql_face {
 	const char *name;
 	const char *columns; /* NULL: as the export's */
 	bool flows;          /* only arrows, which are numbered by themselves */
-	uint8_t fields[24];  /* of each column */
+	uint8_t fields[26];  /* of each column */
 };
 
 /* Comparisons that a cursor takes, in the order in which their values are handed over; and what else it must know. */

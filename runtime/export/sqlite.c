@@ -7,10 +7,11 @@
 #include "base/status.h"
 #include "export/seen.h"
 #include "export/sqlite_tree.h"
+#include "timeline/work.h"
 
-#define COLUMNS 15
-/* Where among them the parent stands, which may be missing. */
-#define PARENT 7
+#define COLUMNS 17
+/* Those among them that may be missing. */
+enum { PARENT = 7, WORK = 15, CORRELATION = 16 };
 /* Of how many events one stands in start_index. */
 #define START_STEP 1024
 
@@ -23,13 +24,30 @@ struct sqlite {
 
 static epp_status *add_event(struct sqlite *sqlite, const epp_event *event)
 {
-	const int64_t values[COLUMNS] = {
-		event->start_ns, event->duration_ns, event->name_number,     event->track->track, event->lane,
-		event->depth,    (int64_t)event->id, (int64_t)event->parent, event->run,          event->kind,
-		event->category, event->placement,   event->start_error_ns,  event->end_error_ns, event->flags
-	};
+	enum work work = work_of(NULL, event);
+	uint64_t correlation = 0;
+	bool is_joined = work != WORK_NONE && work_correlation(NULL, event, &correlation);
+	const int64_t values[COLUMNS] = { event->start_ns,
+		                          event->duration_ns,
+		                          event->name_number,
+		                          event->track->track,
+		                          event->lane,
+		                          event->depth,
+		                          (int64_t)event->id,
+		                          (int64_t)event->parent,
+		                          event->run,
+		                          event->kind,
+		                          event->category,
+		                          event->placement,
+		                          event->start_error_ns,
+		                          event->end_error_ns,
+		                          event->flags,
+		                          work,
+		                          (int64_t)correlation };
 
-	return sqlite_tree_add(&sqlite->events, values, COLUMNS, event->parent ? 0 : 1u << PARENT);
+	return sqlite_tree_add(&sqlite->events, values, COLUMNS,
+	                       (event->parent ? 0 : 1u << PARENT) | (work == WORK_NONE ? 1u << WORK : 0) |
+	                           (is_joined ? 0 : 1u << CORRELATION));
 }
 
 static epp_status *insert_name(struct sqlite *sqlite, const epp_event *event)

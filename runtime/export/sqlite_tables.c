@@ -10,6 +10,7 @@
 #include "export/ledger.h"
 #include "export/sqlite.h"
 #include "timeline/pairs.h"
+#include "timeline/work.h"
 
 const struct sqlite_table sqlite_tables[] = {
 	{ "events",
@@ -18,7 +19,7 @@ const struct sqlite_table sqlite_tables[] = {
 	  " depth INTEGER NOT NULL, id INTEGER NOT NULL, parent INTEGER, run INTEGER NOT NULL,"
 	  " kind INTEGER NOT NULL REFERENCES kinds, category INTEGER NOT NULL REFERENCES categories,"
 	  " placement INTEGER NOT NULL REFERENCES placements, start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL,"
-	  " flags INTEGER NOT NULL)" },
+	  " flags INTEGER NOT NULL, work INTEGER REFERENCES works, correlation INTEGER)" },
 	{ "start_index", "(start_ns INTEGER NOT NULL, event INTEGER PRIMARY KEY)" },
 	{ "names", "(name INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ "args", "(event INTEGER NOT NULL REFERENCES events, number INTEGER NOT NULL, key TEXT NOT NULL, value,"
@@ -37,6 +38,7 @@ const struct sqlite_table sqlite_tables[] = {
 	{ "categories", "(category INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ "placements", "(placement INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ "flag_names", "(flag INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
+	{ "works", "(work INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ NULL, NULL },
 };
 
@@ -60,8 +62,9 @@ static const char indexes[] =
     " duration_ns, tracks.source, tracks.pid, tracks.group_name, tracks.thread_id, track, tracks.name AS track_name,"
     " tracks.device, tracks.stream, lane, depth, id, parent, run, placements.text AS placement, start_error_ns, end_error_ns,"
     " flags, (SELECT value FROM args WHERE args.event = events.event AND args.key = 'op_name' AND events.category = 1)"
-    " AS op_type FROM events JOIN names USING(name) JOIN tracks USING(track) JOIN kinds ON kinds.kind = events.kind"
-    " JOIN categories ON categories.category = events.category JOIN placements ON placements.placement = events.placement;"
+    " AS op_type, works.text AS work, correlation FROM events JOIN names USING(name) JOIN tracks USING(track) JOIN kinds ON kinds.kind = events.kind"
+    " JOIN categories ON categories.category = events.category JOIN placements ON placements.placement = events.placement"
+    " LEFT JOIN works ON works.work = events.work;"
     "COMMIT";
 
 static epp_status *insert_words(struct sqlite_file *file, const char *table, unsigned first, unsigned count,
@@ -79,6 +82,11 @@ static epp_status *insert_words(struct sqlite_file *file, const char *table, uns
 static const char *flag_word(unsigned flag)
 {
 	return export_flags[__builtin_ctz(flag)];
+}
+
+static const char *work_word(unsigned work)
+{
+	return work_names[work];
 }
 
 static void bind_known(sqlite3_stmt *statement, int index, bool known, int64_t value)
@@ -124,7 +132,7 @@ epp_status *sqlite_insert_words(struct sqlite_file *file)
 	EPP_TRY(insert_words(file, "placements", EPP_PLACED_MEASURED, EPP_PLACEMENT_COUNT, epp_placement_name));
 	for (unsigned bit = 0; bit < EXPORT_FLAGS_COUNT; bit++)
 		EPP_TRY(insert_words(file, "flag_names", 1u << bit, 1, flag_word));
-	return NULL;
+	return insert_words(file, "works", WORK_KERNEL, WORK_COUNT, work_word);
 }
 
 epp_status *sqlite_insert_runs(struct export_run *run, struct sqlite_file *file)

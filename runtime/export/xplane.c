@@ -14,6 +14,7 @@
 #include "export/launches.h"
 #include "export/ledger.h"
 #include "export/xplane.h"
+#include "timeline/work.h"
 
 /* Of an event without its args; of an arg beside its text. */
 #define EVENT_BYTES 1024u
@@ -87,7 +88,7 @@ static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer, number;
 
-	if (!launches_number(event, &number))
+	if (!work_correlation(NULL, event, &number))
 		return false;
 	*id = correlation(event->track->source, number) + producer * UINT64_C(0xC2B2AE3D27D4EB4F);
 	return true;

@@ -266,9 +266,9 @@ static void add_metadata(struct pu1_library *library, EpprofEvent *event, Epprof
 
 static const struct {
 	const char *name; /* of a record without one */
-	const char *kind; /* as an arg; NULL: goes without saying */
+	const char *kind; /* as an arg; NULL: a call of the runtime, which goes without saying */
 } kinds[] = {
-	[PU1_KIND_CONCURRENT_KERNEL] = { "(kernel)", NULL },
+	[PU1_KIND_CONCURRENT_KERNEL] = { "(kernel)", "kernel" },
 	[PU1_KIND_GPU_MEMCPY] = { "(copy)", "memcpy" },
 	[PU1_KIND_GPU_MEMSET] = { "(fill)", "memset" },
 	[PU1_KIND_PRIVATEUSE1_RUNTIME] = { "(runtime)", NULL },

@@ -273,11 +273,15 @@ static struct tally_line *line_by_track(struct tally *tally, const epp_trace_tra
 	return !is_device || (line->device && line->gaps && line->errors) ? line : NULL;
 }
 
-static struct tally_line *line_of_phase(struct tally *tally, enum phase phase)
+static struct tally_line *line_of_phase(struct tally *tally, unsigned phase)
 {
+	static const char *const words[] = { "submit", "queue", "compute" };
+	const char *name = phase <= PHASE_WORK ? words[phase] : work_names[phase - PHASE_WORK];
+
 	if (!tally->phases[phase])
-		tally->phases[phase] = add_line(&tally->tables[EPP_BY_PHASE], phase, phase_names[phase],
-		                                strlen(phase_names[phase]));
+		tally->phases[phase] = add_line(&tally->tables[EPP_BY_PHASE], phase, name, strlen(name));
+	if (tally->phases[phase])
+		tally->phases[phase]->line.is_copy = phase > PHASE_WORK;
 	return tally->phases[phase];
 }
 
@@ -359,7 +363,7 @@ static bool add_busy(struct tally_line *line, const epp_event *event)
 	return spread_add(line->gaps, event->start_ns - until_ns);
 }
 
-static bool add_phase(struct tally *tally, enum phase phase, int64_t duration_ns)
+static bool add_phase(struct tally *tally, unsigned phase, int64_t duration_ns)
 {
 	struct tally_line *line = line_of_phase(tally, phase);
 
@@ -377,15 +381,24 @@ static bool add_place(struct tally_line *line, const epp_event *event)
 	return spread_add(line->errors, error_ns);
 }
 
-static bool add_device_event(struct tally *tally, const epp_event *event, struct tally_line *named,
-                             struct tally_line *tracked)
+static bool add_device_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event,
+                             struct tally_line *named, struct tally_line *tracked)
 {
-	if (!named->line.count && !named->line.warmup_count)
-		named->phase = phase_of_name(event->name, event->name_bytes);
-	if (named->phase != PHASE_COMPUTE)
-		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
-	if (!add_place(tracked, event) || !add_phase(tally, named->phase, event->duration_ns))
+	if (!named->line.work) {
+		named->work = work_of(timeline, event);
+		named->line.work = work_names[named->work];
+		named->line.is_copy = work_is_copy(named->work);
+	}
+	if (!add_place(tracked, event) || !add_phase(tally, PHASE_WORK + named->work, event->duration_ns))
 		return false;
+	if (named->line.is_copy) {
+		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
+		epp_summary_line *phase = &tally->phases[PHASE_WORK + named->work]->line;
+		if (work_add_bytes(timeline, event, &phase->bytes)) {
+			phase->bytes_count++;
+			phase->bytes_ns += event->duration_ns;
+		}
+	}
 	if (event->launch_ns == INT64_MIN)
 		return true;
 	int64_t waited_ns = event->start_ns - event->launch_ns;
@@ -423,7 +436,7 @@ static epp_status *add_slice(struct tally *tally, const epp_timeline *timeline, 
 		type->line.device_count++;
 		type->line.device_ns += event->duration_ns;
 	}
-	if (device && !add_device_event(tally, event, named, tracked))
+	if (device && !add_device_event(tally, timeline, event, named, tracked))
 		return epp_status_no_memory();
 	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
 	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))

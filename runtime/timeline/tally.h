@@ -5,18 +5,22 @@
 
 #include "timeline/idle.h"
 #include "timeline/map.h"
-#include "timeline/phase.h"
 #include "timeline/spread.h"
+#include "timeline/work.h"
 
 /* Names beyond these are added up under "(other names)". */
 #define TALLY_LINES_MAX 65536u
+
+/* Parts of an accelerator's work: calls that launch, the time until the start, and each kind of work of a device, the
+ * kernels first. */
+enum phase { PHASE_SUBMIT, PHASE_QUEUE, PHASE_WORK, PHASE_COUNT = PHASE_WORK + WORK_FILL + 1 };
 
 struct tally_line {
 	epp_summary_line line; /* what is told of it */
 	char *name;
 	char *detail; /* that tells apart lines of one name: of a kernel its operator type, of an operator type its provider */
 	int64_t busy_until_ns;
-	enum phase phase;            /* of a kernel */
+	enum work work;              /* of a kernel */
 	struct tally_line *type;     /* of a node: the line of its operator type */
 	uint32_t index;              /* in its table */
 	struct tally_device *device; /* of a stream */

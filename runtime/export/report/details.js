@@ -16,7 +16,9 @@ class Details {
 		else if (kind !== INSTANT)
 			pairs.push(["duration", durationText(end - start)]);
 		pairs.push([kind === SLICE || kind === ASYNC ? "starts" : "at", timeText(start - model.zero, exact)]);
-		const track = model.trackOf(event);
+		const track = model.trackOf(event), work = track?.device && model.works.get(this.title(event));
+		if (work)
+			pairs.push(["kind", work]);
 		pairs.push(["on", `${track?.title ?? "?"}, ${track?.process.name ?? ""}`]);
 		return pairs;
 	}

@@ -9,7 +9,7 @@ class Painter {
 
 	useColours(dark) {
 		this.colours = coloursOf(dark);
-		this.hatch = undefined;
+		this.hatch = this.stripe = undefined;
 	}
 
 	/* As much of a name as fits; "" if not even a letter does. */
@@ -38,6 +38,23 @@ class Painter {
 			this.hatch = context.createPattern(tile, "repeat");
 		}
 		return this.hatch;
+	}
+
+	/* What copies and fills have over their colour. */
+	stripes(context) {
+		if (!this.stripe) {
+			const tile = new OffscreenCanvas(6, 6), pen = tile.getContext("2d");
+			pen.strokeStyle = this.colours.text;
+			pen.globalAlpha = 0.22;
+			pen.lineWidth = 1.5;
+			for (const x of [-6, 0, 6]) {
+				pen.moveTo(x, 6);
+				pen.lineTo(x + 6, 0);
+			}
+			pen.stroke();
+			this.stripe = context.createPattern(tile, "repeat");
+		}
+		return this.stripe;
 	}
 
 	/* ---- the whole ---- */
@@ -266,6 +283,10 @@ class Painter {
 		context.beginPath();
 		context.roundRect(x, y, width, BAR, track.kind === "async" ? 8 : 2.5);
 		context.fill();
+		if (track.device && width > 5 && !dim && model.isCopy[events.name[event]]) {
+			context.fillStyle = this.stripes(context);
+			context.fill();
+		}
 		if (flags & (UNENDED | OPEN))
 			this.drawOpenEnd(context, x, width, y);
 		if (flags & (UNCORRELATED | OUTSIDE) && width > 5) {

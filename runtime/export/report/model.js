@@ -87,6 +87,14 @@ class Model {
 		this.makeTracks();
 		this.causedBy = this.lists(events.cause);
 		this.giveColours();
+		this.findCopies();
+	}
+
+	/* What each name of a device event is ("copy in"), and which of these names are of copies or fills. */
+	findCopies() {
+		this.works = new Map(this.facts.tables.kernels.lines.map((line) => [line.name, line.work]));
+		const copies = new Set(this.facts.tables.kernels.lines.filter((line) => line.copy).map((line) => line.name));
+		this.isCopy = this.names.map((name) => copies.has(name));
 	}
 
 	/* The number of each counter's event among the values. */

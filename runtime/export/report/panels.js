@@ -5,6 +5,7 @@ const IDLE_WORDS = ["nothing launched", "waiting for a copy", "launched, not sta
 const IDLE_CLASSES = ["unlaunched", "copy", "late", "unknown"];
 
 const idleOf = (line) => line.idle.reduce((sum, part) => sum + part, 0);
+const rateOf = (line) => line.bytes_ns ? line.bytes * 1e9 / line.bytes_ns : undefined;
 const timed = (title, of, hint) => ({ title, of, hint, show: (line) => of(line) === undefined ? "\u2013" : durationText(of(line)) });
 const quantile = (title, index, key = "durations") => timed(title, (line) => line[key]?.q[index]);
 
@@ -76,6 +77,9 @@ class Panels {
 		if (lines.some((line) => line.type))
 			columns.push({ title: "operator", left: true, of: (line) => line.type ?? "", show: (line) => line.type ?? "",
 				hint: key === "ops" ? "the node's operator type" : "the operator type of the node that caused it" });
+		if (lines.some((line) => line.copy))
+			columns.push({ title: "kind", left: true, of: (line) => line.work ?? "", show: (line) => line.work ?? "",
+				hint: "as the profiler stated it, or else as the name says" });
 		if (key === "ops")
 			columns.push({ title: "category", left: true, of: (line) => line.category, show: (line) => line.category });
 		else
@@ -134,8 +138,11 @@ class Panels {
 		const { lines } = this.app.model.facts.tables.phases;
 		const columns = timeColumns(lines).filter((column) => column.title !== "self");
 		columns.unshift(this.nameColumn("phase"));
+		if (lines.some((line) => line.bytes !== undefined))
+			columns.push({ title: "bytes", of: (line) => line.bytes, show: (line) => line.bytes === undefined ? "" : bytesText(line.bytes) },
+				{ title: "rate", of: rateOf, show: (line) => line.bytes_ns ? `${bytesText(rateOf(line))}/s` : "", hint: "bytes by the time of the copies that state them" });
 		return make("div", {}, new Table(columns, lines, { sorted: 2 }).element,
-			make("p", { class: "note" }, "Submit: API calls of the host that something else names as its cause. Queue: from the start of the cause to the start on the device. Copies are known by their names: \u201ccopy in\u201d, \u201cupload\u201d, \u201ch2d\u201d, \u201chtod\u201d; \u201ccopy out\u201d, \u201cdownload\u201d, \u201cd2h\u201d, \u201cdtoh\u201d; \u201ccopy\u201d, \u201cmemcpy\u201d, \u201cmemset\u201d, \u201ctransfer\u201d. All else that a device did is compute."));
+			make("p", { class: "note" }, "Submit: API calls of the host that something else names as its cause. Queue: from the start of the cause to the start on the device. Copies and fills (striped in the timeline) are what the profiler states to be such, or else known by their names: \u201ccopy in\u201d, \u201cupload\u201d, \u201ch2d\u201d, \u201chtod\u201d; \u201ccopy out\u201d, \u201cdownload\u201d, \u201cd2h\u201d, \u201cdtoh\u201d; \u201ccopy\u201d, \u201cmemcpy\u201d, \u201ctransfer\u201d; fill: \u201cmemset\u201d. All else that a device did is compute."));
 	}
 
 	/* ---- overview ---- */

@@ -10,6 +10,14 @@ function durationText(ns) {
 	return `${value.toFixed(digits)}${NBSP}${unit}`;
 }
 
+function bytesText(bytes) {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+	let unit = 0;
+	for (; bytes >= 1024 && unit + 1 < units.length; unit++)
+		bytes /= 1024;
+	return `${bytes.toFixed(!unit || bytes >= 100 ? 0 : bytes >= 10 ? 1 : 2)}${NBSP}${units[unit]}`;
+}
+
 const countText = (count) => Math.round(count).toLocaleString("en-US");
 const partText = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}${NBSP}%`;
 const plural = (count, one, many = `${one}s`) => `${countText(count)} ${count === 1 ? one : many}`;
