@@ -39,10 +39,12 @@ objects = $(patsubst %.c,$(O)/%.o,$(patsubst %.cc,$(O)/%.o,$(1)))
 runtime = $(call sources,$(addprefix runtime/,$(filter $(1),$(RUNTIME_DIRS))))
 
 # Stateless: linked, hidden, into both shared libraries, and once into the static libepprof.a.
-STATELESS := $(filter runtime/wire/% runtime/file/codec%.c runtime/base/checksum.c,$(call runtime,base wire file))
+STATELESS := $(filter runtime/wire/% runtime/file/codec%.c \
+	$(addprefix runtime/base/,array.c checksum.c hash_index.c hash_map.c id_set.c radix_sort.c string_table.c), \
+	$(call runtime,base wire file))
 # Reading a trace, and writing one that is finished, is libepprof-trace's; the rest of file/ records one: libepprof's.
 READING := $(filter runtime/file/reader%.c runtime/file/validate%.c runtime/file/trace_reader%.c \
-	runtime/file/trace_writer%.c runtime/file/columns%.c runtime/file/order.c runtime/file/spool.c \
+	runtime/file/trace_writer%.c runtime/file/columns%.c runtime/file/spool.c \
 	runtime/file/whole_file.c,$(call runtime,file))
 
 EPPROF := $(filter-out $(STATELESS) $(READING),$(call runtime,base file record plugins))

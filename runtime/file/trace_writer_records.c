@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/radix_sort.h"
 #include "file/codec.h"
-#include "file/order.h"
 #include "file/trace_writer_private.h"
 
 /* Of one block, as the records lie in memory. */
@@ -81,10 +81,10 @@ static void sort(struct epp_trace_writer *writer)
 	}
 	if (sorted)
 		return;
-	order_by_keys(order, spare, writer->keys, count);
+	radix_sort(order, spare, writer->keys, count);
 	for (uint32_t i = 0; i < count; i++)
 		writer->keys[i] = writer->entries[i].track;
-	order_by_keys(order, spare, writer->keys, count);
+	radix_sort(order, spare, writer->keys, count);
 	sort_equals(writer);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "file/order.h"
+#include "base/radix_sort.h"
 
 /* Entries that the merge reads ahead, over all runs. */
 #define MERGE_ENTRIES SORTER_BUFFER_ENTRIES
@@ -68,10 +68,10 @@ static epp_status *sort_buffer(struct sorter *sorter)
 		order[i] = i;
 		keys[i] = sorter->buffer[i].start;
 	}
-	order_by_keys(order, order + count, keys, count);
+	radix_sort(order, order + count, keys, count);
 	for (uint32_t i = 0; i < count; i++)
 		keys[i] = sorter->buffer[i].key;
-	order_by_keys(order, order + count, keys, count);
+	radix_sort(order, order + count, keys, count);
 	permute(sorter->buffer, order, count);
 	sort_equals(sorter->buffer, count);
 	free(keys);

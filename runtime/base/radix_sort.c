@@ -1,10 +1,10 @@
-/* See order.h. */
-#include "file/order.h"
+/* See radix_sort.h. */
+#include "base/radix_sort.h"
 
 #include <string.h>
 
-/* Stably by one byte of the keys. */
-static void order_by_byte(uint32_t *to, const uint32_t *from, const uint64_t *keys, uint32_t count, unsigned shift)
+/* Sorts by one byte of the keys. */
+static void sort_by_byte(uint32_t *to, const uint32_t *from, const uint64_t *keys, uint32_t count, unsigned shift)
 {
 	uint32_t places[256] = { 0 }, place = 0;
 
@@ -19,7 +19,7 @@ static void order_by_byte(uint32_t *to, const uint32_t *from, const uint64_t *ke
 		to[places[keys[from[i]] >> shift & 0xFF]++] = from[i];
 }
 
-void order_by_keys(uint32_t *order, uint32_t *spare, const uint64_t *keys, uint32_t count)
+void radix_sort(uint32_t *order, uint32_t *spare, const uint64_t *keys, uint32_t count)
 {
 	uint32_t *from = order, *to = spare;
 	uint64_t differing = 0;
@@ -34,7 +34,7 @@ void order_by_keys(uint32_t *order, uint32_t *spare, const uint64_t *keys, uint3
 	for (unsigned shift = 0; shift < 64; shift += 8) {
 		if (!(differing >> shift & 0xFF))
 			continue;
-		order_by_byte(to, from, keys, count, shift);
+		sort_by_byte(to, from, keys, count, shift);
 		uint32_t *other = from;
 		from = to;
 		to = other;

@@ -1,9 +1,9 @@
-/* Numbers by their keys, against a sort that compares. */
+/* Sorting numbers by their keys, compared with qsort. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/radix_sort.h"
 #include "check.h"
-#include "file/order.h"
 
 #define MOST 3000u
 
@@ -18,7 +18,7 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-START_TEST(as_a_stable_sort)
+START_TEST(like_a_stable_sort)
 {
 	static const uint64_t masks[] = { 0, 1, 0xFF, 0xFF00, 0xFFFF, 0xF000000000000000, 0xFF00000000FF0003, UINT64_MAX };
 	static const uint32_t counts[] = { 0, 1, 2, 3, 255, 256, 257, MOST };
@@ -33,10 +33,10 @@ START_TEST(as_a_stable_sort)
 				order[k] = right[k] = k;
 			}
 			qsort(right, counts[j], sizeof *right, compare);
-			order_by_keys(order, spare, keys, counts[j]);
+			radix_sort(order, spare, keys, counts[j]);
 			ck_assert_mem_eq(order, right, counts[j] * sizeof *order);
-			/* What is in order stays so. */
-			order_by_keys(order, spare, keys, counts[j]);
+			/* Sorted numbers stay sorted. */
+			radix_sort(order, spare, keys, counts[j]);
 			ck_assert_mem_eq(order, right, counts[j] * sizeof *order);
 		}
 	}
@@ -50,21 +50,21 @@ START_TEST(by_two_keys)
 	const uint64_t lower[] = { 9, 300, 7, 1, 300, 0 }, upper[] = { 5, 5, 4, 5, 4, 6 };
 	static const uint32_t right[] = { 2, 4, 3, 0, 1, 5 };
 
-	order_by_keys(order, spare, lower, 6);
-	order_by_keys(order, spare, upper, 6);
+	radix_sort(order, spare, lower, 6);
+	radix_sort(order, spare, upper, 6);
 	ck_assert_mem_eq(order, right, sizeof right);
 }
 END_TEST
 
-static Suite *order_suite(void)
+static Suite *radix_sort_suite(void)
 {
-	Suite *suite = suite_create("order");
-	TCase *tests = tcase_create("order");
+	Suite *suite = suite_create("radix_sort");
+	TCase *tests = tcase_create("radix_sort");
 
-	tcase_add_test(tests, as_a_stable_sort);
+	tcase_add_test(tests, like_a_stable_sort);
 	tcase_add_test(tests, by_two_keys);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
 
-CHECK_MAIN(order_suite)
+CHECK_MAIN(radix_sort_suite)
