@@ -1,0 +1,35 @@
+/* See hash_map.h. */
+#include "base/hash_map.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
+{
+	struct hash_probe probe = hash_index_probe(&map->index, hash_u64(key));
+	uint32_t number;
+
+	while (hash_index_next(&map->index, &probe, &number)) {
+		if (map->entries[number].key == key)
+			return &map->entries[number].value;
+	}
+	return NULL;
+}
+
+bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value)
+{
+	if (map->count >= HASH_INDEX_NONE ||
+	    !array_reserve(&map->entries, &map->room, map->count + 1, sizeof(*map->entries)) ||
+	    !hash_index_add(&map->index, hash_u64(key), (uint32_t)map->count))
+		return false;
+	map->entries[map->count++] = (struct hash_map_entry){ key, value };
+	return true;
+}
+
+void hash_map_deinit(struct hash_map *map)
+{
+	free(map->entries);
+	hash_index_deinit(&map->index);
+	*map = (struct hash_map){ 0 };
+}

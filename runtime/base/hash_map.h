@@ -1,0 +1,25 @@
+/* A map from 64-bit keys to 64-bit values: an array of entries, in the order in which they were added, and an index over
+ * them.  Thread: one at a time; any number of readers. */
+#ifndef EPPROF_BASE_HASH_MAP_H
+#define EPPROF_BASE_HASH_MAP_H
+
+#include "base/hash_index.h"
+
+struct hash_map_entry {
+	uint64_t key, value;
+};
+
+/* Zero-initialised: empty. */
+struct hash_map {
+	struct hash_map_entry *entries;
+	size_t count, room;
+	struct hash_index index;
+};
+
+/* The value of a key, to read or change; NULL: there is none.  Valid until the next call of hash_map_add. */
+uint64_t *hash_map_find(const struct hash_map *map, uint64_t key);
+/* Adds a key that is not there.  False: no memory, the map is unchanged. */
+bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value);
+void hash_map_deinit(struct hash_map *map);
+
+#endif
