@@ -6,13 +6,11 @@
 
 #define ITEMS_LEAST 16u
 
-bool array_reserve(void *array_pointer, size_t *room, size_t count, size_t item_bytes)
+bool array_grow(void *array_pointer, size_t *room, size_t count, size_t item_bytes)
 {
 	size_t larger = *room < ITEMS_LEAST / 2 ? ITEMS_LEAST : *room * 2;
 	void *array;
 
-	if (count <= *room)
-		return true;
 	if (larger < count)
 		larger = count;
 	/* The caller's pointer has a type of its own, so it is copied. */

@@ -12,6 +12,7 @@
 #ifndef EPPROF_FILE_COLUMNS_H
 #define EPPROF_FILE_COLUMNS_H
 
+#include "base/array.h"
 #include "file/codec.h"
 #include "file/format_packed.h"
 
@@ -70,8 +71,11 @@ bool columns_append_rows(struct columns_encoder *encoder, const struct epf_block
  * `room`, or has more args or text than a block may have; then `block` is as it was. */
 bool columns_finish(struct columns_encoder *encoder, struct epf_block *block, uint8_t *payload, size_t room);
 
-/* Room for `count` elements of `size` bytes in *array, and up to the next stride. */
-bool columns_grow(void *array, size_t *room, size_t count, size_t size);
+/* Makes room for `count` elements, and up to the next stride. */
+static inline bool columns_reserve(void *array_pointer, size_t *room, size_t count, size_t size)
+{
+	return array_reserve(array_pointer, room, (count + COLUMNS_STRIDE - 1) / COLUMNS_STRIDE * COLUMNS_STRIDE, size);
+}
 
 /* ---- decoding ---- */
 

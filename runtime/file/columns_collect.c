@@ -6,26 +6,11 @@
 #include "epprof/session.h"
 #include "file/varint.h"
 
-bool columns_grow(void *array_pointer, size_t *room, size_t count, size_t size)
-{
-	void **array = array_pointer;
-	size_t larger = ((count > *room * 2 ? count : *room * 2) + COLUMNS_STRIDE - 1) / COLUMNS_STRIDE * COLUMNS_STRIDE;
-
-	if (count <= *room)
-		return true;
-	void *moved = reallocarray(*array, larger, size);
-	if (!moved)
-		return false;
-	*array = moved;
-	*room = larger;
-	return true;
-}
-
 static bool reserve(struct columns_encoder *encoder, enum epf_column first, enum epf_column last, size_t count)
 {
 	for (unsigned c = first; c <= last; c++) {
 		struct columns_column *column = &encoder->columns[c];
-		if (!columns_grow(&column->values, &column->room, column->count + count, sizeof(*column->values)))
+		if (!columns_reserve(&column->values, &column->room, column->count + count, sizeof(*column->values)))
 			return false;
 	}
 	return true;
@@ -91,7 +76,7 @@ __attribute__((noinline)) static bool append_args(struct columns_encoder *encode
 		add_arg(encoder, arg.key, arg.type, arg.type == EPP_ARG_TEXT ? arg.text_bytes : arg.value);
 		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
 			continue;
-		if (!columns_grow(&encoder->texts, &encoder->texts_room, (size_t)head->text_bytes + arg.text_bytes, 1))
+		if (!columns_reserve(&encoder->texts, &encoder->texts_room, (size_t)head->text_bytes + arg.text_bytes, 1))
 			return false;
 		memcpy(encoder->texts + head->text_bytes, arg.text, arg.text_bytes);
 		head->text_bytes += arg.text_bytes;
@@ -115,7 +100,7 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 	if (!count)
 		return true;
 	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
-	    !columns_grow(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)))
+	    !columns_reserve(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)))
 		return false;
 	begin_differences(encoder, records->start_ticks + records->duration_ticks, records->id);
 
@@ -238,8 +223,8 @@ bool columns_append_rows(struct columns_encoder *encoder, const struct epf_block
 	if (!begin || !count)
 		return true;
 	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
-	    !columns_grow(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)) ||
-	    !columns_grow(&encoder->rows_args, &encoder->rows_args_room, count, sizeof(*encoder->rows_args)))
+	    !columns_reserve(&encoder->parents, &encoder->parents_room, count, sizeof(*encoder->parents)) ||
+	    !columns_reserve(&encoder->rows_args, &encoder->rows_args_room, count, sizeof(*encoder->rows_args)))
 		return false;
 	size_t at = encoder->columns[EPF_COLUMN_END].count;
 	*fields = (struct codec_fields){ .ends = encoder->columns[EPF_COLUMN_END].values + at,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "epprof/session.h"
 #include "file/plane_bits.h"
 #include "file/varint.h"
@@ -82,18 +83,6 @@ uint32_t columns_args_bytes(const struct epf_block *block, const uint8_t *payloa
 	return head.args_count ? ARGS_BEGIN + head.args_count * ARG_BYTES_MAX + head.text_bytes + ARGS_SLACK : 0;
 }
 
-static bool reserve(void *array_pointer, size_t *room, size_t bytes)
-{
-	void **array = array_pointer;
-
-	if (bytes <= *room)
-		return true;
-	free(*array);
-	*array = malloc(bytes);
-	*room = *array ? bytes : 0;
-	return *array != NULL;
-}
-
 static bool make_room(struct decoding *decoding, const struct epf_block *block)
 {
 	const struct epf_columns *head = &decoding->head;
@@ -104,8 +93,9 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 		bytes += numbers_count(block, head, c) * head->planes_count[c];
 	if (!decoder->zstd)
 		decoder->zstd = ZSTD_createDCtx();
-	bool memory = decoder->zstd && reserve(&decoder->planes, &decoder->planes_room, bytes + PLANE_BITS_GROUP) &&
-	              reserve(&decoder->args, &decoder->args_room, 3 * sizeof(uint64_t) * head->args_count + 1);
+	bool memory = decoder->zstd &&
+	              array_reserve(&decoder->planes, &decoder->planes_room, bytes + PLANE_BITS_GROUP, 1) &&
+	              array_reserve(&decoder->args, &decoder->args_room, 3 * sizeof(uint64_t) * head->args_count + 1, 1);
 	decoding->room = decoder->planes;
 	return memory;
 }

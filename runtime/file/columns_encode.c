@@ -183,7 +183,7 @@ bool columns_finish(struct columns_encoder *encoder, struct epf_block *block, ui
 	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
 		most = encoder->columns[c].count > most ? encoder->columns[c].count : most;
 	if (room <= sizeof(*head) || head->args_count > EPF_COLUMNS_ARGS_MAX || head->text_bytes > EPF_COLUMNS_TEXT_MAX ||
-	    !columns_grow(&encoder->plane, &encoder->plane_room, most, 1) || !set_repetition(encoder, REPETITION_LEAST))
+	    !columns_reserve(&encoder->plane, &encoder->plane_room, most, 1) || !set_repetition(encoder, REPETITION_LEAST))
 		return false;
 	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
 		if (!put_column(encoder, &output, c))

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "file/header.h"
 #include "file/reader_private.h"
@@ -30,22 +31,6 @@ epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer,
 	if (*got && offset + *got > impl->reader.file_bytes)
 		impl->reader.file_bytes = offset + *got;
 	return NULL;
-}
-
-bool reader_grow(void *array_pointer, size_t *capacity, size_t count, size_t size)
-{
-	void **array = array_pointer;
-
-	if (count <= *capacity)
-		return true;
-	size_t larger = *capacity * 2 > count ? *capacity * 2 : count < 8 ? 8 : count;
-	void *moved = reallocarray(*array, larger, size);
-	if (!moved)
-		return false;
-	memset((uint8_t *)moved + *capacity * size, 0, (larger - *capacity) * size);
-	*array = moved;
-	*capacity = larger;
-	return true;
 }
 
 char *reader_text(struct reader_impl *impl, const char *text, size_t bytes)
@@ -78,8 +63,8 @@ void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offse
 
 	reader->info.damage_count += severity == EPP_ERROR;
 	if (reader->findings_count >= READER_FINDINGS_MAX ||
-	    !reader_grow(&reader->findings, &impl->findings_capacity, reader->findings_count + 1,
-	                 sizeof(*reader->findings)))
+	    !array_reserve_zeroed(&reader->findings, &impl->findings_capacity, reader->findings_count + 1,
+	                          sizeof(*reader->findings)))
 		return;
 	va_start(args, format);
 	int length = vasprintf(&text, format, args);
@@ -264,7 +249,8 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	reader->sources = calloc(1, sizeof(*reader->sources));
 	impl->segment = malloc(reader->header.segment_bytes);
 	if (!reader->sources || !impl->segment ||
-	    !reader_grow(&reader->producers, &impl->producers_capacity, EPF_PRODUCER_COUNT, sizeof(*reader->producers)))
+	    !array_reserve_zeroed(&reader->producers, &impl->producers_capacity, EPF_PRODUCER_COUNT,
+	                          sizeof(*reader->producers)))
 		return epp_status_no_memory();
 	reader->sources[0] = reader->header.source;
 	reader->sources_count = 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "file/reader_private.h"
 
 epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
@@ -19,7 +20,7 @@ epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, si
 		return NULL;
 	}
 	struct epf_arg *slots = malloc(slots_bytes + 1);
-	if (!slots || !reader_grow(&impl->args, &impl->args_capacity, impl->args_count + 1, sizeof(*impl->args))) {
+	if (!slots || !array_reserve_zeroed(&impl->args, &impl->args_capacity, impl->args_count + 1, sizeof(*impl->args))) {
 		free(slots);
 		return epp_status_no_memory();
 	}

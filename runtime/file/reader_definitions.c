@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "file/reader_private.h"
 
 /* ---- names and tracks ---- */
@@ -26,7 +27,7 @@ static epp_status *define_name(struct reader_impl *impl, const uint8_t *body, si
 		return NULL;
 	}
 	if (number >= reader->names_count) {
-		if (!reader_grow(&reader->names, &impl->names_capacity, number + 1, sizeof(*reader->names)))
+		if (!array_reserve_zeroed(&reader->names, &impl->names_capacity, number + 1, sizeof(*reader->names)))
 			return epp_status_no_memory();
 		reader->names_count = number + 1;
 	}
@@ -60,9 +61,9 @@ static epp_status *add_track(struct reader_impl *impl, const struct epf_track *d
 	size_t count = reader->tracks_count;
 
 	if (!track.name || !track.group ||
-	    !reader_grow(&reader->tracks, &impl->tracks_capacity, count + 1, sizeof(*reader->tracks)) ||
-	    !reader_grow(&reader->track_definitions, &impl->definitions_capacity, count + 1,
-	                 sizeof(*reader->track_definitions)))
+	    !array_reserve_zeroed(&reader->tracks, &impl->tracks_capacity, count + 1, sizeof(*reader->tracks)) ||
+	    !array_reserve_zeroed(&reader->track_definitions, &impl->definitions_capacity, count + 1,
+	                          sizeof(*reader->track_definitions)))
 		return epp_status_no_memory();
 	reader->tracks[count] = track;
 	reader->track_definitions[count] = *definition;
@@ -143,7 +144,7 @@ static bool append(void *array_pointer, size_t *count, size_t *capacity, const u
 {
 	size_t added = bytes / size;
 
-	if (!reader_grow(array_pointer, capacity, *count + added, size))
+	if (!array_reserve_zeroed(array_pointer, capacity, *count + added, size))
 		return false;
 	if (added)
 		memcpy(*(uint8_t **)array_pointer + *count * size, payload, added * size);
@@ -183,7 +184,7 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 		reader_find(impl, EPP_ERROR, offset, "producers %u to %zu", first, first + count);
 		return NULL;
 	}
-	if (!reader_grow(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)) ||
+	if (!array_reserve_zeroed(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)) ||
 	    !reader_said_producers(impl, first, count, offset + sizeof(struct epf_block)))
 		return epp_status_no_memory();
 	if (count)
@@ -289,8 +290,8 @@ static epp_status *order_pairs(struct reader_impl *impl)
 	struct reader *reader = &impl->reader;
 	size_t kept = 0;
 
-	if (!reader_grow(&reader->pairs, &impl->pairs_capacity, reader->pairs_count + 2 * reader->runs_count,
-	                 sizeof(*reader->pairs)))
+	if (!array_reserve_zeroed(&reader->pairs, &impl->pairs_capacity, reader->pairs_count + 2 * reader->runs_count,
+	                          sizeof(*reader->pairs)))
 		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		if (reader->runs[i].start.ticks)
@@ -337,7 +338,7 @@ static epp_status *define_reserved(struct reader_impl *impl)
 	struct reader *reader = &impl->reader;
 	size_t count = sizeof(texts) / sizeof(*texts);
 
-	if (!reader_grow(&reader->names, &impl->names_capacity, count, sizeof(*reader->names)))
+	if (!array_reserve_zeroed(&reader->names, &impl->names_capacity, count, sizeof(*reader->names)))
 		return epp_status_no_memory();
 	if (reader->names_count < count)
 		reader->names_count = count;

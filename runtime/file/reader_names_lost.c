@@ -1,6 +1,7 @@
 /* Names that went down with a process: the log had no room for them, and the helper had not come yet (EPF_LIVE_LOG_FULL).
  * Which they are only the records tell, so these are gone through once; all of them are "(name lost)" from then on, for
  * whoever reads the trace or makes another one of it. */
+#include "base/array.h"
 #include "file/reader_private.h"
 
 struct losing {
@@ -15,7 +16,7 @@ static epp_status *note(struct losing *losing, uint32_t name)
 
 	if (!name || name >= READER_NAMES_MAX || (name < reader->names_count && reader->names[name].text))
 		return NULL;
-	if (!reader_grow(&reader->names, &impl->names_capacity, name + 1, sizeof(*reader->names)))
+	if (!array_reserve_zeroed(&reader->names, &impl->names_capacity, name + 1, sizeof(*reader->names)))
 		return epp_status_no_memory();
 	if (name >= reader->names_count)
 		reader->names_count = name + 1;

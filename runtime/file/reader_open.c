@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "file/format_slot.h"
 #include "file/reader_private.h"
 
@@ -43,8 +44,8 @@ static epp_status *note_block(struct stacks *stacks, const struct reader_block *
 			return epp_status_no_memory();
 		if (kind == EPF_EVENT)
 			continue;
-		if (!reader_grow(&stacks->orphans, &stacks->orphans_capacity, stacks->orphans_count + 1,
-		                 sizeof(*stacks->orphans)))
+		if (!array_reserve_zeroed(&stacks->orphans, &stacks->orphans_capacity, stacks->orphans_count + 1,
+		                          sizeof(*stacks->orphans)))
 			return epp_status_no_memory();
 		stacks->orphans[stacks->orphans_count++] = (struct orphan){ record->id, record->start_ticks };
 	}
@@ -154,7 +155,8 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 			};
 			continue;
 		}
-		if (!reader_grow(&reader->open, &impl->open_capacity, reader->open_count + 1, sizeof(*reader->open)))
+		if (!array_reserve_zeroed(&reader->open, &impl->open_capacity, reader->open_count + 1,
+		                          sizeof(*reader->open)))
 			return epp_status_no_memory();
 		reader->open[reader->open_count++] = (struct reader_open){
 			*open, slot->track, d, offset + offsetof(struct epf_slot, open) + d * sizeof(*open)

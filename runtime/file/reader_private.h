@@ -145,9 +145,6 @@ static inline struct reader_impl *reader_impl(struct reader *reader)
 /* Reads; `*got` is less than `bytes` only at the end of the file. */
 epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes, size_t *got) EPP_MUST_CHECK;
 
-/* Room for `count` elements of `size` bytes in `*array`; new ones are zero.  False: no memory, and nothing has changed. */
-bool reader_grow(void *array, size_t *capacity, size_t count, size_t size);
-
 /* A copy with a NUL behind it; NULL: no memory. */
 char *reader_text(struct reader_impl *impl, const char *text, size_t bytes);
 

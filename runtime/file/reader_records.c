@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "file/reader_private.h"
 
@@ -12,7 +13,7 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 	size_t bytes = sizeof(struct epf_block) + block->payload_bytes, got;
 	struct epf_block header;
 
-	if (!reader_grow(buffer, buffer_bytes, bytes, 1))
+	if (!array_reserve_zeroed(buffer, buffer_bytes, bytes, 1))
 		return epp_status_no_memory();
 	if (block->in_window) {
 		memcpy(*buffer, reader->window_blocks + block->offset, bytes);
@@ -48,19 +49,6 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 	                         (unsigned long long)block->offset);
 }
 
-/* Room that need not keep what is in it. */
-static bool reserve(void *array_pointer, size_t *room, size_t count, size_t size)
-{
-	void **array = array_pointer;
-
-	if (count <= *room)
-		return true;
-	free(*array);
-	*array = reallocarray(NULL, count, size);
-	*room = *array ? count : 0;
-	return *array != NULL;
-}
-
 static epp_status *decode_columns(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
 {
 	EPP_TRY(reader_block_read(&impl->reader, block, &impl->packed, &impl->packed_room));
@@ -69,7 +57,7 @@ static epp_status *decode_columns(struct reader_impl *impl, const struct reader_
 	uint32_t bytes = columns_args_bytes(&decoded->header, payload);
 	if (bytes == UINT32_MAX)
 		return NULL;
-	if (!reserve(&decoded->bytes, &decoded->bytes_room, bytes, 1))
+	if (!array_reserve(&decoded->bytes, &decoded->bytes_room, bytes, 1))
 		return epp_status_no_memory();
 	decoded->args = decoded->bytes;
 	decoded->args_bytes = bytes;
@@ -110,7 +98,7 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
 	decoded->args = NULL;
 	decoded->args_bytes = decoded->count = 0;
 	decoded->whole = false;
-	if (!reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
+	if (!array_reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
 		return epp_status_no_memory();
 	if (!block->is_lost)
 		status = block->is_packed ? decode_columns(impl, block, decoded) : decode_rows(impl, block, decoded);

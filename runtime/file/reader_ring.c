@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "file/reader_private.h"
 
@@ -58,7 +59,7 @@ epp_status *reader_ring_scan(struct reader_impl *impl)
 		if (!got)
 			break;
 		EPP_TRY(number_now(impl, index, &after, &is_damaged));
-		if (!reader_grow(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
+		if (!array_reserve_zeroed(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
 			return epp_status_no_memory();
 		struct reader_place *place = &impl->places[index];
 		place->is_damaged = is_damaged;
@@ -107,7 +108,7 @@ epp_status *reader_ring_entries(struct reader_impl *impl, size_t count)
 
 	if (!number)
 		return NULL;
-	if (!reader_grow(&impl->entries, &impl->entries_capacity, impl->entries_count + 1, sizeof(*impl->entries)))
+	if (!array_reserve_zeroed(&impl->entries, &impl->entries_capacity, impl->entries_count + 1, sizeof(*impl->entries)))
 		return epp_status_no_memory();
 	impl->entries[impl->entries_count++] = (struct reader_entries){ impl->reader.ledger_count - count, count, number };
 	return NULL;
@@ -152,7 +153,8 @@ static epp_status *settle_accounts(struct reader_impl *impl)
 		if (!is_void)
 			reader->ledger[kept++] = reader->ledger[i];
 	}
-	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, kept + impl->kept_count, sizeof(*reader->ledger)))
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, kept + impl->kept_count,
+	                          sizeof(*reader->ledger)))
 		return epp_status_no_memory();
 	memcpy(reader->ledger + kept, impl->kept, impl->kept_count * sizeof(*impl->kept));
 	reader->ledger_count = kept + impl->kept_count;

@@ -1,11 +1,12 @@
 /* Where the file says what is kept of it without its place: for those who find that it cannot be true. */
 #include <string.h>
 
+#include "base/array.h"
 #include "file/reader_private.h"
 
 bool reader_said(struct reader_impl *impl, enum reader_saying_kind kind, uint64_t of, uint64_t offset)
 {
-	if (!reader_grow(&impl->said, &impl->said_capacity, impl->said_count + 1, sizeof(*impl->said)))
+	if (!array_reserve_zeroed(&impl->said, &impl->said_capacity, impl->said_count + 1, sizeof(*impl->said)))
 		return false;
 	impl->said[impl->said_count++] = (struct reader_saying){ .kind = kind, .of = of, .offset = offset };
 	return true;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "file/reader_private.h"
 
@@ -24,8 +25,10 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 		            (unsigned long long)block->sequence);
 		return NULL;
 	}
-	if (!reader_grow(&reader->blocks, &impl->blocks_capacity, reader->blocks_count + 1, sizeof(*reader->blocks)) ||
-	    !reader_grow(&impl->origins, &impl->origins_capacity, reader->blocks_count + 1, sizeof(*impl->origins)))
+	if (!array_reserve_zeroed(&reader->blocks, &impl->blocks_capacity, reader->blocks_count + 1,
+	                          sizeof(*reader->blocks)) ||
+	    !array_reserve_zeroed(&impl->origins, &impl->origins_capacity, reader->blocks_count + 1,
+	                          sizeof(*impl->origins)))
 		return epp_status_no_memory();
 	impl->origins[reader->blocks_count] = origin;
 	reader->blocks[reader->blocks_count++] = (struct reader_block){

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "file/format_slot.h"
 #include "file/reader_private.h"
 
@@ -61,7 +62,7 @@ static epp_status *take_live(struct reader_impl *impl)
 	bool known = false;
 	for (size_t i = 0; i < reader->runs_count; i++)
 		known = known || reader->runs[i].run == reader->live.run;
-	if (!reader_grow(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
+	if (!array_reserve_zeroed(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
 		return epp_status_no_memory();
 	if (!known)
 		reader->runs[reader->runs_count++] = (struct epf_run){ .run = reader->live.run,
@@ -79,7 +80,8 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 
 	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, lost), reader->live.lost,
 	                     sizeof(reader->live.lost)));
-	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1, sizeof(*reader->ledger)))
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1,
+	                          sizeof(*reader->ledger)))
 		return epp_status_no_memory();
 	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
 		own.lost[reason] = reader->live.lost[reason];
@@ -157,7 +159,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 	}
 	if (slot.slot.given_up & EPF_GIVEN_UP_OPEN)
 		memset(slot.slot.open, 0, sizeof(slot.slot.open));
-	if (!reader_grow(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
+	if (!array_reserve_zeroed(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
 		return epp_status_no_memory();
 	impl->slots[impl->slots_count++] = slot;
 	return NULL;
@@ -171,7 +173,8 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 	for (size_t i = 0; i < reader->ledger_count; i++)
 		if (reader->ledger[i].track == slot->track && reader->ledger[i].run == slot->run)
 			return NULL;
-	if (!reader_grow(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1, sizeof(*reader->ledger)) ||
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1,
+	                          sizeof(*reader->ledger)) ||
 	    !reader_said(impl, READER_SAID_ACCOUNT, slot->track, offset))
 		return epp_status_no_memory();
 	struct epf_ledger_entry *entry = &reader->ledger[reader->ledger_count++];
@@ -275,7 +278,8 @@ static epp_status *copy_region(struct window_reading *window, const uint8_t *reg
 
 	if (!used)
 		return NULL;
-	if (!reader_grow(&window->copies, &window->copies_capacity, window->copies_count + 1, sizeof(*window->copies)))
+	if (!array_reserve_zeroed(&window->copies, &window->copies_capacity, window->copies_count + 1,
+	                          sizeof(*window->copies)))
 		return epp_status_no_memory();
 	struct copy *copy = &window->copies[window->copies_count];
 	*copy = (struct copy){ offset, used, malloc(used) };
@@ -313,7 +317,7 @@ struct epf_block *reader_block_room(struct reader_impl *impl, size_t records_byt
 	struct reader *reader = &impl->reader;
 	size_t at = reader->window_blocks_bytes, most = sizeof(struct epf_block) + CODEC_BOUND(records_bytes);
 
-	if (!reader_grow(&reader->window_blocks, &impl->window_blocks_capacity, at + most, 1))
+	if (!array_reserve_zeroed(&reader->window_blocks, &impl->window_blocks_capacity, at + most, 1))
 		return NULL;
 	struct epf_block *block = (struct epf_block *)(void *)(reader->window_blocks + at);
 	*block = (struct epf_block){ .magic = EPF_BLOCK_MAGIC, .type = EPF_BLOCK_RECORDS };

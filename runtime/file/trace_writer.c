@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/options.h"
 #include "file/codec.h"
 #include "file/header.h"
@@ -135,14 +136,9 @@ static epp_status *replace(char **text, const char *with)
 epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct epf_track *definition,
                                    const char *name, const char *group, uint32_t *track)
 {
-	if (writer->tracks_count == writer->tracks_room) {
-		uint32_t room = writer->tracks_room ? writer->tracks_room * 2 : 16;
-		struct trace_writer_track *tracks = reallocarray(writer->tracks, room, sizeof(*tracks));
-		if (!tracks)
-			return epp_status_no_memory();
-		writer->tracks = tracks;
-		writer->tracks_room = room;
-	}
+	if (!array_reserve(&writer->tracks, &writer->tracks_room, writer->tracks_count + (size_t)1,
+	                   sizeof(*writer->tracks)))
+		return epp_status_no_memory();
 	struct trace_writer_track *made = &writer->tracks[writer->tracks_count];
 	*made = (struct trace_writer_track){ .definition = *definition };
 	made->definition.track = writer->tracks_count + 1;

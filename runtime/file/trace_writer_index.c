@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "file/reader.h"
 #include "file/trace_writer_private.h"
@@ -34,21 +35,6 @@ void trace_writer_index_deinit(struct trace_writer_index *index)
 	free(index->spans);
 	free(index->references);
 	*index = (struct trace_writer_index){ 0 };
-}
-
-static bool grow(void *array_pointer, size_t *room, size_t count, size_t size)
-{
-	void **array = array_pointer;
-	size_t larger = *room ? *room * 2 : 64;
-
-	if (count < *room)
-		return true;
-	void *moved = reallocarray(*array, larger, size);
-	if (!moved)
-		return false;
-	*array = moved;
-	*room = larger;
-	return true;
 }
 
 /* ---- what the records of the next block say ---- */
@@ -126,7 +112,7 @@ static epp_status *find_span(struct trace_writer_index *index, uint32_t track, u
 	for (index->span = from; index->span < index->spans_count; index->span++)
 		if (index->spans[index->span].track == track)
 			return NULL;
-	if (!grow(&index->spans, &index->spans_room, index->spans_count, sizeof(*index->spans)))
+	if (!array_reserve(&index->spans, &index->spans_room, index->spans_count + 1, sizeof(*index->spans)))
 		return epp_status_no_memory();
 	index->spans[index->spans_count++] = (struct epf_index_span){ .track = track, .base = base };
 	index->next.spans_count++;
@@ -254,7 +240,8 @@ void trace_writer_index_forget(struct trace_writer_index *index)
 static epp_status *keep(struct trace_writer_index *index, const struct epf_index_reference *stretches, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (!grow(&index->references, &index->references_room, index->references_count, sizeof(*index->references)))
+		if (!array_reserve(&index->references, &index->references_room, index->references_count + 1,
+		                   sizeof(*index->references)))
 			return epp_status_no_memory();
 		index->references[index->references_count++] = stretches[i];
 	}
@@ -263,7 +250,7 @@ static epp_status *keep(struct trace_writer_index *index, const struct epf_index
 
 epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t offset, const struct epf_block *block)
 {
-	if (!grow(&index->entries, &index->entries_room, index->entries_count, sizeof(*index->entries)))
+	if (!array_reserve(&index->entries, &index->entries_room, index->entries_count + 1, sizeof(*index->entries)))
 		return epp_status_no_memory();
 	trace_writer_index_settle(index);
 	EPP_TRY(keep(index, index->next_ids, index->next.ids_count));

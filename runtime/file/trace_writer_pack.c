@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
 #include "file/varint.h"
@@ -74,12 +75,13 @@ static epp_status *keep_pair(struct trace_packer *packer, const struct epf_block
 		    packer->pairs[i].source == block->source)
 			pairs = &packer->pairs[i];
 	if (!pairs) {
-		if (!reader_grow(&packer->pairs, &packer->pairs_room, packer->pairs_count + 1, sizeof(*packer->pairs)))
+		if (!array_reserve_zeroed(&packer->pairs, &packer->pairs_room, packer->pairs_count + 1,
+		                          sizeof(*packer->pairs)))
 			return epp_status_no_memory();
 		pairs = &packer->pairs[packer->pairs_count++];
 		*pairs = (struct pairs){ .track = track, .run = block->run, .source = block->source };
 	}
-	if (!reader_grow(&pairs->records, &pairs->room, pairs->count + 1, sizeof(*pairs->records)))
+	if (!array_reserve_zeroed(&pairs->records, &pairs->room, pairs->count + 1, sizeof(*pairs->records)))
 		return epp_status_no_memory();
 	pairs->records[pairs->count++] = *record;
 	return NULL;
@@ -176,7 +178,7 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 	struct reader_decoded *decoded = &packer->decoded;
 	bool fits;
 
-	if (!reader_grow(&decoded->records, &decoded->records_room, rows->record_count, sizeof(*decoded->records)))
+	if (!array_reserve_zeroed(&decoded->records, &decoded->records_room, rows->record_count, sizeof(*decoded->records)))
 		return epp_status_no_memory();
 	decoded->args = (const uint8_t *)(rows + 1);
 	decoded->args_bytes = rows->payload_bytes;

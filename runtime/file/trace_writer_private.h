@@ -98,10 +98,12 @@ struct epp_trace_writer {
 	struct epf_index_place index_place;
 
 	struct epf_header header;
-	struct trace_writer_source *sources;  /* number - 1; 0 is in the header */
-	uint32_t sources_count, sources_room; /* the former with that one, the latter without */
-	struct trace_writer_track *tracks;    /* number - 1 */
-	uint32_t tracks_count, tracks_room;
+	struct trace_writer_source *sources; /* number - 1; 0 is in the header */
+	uint32_t sources_count;              /* with that one */
+	size_t sources_room;                 /* without it */
+	struct trace_writer_track *tracks;   /* number - 1 */
+	uint32_t tracks_count;
+	size_t tracks_room;
 	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them */
 	uint32_t producers_count;
 	uint64_t lost[EPP_LOSS_ENTRY_COUNT]; /* of the session */

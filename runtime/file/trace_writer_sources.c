@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "file/trace_writer_private.h"
 
 /* As many are written at once. */
@@ -22,14 +23,8 @@ epp_status *epp_trace_writer_add_source(epp_trace_writer *writer, uint32_t *sour
 	if (writer->sources_count == UINT16_MAX)
 		return epp_status_create(EPP_UNAVAILABLE, "%s: more than %u processes", writer->path,
 		                         writer->sources_count);
-	if (others == writer->sources_room) {
-		uint32_t room = others ? others * 2 : 16;
-		struct trace_writer_source *sources = reallocarray(writer->sources, room, sizeof(*sources));
-		if (!sources)
-			return epp_status_no_memory();
-		writer->sources = sources;
-		writer->sources_room = room;
-	}
+	if (!array_reserve(&writer->sources, &writer->sources_room, writer->sources_count, sizeof(*writer->sources)))
+		return epp_status_no_memory();
 	writer->sources[others] = (struct trace_writer_source){ .whole = NULL };
 	*source = writer->sources_count++;
 	return NULL;

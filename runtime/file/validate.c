@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
 #include "file/validate_ids.h"
@@ -194,7 +195,7 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 	bool doubled;
 
 	if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
-		if (!reader_grow(&v->ends, &v->ends_capacity, v->ends_count + 1, sizeof(*v->ends)))
+		if (!array_reserve_zeroed(&v->ends, &v->ends_capacity, v->ends_count + 1, sizeof(*v->ends)))
 			return epp_status_no_memory();
 		v->ends[v->ends_count++] = (struct reference){ record->id, offset, block->source };
 	}
