@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "export/writer.h"
 
@@ -93,14 +94,8 @@ static epp_status *need(struct event_spool *spool, size_t bytes)
 
 	if (rest >= bytes)
 		return NULL;
-	if (bytes > spool->piece_room) {
-		size_t room = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
-		char *larger = realloc(spool->piece, room);
-		if (!larger)
-			return epp_status_no_memory();
-		spool->piece = larger;
-		spool->piece_room = room;
-	}
+	if (!array_reserve(&spool->piece, &spool->piece_room, bytes > PIECE_BYTES ? bytes : PIECE_BYTES, 1))
+		return epp_status_no_memory();
 	memmove(spool->piece, spool->piece + spool->piece_at, rest);
 	uint64_t left = spool->bytes_count - spool->bytes_taken;
 	size_t more = left < spool->piece_room - rest ? (size_t)left : spool->piece_room - rest;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace *trace)
@@ -33,15 +34,8 @@ static epp_status *judge_name(struct filter *filter, const epp_event *event, boo
 	*passes = true;
 	if (!filter->options->name)
 		return NULL;
-	if (event->name_number >= filter->names_room) {
-		size_t room = event->name_number + event->name_number / 2 + 256;
-		uint8_t *larger = realloc(filter->names, room);
-		if (!larger)
-			return epp_status_no_memory();
-		memset(larger + filter->names_room, 0, room - filter->names_room);
-		filter->names = larger;
-		filter->names_room = room;
-	}
+	if (!array_reserve_zeroed(&filter->names, &filter->names_room, event->name_number + (size_t)1, 1))
+		return epp_status_no_memory();
 	uint8_t *known = &filter->names[event->name_number];
 	if (!*known)
 		*known = 1 + matches(filter->options->name, event->name);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "timeline/readable_name.h"
 
@@ -46,13 +47,8 @@ static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp
 		*found = parent;
 		return NULL;
 	}
-	if (flame->nodes_count == flame->nodes_room) {
-		struct flame_node *larger = reallocarray(flame->nodes, flame->nodes_room * 2, sizeof *larger);
-		if (!larger)
-			return epp_status_no_memory();
-		flame->nodes = larger;
-		flame->nodes_room *= 2;
-	}
+	if (!array_reserve(&flame->nodes, &flame->nodes_room, flame->nodes_count + (size_t)1, sizeof *flame->nodes))
+		return epp_status_no_memory();
 	char *name = malloc(event->name_bytes + 1);
 	if (!name)
 		return epp_status_no_memory();

@@ -27,7 +27,8 @@ struct flame_node {
 
 struct flame {
 	struct flame_node *nodes; /* 0: unused; 1, 2: the roots */
-	uint32_t nodes_count, nodes_room;
+	uint32_t nodes_count;
+	size_t nodes_room;
 	struct map found;           /* node index by parent and name's number */
 	struct map lanes;           /* struct flame_lane by track and lane */
 	struct flame_cause *causes; /* by id: the last one of those that share a place */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void flows_deinit(struct flows *flows)
 {
 	free(flows->flows);
@@ -17,14 +19,8 @@ epp_status *flows_add(struct flows *flows, const epp_event *event)
 		flows->left_out++;
 		return NULL;
 	}
-	if (flows->flows_count == flows->flows_room) {
-		size_t room = flows->flows_room ? flows->flows_room * 2 : 64;
-		struct flow *larger = reallocarray(flows->flows, room, sizeof *larger);
-		if (!larger)
-			return epp_status_no_memory();
-		flows->flows = larger;
-		flows->flows_room = room;
-	}
+	if (!array_reserve(&flows->flows, &flows->flows_room, flows->flows_count + 1, sizeof *flows->flows))
+		return epp_status_no_memory();
 	flows->flows[flows->flows_count++] = (struct flow){ .from = event->parent,
 		                                            .to = event->id,
 		                                            .source = event->track->source };

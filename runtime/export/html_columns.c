@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "export/html.h"
 #include "timeline/readable_name.h"
@@ -13,15 +14,7 @@
 
 static char *room_for(struct html_bytes *bytes, size_t count)
 {
-	if (bytes->room - bytes->count < count) {
-		size_t room = (bytes->count + count) * 2 + 4096;
-		char *larger = realloc(bytes->bytes, room);
-		if (!larger)
-			return NULL;
-		bytes->bytes = larger;
-		bytes->room = room;
-	}
-	return bytes->bytes + bytes->count;
+	return array_reserve(&bytes->bytes, &bytes->room, bytes->count + count, 1) ? bytes->bytes + bytes->count : NULL;
 }
 
 static bool put(struct html_bytes *column, uint64_t value)
@@ -185,14 +178,8 @@ static epp_status *add_args(struct html_columns *columns, struct args_text *text
 
 static bool add_link(struct html_columns *columns, struct html_link link)
 {
-	if (columns->links_count == columns->links_room) {
-		size_t room = columns->links_room ? columns->links_room * 2 : 256;
-		struct html_link *larger = reallocarray(columns->links, room, sizeof *larger);
-		if (!larger)
-			return false;
-		columns->links = larger;
-		columns->links_room = room;
-	}
+	if (!array_reserve(&columns->links, &columns->links_room, columns->links_count + 1, sizeof *columns->links))
+		return false;
 	columns->links[columns->links_count++] = link;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 #define DIGIT_BITS 11u
@@ -20,22 +21,9 @@ void pending_deinit(struct pending *pending)
 
 epp_status *pending_grow(struct pending *pending, size_t bytes)
 {
-	if (pending->count == pending->room) {
-		size_t room = pending->room ? pending->room * 2 : 4096;
-		struct pending_text *larger = reallocarray(pending->texts, room, sizeof *larger);
-		if (!larger)
-			return epp_status_no_memory();
-		pending->texts = larger;
-		pending->room = room;
-	}
-	if (pending->bytes_room - pending->bytes_count < bytes) {
-		size_t room = (pending->bytes_count + bytes) * 2;
-		char *larger = realloc(pending->bytes, room);
-		if (!larger)
-			return epp_status_no_memory();
-		pending->bytes = larger;
-		pending->bytes_room = room;
-	}
+	if (!array_reserve(&pending->texts, &pending->room, pending->count + 1, sizeof *pending->texts) ||
+	    !array_reserve(&pending->bytes, &pending->bytes_room, pending->bytes_count + bytes, 1))
+		return epp_status_no_memory();
 	return NULL;
 }
 

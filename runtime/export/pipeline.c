@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "timeline/timeline.h"
 
 #define RING_BATCHES 64u
@@ -36,19 +37,6 @@ struct pipeline {
 
 /* ---- filling ---- */
 
-static bool grow(void **items, size_t *room, size_t count, size_t wanted, size_t item_bytes)
-{
-	if (count + wanted <= *room)
-		return true;
-	size_t larger_room = (count + wanted) * 2;
-	void *larger = reallocarray(*items, larger_room, item_bytes);
-	if (!larger)
-		return false;
-	*items = larger;
-	*room = larger_room;
-	return true;
-}
-
 /* Texts lie one behind the other; pointers to them are set when the batch is complete and nothing moves any more. */
 static bool copy_args(struct batch *batch, const epp_timeline *timeline, epp_event *event)
 {
@@ -56,12 +44,12 @@ static bool copy_args(struct batch *batch, const epp_timeline *timeline, epp_eve
 	epp_trace_arg arg;
 
 	while (epp_event_args(timeline, event, &cursor, &arg)) {
-		if (!grow((void **)&batch->args, &batch->args_room, batch->args_count, 1, sizeof *batch->args))
+		if (!array_reserve(&batch->args, &batch->args_room, batch->args_count + 1, sizeof *batch->args))
 			return false;
 		batch->args[batch->args_count++] = arg;
 		if (arg.type != EPP_ARG_TEXT || !arg.text_bytes)
 			continue;
-		if (!grow((void **)&batch->texts, &batch->texts_room, batch->texts_bytes, arg.text_bytes, 1))
+		if (!array_reserve(&batch->texts, &batch->texts_room, batch->texts_bytes + arg.text_bytes, 1))
 			return false;
 		memcpy(batch->texts + batch->texts_bytes, arg.value.text, arg.text_bytes);
 		batch->texts_bytes += arg.text_bytes;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "wire/json.h"
 #include "wire/utf8.h"
 
@@ -101,15 +102,9 @@ size_t sink_memory_write(const void *bytes, size_t count, void *user)
 {
 	struct sink_memory *memory = user;
 
-	if (memory->room - memory->count < count) {
-		size_t room = (memory->count + count) * 2;
-		char *larger = realloc(memory->bytes, room);
-		if (!larger) {
-			errno = ENOMEM;
-			return 0;
-		}
-		memory->bytes = larger;
-		memory->room = room;
+	if (!array_reserve(&memory->bytes, &memory->room, memory->count + count, 1)) {
+		errno = ENOMEM;
+		return 0;
 	}
 	memcpy(memory->bytes + memory->count, bytes, count);
 	memory->count += count;

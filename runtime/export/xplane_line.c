@@ -2,23 +2,11 @@
  * line is put together again at the end.  A trace that fits into its lines' first chunks needs no file. */
 #include <unistd.h>
 
+#include "base/array.h"
 #include "export/xplane.h"
 #include "file/spool.h"
 
 #define CHUNK_BYTES (64u << 10)
-
-/* Grows an array for `needed` items; new ones are zero. */
-static epp_status *grow(void **items, size_t *room, size_t needed, size_t item_bytes)
-{
-	size_t larger_room = needed * 2;
-	char *larger = reallocarray(*items, larger_room, item_bytes);
-	if (!larger)
-		return epp_status_no_memory();
-	memset(larger + *room * item_bytes, 0, (larger_room - *room) * item_bytes);
-	*items = larger;
-	*room = larger_room;
-	return NULL;
-}
 
 /* Moves a line's bytes to the file. */
 static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line)
@@ -26,8 +14,8 @@ static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line
 	if (!lines->has_file)
 		EPP_TRY(spool_open(&lines->fd));
 	lines->has_file = true;
-	if (lines->chunks_count == lines->chunks_room)
-		EPP_TRY(grow((void **)&lines->chunks, &lines->chunks_room, lines->chunks_count + 1, sizeof *lines->chunks));
+	if (!array_reserve(&lines->chunks, &lines->chunks_room, lines->chunks_count + 1, sizeof *lines->chunks))
+		return epp_status_no_memory();
 	EPP_TRY(spool_write(lines->fd, lines->file_bytes, line->bytes, line->count));
 	lines->chunks[lines->chunks_count++] = (struct xplane_chunk){ .offset = lines->file_bytes,
 		                                                      .bytes = (uint32_t)line->count };
@@ -44,13 +32,13 @@ static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line
 
 epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at)
 {
-	if (row >= lines->lines_room)
-		EPP_TRY(grow((void **)&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines));
+	if (!array_reserve_zeroed(&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines))
+		return epp_status_no_memory();
 	struct xplane_line *line = &lines->lines[row];
 	if (line->count && line->count + bytes > CHUNK_BYTES)
 		EPP_TRY(put_away(lines, line));
-	if (line->count + bytes > line->room)
-		EPP_TRY(grow((void **)&line->bytes, &line->room, line->count + bytes, 1));
+	if (!array_reserve(&line->bytes, &line->room, line->count + bytes, 1))
+		return epp_status_no_memory();
 	*at = line->bytes + line->count;
 	return NULL;
 }

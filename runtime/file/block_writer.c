@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "base/limit_signal.h"
 #include "file/block_writer_private.h"
@@ -69,16 +70,8 @@ void block_writer_deinit(struct block_writer *writer)
 
 static uint8_t *memory_segment(struct block_writer *writer, size_t index)
 {
-	if (index >= writer->segments_capacity) {
-		size_t capacity = writer->segments_capacity ? writer->segments_capacity * 2 : 4;
-		uint8_t **segments = reallocarray(writer->segments, capacity, sizeof(*segments));
-		if (!segments)
-			return NULL;
-		memset(segments + writer->segments_capacity, 0,
-		       (capacity - writer->segments_capacity) * sizeof(*segments));
-		writer->segments = segments;
-		writer->segments_capacity = capacity;
-	}
+	if (!array_reserve_zeroed(&writer->segments, &writer->segments_capacity, index + 1, sizeof(uint8_t *)))
+		return NULL;
 	if (!writer->segments[index])
 		writer->segments[index] = segment_new();
 	return writer->segments[index];

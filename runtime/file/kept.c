@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checksum.h"
 #include "epprof/session.h"
 
@@ -71,16 +72,8 @@ static uint32_t thread_of(const struct epf_definition *head)
 bool kept_room(struct kept *kept, const struct epf_block *block)
 {
 	size_t more = block->type == EPF_BLOCK_DEFINITIONS ? block->payload_bytes / sizeof(struct epf_track) : 0;
-	size_t count = kept->threads_count + more;
 
-	if (count <= kept->threads_capacity)
-		return true;
-	uint32_t *larger = reallocarray(kept->threads, 2 * count, sizeof(*larger));
-	if (!larger)
-		return false;
-	kept->threads = larger;
-	kept->threads_capacity = 2 * count;
-	return true;
+	return array_reserve(&kept->threads, &kept->threads_capacity, kept->threads_count + more, sizeof(*kept->threads));
 }
 
 static void note_thread(struct kept *kept, uint32_t track)

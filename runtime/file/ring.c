@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* What one block may add: its thread, and each producer. */
 #define ROWS_PER_BLOCK (1u + EPF_PRODUCER_COUNT)
 
@@ -41,16 +43,7 @@ size_t ring_reserve(const struct ring *ring)
 
 static bool room(struct ring_rows *rows, size_t more)
 {
-	size_t count = rows->count + more;
-
-	if (count <= rows->capacity)
-		return true;
-	struct epf_overwritten_row *larger = reallocarray(rows->rows, 2 * count, sizeof(*larger));
-	if (!larger)
-		return false;
-	rows->rows = larger;
-	rows->capacity = 2 * count;
-	return true;
+	return array_reserve(&rows->rows, &rows->capacity, rows->count + more, sizeof(*rows->rows));
 }
 
 static int by_owner(const void *a, const void *b)

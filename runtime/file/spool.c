@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 static epp_status *failed(int error)
 {
 	const char *directory = getenv("TMPDIR");
@@ -103,13 +105,8 @@ epp_status *spool_get(struct spool *spool, const void **piece, size_t *bytes)
 	errno = 0;
 	if (!spool->file || fread(bytes, sizeof(*bytes), 1, spool->file) != 1)
 		return spool->file && ferror(spool->file) ? failed(errno) : NULL;
-	if (*bytes > spool->piece_room) {
-		void *room = realloc(spool->piece, *bytes);
-		if (!room)
-			return epp_status_no_memory();
-		spool->piece = room;
-		spool->piece_room = *bytes;
-	}
+	if (!array_reserve(&spool->piece, &spool->piece_room, *bytes, 1))
+		return epp_status_no_memory();
 	if (*bytes && fread(spool->piece, *bytes, 1, spool->file) != 1)
 		return failed(errno);
 	*piece = spool->piece;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* Numbers are read from a copy that ends with a NUL. */
 #define NUMBER_BYTES 64
 #define TIME_US_MAX 4000000000000000ll
@@ -40,19 +42,10 @@ static size_t reserve(struct event *event, size_t bytes)
 		bytes = EVENT_TEXT_BYTES_MAX - event->text_bytes;
 		event->cut = true;
 	}
-	size_t needed = event->text_bytes + bytes;
-	if (needed <= event->text_room)
+	if (array_reserve(&event->text, &event->text_room, event->text_bytes + bytes, 1))
 		return bytes;
-	size_t room = event->text_room * 2 > needed ? event->text_room * 2 : needed + 1024;
-	room = room > EVENT_TEXT_BYTES_MAX ? EVENT_TEXT_BYTES_MAX : room;
-	char *text = realloc(event->text, room);
-	if (!text) {
-		event->no_memory = true;
-		return 0;
-	}
-	event->text = text;
-	event->text_room = room;
-	return bytes;
+	event->no_memory = true;
+	return 0;
 }
 
 struct event_text event_keep_text(struct event *event, const char *text, size_t bytes)

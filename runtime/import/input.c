@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 epp_status *input_open(struct input *input, const char *path)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
@@ -40,13 +42,8 @@ static epp_status *fill(struct input *input)
 		input->end -= input->at;
 		input->at = 0;
 	}
-	if (input->end == input->room) {
-		char *buffer = realloc(input->buffer, input->room * 2);
-		if (!buffer)
-			return epp_status_no_memory();
-		input->buffer = buffer;
-		input->room *= 2;
-	}
+	if (!array_reserve(&input->buffer, &input->room, input->end + 1, 1))
+		return epp_status_no_memory();
 	while (!input->ended) {
 		ssize_t got = read(input->fd, input->buffer + input->end, input->room - input->end);
 		if (got < 0 && errno == EINTR)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "import/import.h"
 
 void lanes_init(struct lanes *lanes)
@@ -55,14 +56,9 @@ static epp_status *find_process(struct import *import, const struct event *event
 
 	if (has_process(lanes, pid, index))
 		return NULL;
-	if (lanes->processes_count == lanes->processes_room) {
-		uint32_t room = lanes->processes_room ? lanes->processes_room * 2 : 8;
-		struct lane_process *processes = reallocarray(lanes->processes, room, sizeof(*processes));
-		if (!processes)
-			return epp_status_no_memory();
-		lanes->processes = processes;
-		lanes->processes_room = room;
-	}
+	if (!array_reserve(&lanes->processes, &lanes->processes_room, lanes->processes_count + (size_t)1,
+	                   sizeof(*lanes->processes)))
+		return epp_status_no_memory();
 	struct lane_process *process = &lanes->processes[lanes->processes_count];
 	*process = (struct lane_process){ .pid = pid };
 	if (event->pid_text.bytes) {

@@ -39,7 +39,8 @@ struct lanes {
 	uint32_t buckets_count;
 	uint32_t last;
 	struct lane_process *processes;
-	uint32_t processes_count, processes_room;
+	uint32_t processes_count;
+	size_t processes_room;
 	uint32_t sources_count; /* given out */
 	int32_t producer;       /* of devices; -1: none yet */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "import/import.h"
 
 #define FIXED_BYTES offsetof(struct prepared, args)
@@ -106,13 +107,8 @@ epp_status *record_pack(struct prepared *prepared, size_t *bytes)
 
 	for (uint32_t i = 0; i < prepared->args_count; i++)
 		needed += prepared->args[i].type == EPP_ARG_TEXT ? prepared->args[i].text_bytes : 0;
-	if (needed > prepared->packed_room) {
-		uint8_t *packed = realloc(prepared->packed, needed);
-		if (!packed)
-			return epp_status_no_memory();
-		prepared->packed = packed;
-		prepared->packed_room = needed;
-	}
+	if (!array_reserve(&prepared->packed, &prepared->packed_room, needed, 1))
+		return epp_status_no_memory();
 	memcpy(prepared->packed, prepared, FIXED_BYTES);
 	memcpy(prepared->packed + FIXED_BYTES, prepared->args, args_bytes);
 	uint8_t *at = prepared->packed + FIXED_BYTES + args_bytes;

@@ -6,10 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/radix_sort.h"
 
 /* Entries that the merge reads ahead, over all runs. */
 #define MERGE_ENTRIES SORTER_BUFFER_ENTRIES
+/* The buffer doubles until it has room for SORTER_BUFFER_ENTRIES. */
+#define BUFFER_ENTRIES_LEAST (SORTER_BUFFER_ENTRIES / 32)
 
 static int compare(const void *left, const void *right)
 {
@@ -94,16 +97,11 @@ static epp_status *write_run(struct sorter *sorter)
 
 epp_status *sorter_add(struct sorter *sorter, const struct sorter_entry *entry)
 {
-	if (sorter->buffered == sorter->buffer_room && sorter->buffer_room < SORTER_BUFFER_ENTRIES) {
-		uint32_t room = sorter->buffer_room ? sorter->buffer_room * 2 : 1536;
-		struct sorter_entry *buffer = reallocarray(sorter->buffer, room, sizeof(*buffer));
-		if (!buffer)
-			return epp_status_no_memory();
-		sorter->buffer = buffer;
-		sorter->buffer_room = room;
-	} else if (sorter->buffered == SORTER_BUFFER_ENTRIES) {
+	if (sorter->buffered == SORTER_BUFFER_ENTRIES)
 		EPP_TRY(write_run(sorter));
-	}
+	if (!array_reserve(&sorter->buffer, &sorter->buffer_room,
+	                   sorter->buffered ? sorter->buffered + (size_t)1 : BUFFER_ENTRIES_LEAST, sizeof(*sorter->buffer)))
+		return epp_status_no_memory();
 	sorter->buffer[sorter->buffered++] = *entry;
 	sorter->count++;
 	return NULL;
@@ -170,14 +168,8 @@ static void sift_down(struct merge *merge, uint32_t at)
 
 static epp_status *note_page(struct sorter *sorter, const struct sorter_entry *entries, uint32_t count)
 {
-	if (sorter->pages_count == sorter->pages_room) {
-		size_t room = sorter->pages_room ? sorter->pages_room * 2 : 64;
-		struct sorter_page *pages = reallocarray(sorter->pages, room, sizeof(*pages));
-		if (!pages)
-			return epp_status_no_memory();
-		sorter->pages = pages;
-		sorter->pages_room = room;
-	}
+	if (!array_reserve(&sorter->pages, &sorter->pages_room, sorter->pages_count + 1, sizeof(*sorter->pages)))
+		return epp_status_no_memory();
 	struct sorter_page *page = &sorter->pages[sorter->pages_count++];
 	*page = (struct sorter_page){ .first_key = entries[0].key, .first_start = entries[0].start };
 	for (uint32_t i = 0; i < count; i++)

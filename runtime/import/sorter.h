@@ -31,7 +31,8 @@ struct sorter_page {
 
 struct sorter {
 	struct sorter_entry *buffer;
-	uint32_t buffered, buffer_room;
+	uint32_t buffered;
+	size_t buffer_room;
 	int runs_fd, sorted_fd; /* -1: none; a zero-initialised sorter has none either */
 	bool has_runs, sealed;
 	uint32_t runs_count;

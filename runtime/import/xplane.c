@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "import/xplane_reader.h"
 #include "wire/xspace.h"
 
@@ -256,14 +257,8 @@ static epp_status *read_line_head(struct xplane_reader *reader, struct xplane_me
 		reader->lines_left_out++;
 		return NULL;
 	}
-	if (reader->lines_count == reader->lines_room) {
-		uint32_t room = reader->lines_room ? reader->lines_room * 2 : 32;
-		struct xplane_line *lines = reallocarray(reader->lines, room, sizeof(*lines));
-		if (!lines)
-			return epp_status_no_memory();
-		reader->lines = lines;
-		reader->lines_room = room;
-	}
+	if (!array_reserve(&reader->lines, &reader->lines_room, reader->lines_count + (size_t)1, sizeof(*reader->lines)))
+		return epp_status_no_memory();
 	line.is_counters = !strcmp(line.name, "_counters_");
 	reader->lines[reader->lines_count++] = line;
 	return NULL;

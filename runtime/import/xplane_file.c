@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "file/spool.h"
 
 #define AHEAD_BYTES (64u << 10)
@@ -67,13 +68,8 @@ static epp_status *fill(struct xplane_window *window, uint64_t at, size_t count)
 	const struct xplane_file *file = window->file;
 	size_t room = count > AHEAD_BYTES ? count : AHEAD_BYTES;
 
-	if (room > window->room) {
-		uint8_t *buffer = realloc(window->buffer, room);
-		if (!buffer)
-			return epp_status_no_memory();
-		window->buffer = buffer;
-		window->room = room;
-	}
+	if (!array_reserve(&window->buffer, &window->room, room, 1))
+		return epp_status_no_memory();
 	window->from = at;
 	window->count = 0;
 	while (window->count < count) {

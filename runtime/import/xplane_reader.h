@@ -71,9 +71,11 @@ struct xplane_reader {
 	struct xplane planes[XPLANE_PLANES_MAX];
 	uint32_t planes_count;
 	struct xplane_line *lines; /* of the plane in hand */
-	uint32_t lines_count, lines_room;
+	uint32_t lines_count;
+	size_t lines_room;
 	struct xplane_track *tracks;
-	uint32_t tracks_count, tracks_room;
+	uint32_t tracks_count;
+	size_t tracks_room;
 
 	/* The plane and line in hand. */
 	const struct xplane *plane;

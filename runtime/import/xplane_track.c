@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "import/xplane_reader.h"
 
 /* XProf gives the lines that it derives these ids. */
@@ -126,14 +127,9 @@ epp_status *xplane_find_track(struct xplane_reader *reader)
 	}
 	if (reader->tracks_count == XPLANE_LINES_MAX)
 		return NULL;
-	if (reader->tracks_count == reader->tracks_room) {
-		uint32_t room = reader->tracks_room ? reader->tracks_room * 2 : 32;
-		struct xplane_track *tracks = reallocarray(reader->tracks, room, sizeof(*tracks));
-		if (!tracks)
-			return epp_status_no_memory();
-		reader->tracks = tracks;
-		reader->tracks_room = room;
-	}
+	if (!array_reserve(&reader->tracks, &reader->tracks_room, reader->tracks_count + (size_t)1,
+	                   sizeof(*reader->tracks)))
+		return epp_status_no_memory();
 	EPP_TRY(make_track(reader, &number));
 	track = &reader->tracks[reader->tracks_count++];
 	*track = (struct xplane_track){ .track = number, .group = reader->plane->group, .line_id = reader->line->id };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/ort_status.h"
 #include "plugins/ort_served.h"
 
@@ -33,19 +34,10 @@ static size_t index_of(const OrtKeyValuePairs *pairs, const char *key)
 
 static bool room_for_one(OrtKeyValuePairs *pairs)
 {
-	if (pairs->count < pairs->room)
-		return true;
-	size_t room = pairs->room ? 2 * pairs->room : 8;
-	char **keys = reallocarray(pairs->keys, room, sizeof(*keys));
-	if (keys)
-		pairs->keys = keys;
-	char **values = reallocarray(pairs->values, room, sizeof(*values));
-	if (values)
-		pairs->values = values;
-	if (!keys || !values)
-		return false;
-	pairs->room = room;
-	return true;
+	size_t room = pairs->room;
+
+	return array_reserve(&pairs->keys, &room, pairs->count + 1, sizeof(char *)) &&
+	       array_reserve(&pairs->values, &pairs->room, pairs->count + 1, sizeof(char *));
 }
 
 static bool put(OrtKeyValuePairs *pairs, const char *key, const char *value)

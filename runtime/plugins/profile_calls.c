@@ -3,16 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 void profile_calls_add(struct profile_calls *calls, uint64_t correlation, uint64_t id)
 {
-	if (calls->count == calls->room) {
-		size_t room = calls->room ? calls->room * 2 : 256;
-		struct profile_call *all = reallocarray(calls->all, room, sizeof(*all));
-		if (!all)
-			return;
-		calls->all = all;
-		calls->room = room;
-	}
+	if (!array_reserve(&calls->all, &calls->room, calls->count + 1, sizeof(*calls->all)))
+		return;
 	calls->all[calls->count] = (struct profile_call){ correlation, id, calls->count };
 	calls->count++;
 }

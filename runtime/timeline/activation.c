@@ -1,5 +1,6 @@
 /* Blocks become sources of the merge when its front reaches them: whole, or what was open at their beginning first and their
  * body later. */
+#include "base/array.h"
 #include "base/status.h"
 #include "timeline/timeline.h"
 
@@ -80,7 +81,8 @@ static epp_status *activate_block(struct epp_timeline *timeline, const struct me
 	if (!is_divided(timeline, block, &own_ns))
 		return merge_add(merge, run);
 	uint32_t open = count_open_before(run, block->own_first_ticks);
-	status = merge_grow(&merge->bodies, merge->bodies_count, &merge->bodies_room, sizeof(*merge->bodies));
+	if (!array_reserve(&merge->bodies, &merge->bodies_room, merge->bodies_count + 1, sizeof(*merge->bodies)))
+		status = epp_status_no_memory();
 	if (!status && open > EPF_OPEN_MAX)
 		status = epp_status_create(EPP_CORRUPT, "block at %llu: %u events were open at its beginning",
 		                           (unsigned long long)block->offset, open);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 void device_clocks_deinit(struct device_clocks *clocks)
@@ -48,14 +49,8 @@ epp_status *device_clocks_find(struct device_clocks *clocks, const struct epf_tr
 epp_status *device_clock_add_pair(struct device_clock *clock, uint64_t device_ticks, uint64_t host_ticks,
                                   uint64_t half_width_ticks)
 {
-	if (clock->pairs_count == clock->pairs_room) {
-		size_t room = clock->pairs_room ? clock->pairs_room * 2 : 16;
-		struct clock_pair *pairs = reallocarray(clock->pairs, room, sizeof(*pairs));
-		if (!pairs)
-			return epp_status_no_memory();
-		clock->pairs = pairs;
-		clock->pairs_room = room;
-	}
+	if (!array_reserve(&clock->pairs, &clock->pairs_room, clock->pairs_count + 1, sizeof(*clock->pairs)))
+		return epp_status_no_memory();
 	clock->pairs[clock->pairs_count++] = (struct clock_pair){ device_ticks, host_ticks, half_width_ticks };
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "timeline/timeline.h"
 
@@ -52,20 +53,6 @@ void merge_run_give_back(struct merge *merge, struct run *run)
 		SLIST_INSERT_HEAD(&merge->pool, run, link);
 }
 
-epp_status *merge_grow(void *array_pointer, size_t count, size_t *room, size_t size)
-{
-	void **array = array_pointer;
-	if (count < *room)
-		return NULL;
-	size_t larger = *room ? *room * 2 : 64;
-	void *moved = reallocarray(*array, larger, size);
-	if (!moved)
-		return epp_status_no_memory();
-	*array = moved;
-	*room = larger;
-	return NULL;
-}
-
 static struct merge_source source_of(struct run *run)
 {
 	return (struct merge_source){ &run->items[run->at],
@@ -80,7 +67,10 @@ epp_status *merge_add(struct merge *merge, struct run *run)
 {
 	epp_status *status = NULL;
 	if (run->at < run->end)
-		status = merge_grow(&merge->sources, merge->sources_count, &merge->sources_room, sizeof(*merge->sources));
+		status = array_reserve(&merge->sources, &merge->sources_room, merge->sources_count + (size_t)1,
+		                       sizeof(*merge->sources))
+		             ? NULL
+		             : epp_status_no_memory();
 	if (status || run->at == run->end) {
 		merge_run_give_back(merge, run);
 		return status;
@@ -159,10 +149,12 @@ static epp_status *bound_by_chunks(struct epp_timeline *timeline, int64_t from_n
 
 static epp_status *grow_batch(struct merge *merge)
 {
-	size_t room = merge->batch_room;
+	size_t room = merge->batch_room, count = room + 1;
 
-	EPP_TRY(merge_grow(&merge->batch, room, &room, sizeof(*merge->batch)));
-	return merge_grow(&merge->spare, merge->batch_room, &merge->batch_room, sizeof(*merge->spare));
+	if (!array_reserve(&merge->batch, &room, count, sizeof(*merge->batch)) ||
+	    !array_reserve(&merge->spare, &merge->batch_room, count, sizeof(*merge->spare)))
+		return epp_status_no_memory();
+	return NULL;
 }
 
 /* Everything before to_ns, source by source. */

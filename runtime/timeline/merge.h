@@ -65,9 +65,6 @@ void merge_run_give_back(struct merge *merge, struct run *run);
 /* Adds a run in order of start.  Ownership: takes it, on failure too. */
 epp_status *merge_add(struct merge *merge, struct run *run) EPP_MUST_CHECK;
 
-/* Makes room for one more element. */
-epp_status *merge_grow(void *array_pointer, size_t count, size_t *room, size_t size) EPP_MUST_CHECK;
-
 /* activation.c: when the next block must be active, INT64_MAX if there is none; `*body` is its index, if it is one, for the
  * call that makes it active. */
 int64_t merge_next_activation(const struct merge *merge, size_t *body);

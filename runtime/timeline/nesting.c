@@ -5,12 +5,14 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 void nest_deinit(struct nest *nest)
 {
 	free(nest->first.open);
-	for (uint32_t i = 0; i < nest->more_room; i++)
+	for (size_t i = 0; i < nest->more_room; i++)
 		free(nest->more[i].open);
 	free(nest->more);
 	*nest = (struct nest){ 0 };
@@ -31,20 +33,9 @@ static inline void close_ended(struct nest_lane *lane, uint64_t start, uint64_t 
 	}
 }
 
-static bool grow(struct nest_lane *lane)
-{
-	uint32_t room = lane->room ? lane->room * 2 : 8;
-	struct nest_open *open = room > lane->room ? reallocarray(lane->open, room, sizeof(*open)) : NULL;
-	if (!open)
-		return false;
-	lane->open = open;
-	lane->room = room;
-	return true;
-}
-
 static inline bool push(struct nest_lane *lane, const struct nest_open *event)
 {
-	if (unlikely(lane->depth == lane->room) && !grow(lane))
+	if (!array_reserve(&lane->open, &lane->room, lane->depth + (size_t)1, sizeof(*lane->open)))
 		return false;
 	lane->open[lane->depth++] = *event;
 	return true;
@@ -86,16 +77,8 @@ static const struct nest_open *innermost(const struct nest *nest, uint64_t end)
 
 static bool add_lane(struct nest *nest)
 {
-	if (nest->more_count == nest->more_room) {
-		uint32_t room = nest->more_room ? nest->more_room * 2 : 4;
-		struct nest_lane *more = reallocarray(nest->more, room, sizeof(*more));
-		if (!more)
-			return false;
-		for (uint32_t i = nest->more_room; i < room; i++)
-			more[i] = (struct nest_lane){ 0 };
-		nest->more = more;
-		nest->more_room = room;
-	}
+	if (!array_reserve_zeroed(&nest->more, &nest->more_room, nest->more_count + (size_t)1, sizeof(*nest->more)))
+		return false;
 	nest->more[nest->more_count++].depth = 0;
 	return true;
 }

@@ -8,6 +8,7 @@
 #define EPPROF_TIMELINE_NESTING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct nest_open {
@@ -20,7 +21,8 @@ struct nest_open {
 
 struct nest_lane {
 	struct nest_open *open;
-	uint32_t depth, room;
+	size_t room;
+	uint32_t depth;
 };
 
 /* Overlaps that would need more lanes share the last one. */
@@ -29,7 +31,8 @@ struct nest_lane {
 struct nest {
 	struct nest_lane first;
 	struct nest_lane *more;
-	uint32_t more_count, more_room; /* more_count: up to the last that may hold something */
+	size_t more_room;
+	uint32_t more_count; /* up to the last that may hold something */
 };
 
 struct nest_place {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 void referred_deinit(struct referred *referred)
@@ -63,16 +64,9 @@ static bool grow_buckets(struct referred *referred)
 
 static struct referred_page *add_page(struct referred *referred, uint32_t source, uint64_t key)
 {
-	if (referred->pages_count == referred->pages_room) {
-		size_t room = referred->pages_room ? referred->pages_room * 2 : 32;
-		struct referred_page *pages = NULL;
-		if (referred->pages_count < REFERRED_PAGES_MAX)
-			pages = reallocarray(referred->pages, room, sizeof(*pages));
-		if (!pages)
-			return NULL;
-		referred->pages = pages;
-		referred->pages_room = room;
-	}
+	if (referred->pages_count >= REFERRED_PAGES_MAX ||
+	    !array_reserve(&referred->pages, &referred->pages_room, referred->pages_count + 1, sizeof(*referred->pages)))
+		return NULL;
 	if (referred->pages_count * 2 >= referred->buckets_count && !grow_buckets(referred))
 		return NULL;
 	size_t at = bucket_of(referred, source, key);

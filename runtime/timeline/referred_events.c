@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "file/spool.h"
 #include "timeline/referred.h"
@@ -74,14 +75,9 @@ static epp_status *make_room(struct referred *referred, size_t bytes)
 			EPP_TRY(put_away(referred, page));
 		}
 	}
-	if (referred->resident_count < referred->resident_room)
-		return NULL;
-	size_t room = referred->resident_room ? referred->resident_room * 2 : 64;
-	uint32_t *resident = reallocarray(referred->resident, room, sizeof(*resident));
-	if (!resident)
+	if (!array_reserve(&referred->resident, &referred->resident_room, referred->resident_count + 1,
+	                   sizeof(*referred->resident)))
 		return epp_status_no_memory();
-	referred->resident = resident;
-	referred->resident_room = room;
 	return NULL;
 }
 

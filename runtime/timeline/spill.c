@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "file/spool.h"
 
@@ -169,23 +170,9 @@ static epp_status *make_room(struct spill *spill, size_t bytes)
 {
 	if (spill->entries_bytes && spill->entries_bytes + bytes > spill->bytes_most)
 		EPP_TRY(flush(spill));
-	if (spill->entries_bytes + bytes > spill->entries_room) {
-		size_t room = spill->entries_room * 2 > spill->entries_bytes + bytes ? spill->entries_room * 2
-		                                                                     : spill->entries_bytes + bytes;
-		uint8_t *entries = realloc(spill->entries, room);
-		if (!entries)
-			return epp_status_no_memory();
-		spill->entries = entries;
-		spill->entries_room = room;
-	}
-	if (spill->sorted_count == spill->sorted_room) {
-		size_t room = spill->sorted_room ? spill->sorted_room * 2 : 1024;
-		uint32_t *sorted = reallocarray(spill->sorted, room, sizeof(*sorted));
-		if (!sorted)
-			return epp_status_no_memory();
-		spill->sorted = sorted;
-		spill->sorted_room = room;
-	}
+	if (!array_reserve(&spill->entries, &spill->entries_room, spill->entries_bytes + bytes, 1) ||
+	    !array_reserve(&spill->sorted, &spill->sorted_room, spill->sorted_count + 1, sizeof(*spill->sorted)))
+		return epp_status_no_memory();
 	return NULL;
 }
 

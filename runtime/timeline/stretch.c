@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
-#include "timeline/merge.h"
 
 void stretch_deinit(struct stretch *stretch)
 {
@@ -16,7 +16,8 @@ epp_status *stretch_add(struct stretch *stretch, uint32_t source, uint64_t first
 {
 	if (first > last)
 		return NULL;
-	EPP_TRY(merge_grow(&stretch->ids, stretch->count, &stretch->room, sizeof(*stretch->ids)));
+	if (!array_reserve(&stretch->ids, &stretch->room, stretch->count + 1, sizeof(*stretch->ids)))
+		return epp_status_no_memory();
 	stretch->ids[stretch->count++] = (struct stretch_ids){ source, first, last };
 	return NULL;
 }

@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "timeline/timeline.h"
 
@@ -82,7 +83,9 @@ static epp_status *find_span(struct surveying *surveying, uint32_t block, uint32
 			return NULL;
 		}
 	}
-	EPP_TRY(merge_grow(&surveying->spans, surveying->spans_count, &surveying->spans_room, sizeof(*surveying->spans)));
+	if (!array_reserve(&surveying->spans, &surveying->spans_room, surveying->spans_count + 1,
+	                   sizeof(*surveying->spans)))
+		return epp_status_no_memory();
 	*span = &surveying->spans[surveying->spans_count++];
 	**span = (struct survey_span){ block, line, INT64_MAX, INT64_MIN, INT64_MIN };
 	return NULL;
@@ -129,7 +132,8 @@ static epp_status *survey_end(struct epp_timeline *timeline, const struct decode
 
 static epp_status *survey_flow(struct epp_timeline *timeline, const struct survey_flow *flow)
 {
-	EPP_TRY(merge_grow(&timeline->flows, timeline->flows_count, &timeline->flows_room, sizeof(*timeline->flows)));
+	if (!array_reserve(&timeline->flows, &timeline->flows_room, timeline->flows_count + 1, sizeof(*timeline->flows)))
+		return epp_status_no_memory();
 	timeline->flows[timeline->flows_count++] = *flow;
 	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to, REFERRED_BY_FLOW));
 	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_BY_FLOW);
@@ -259,8 +263,9 @@ static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *s
 		return NULL;
 	}
 	timeline->parents |= (summary->flags & EPF_INDEX_PARENTS) != 0;
-	EPP_TRY(merge_grow(&surveying->put_off, surveying->put_off_count, &surveying->put_off_room,
-	                   sizeof(*surveying->put_off)));
+	if (!array_reserve(&surveying->put_off, &surveying->put_off_room, surveying->put_off_count + 1,
+	                   sizeof(*surveying->put_off)))
+		return epp_status_no_memory();
 	surveying->put_off[surveying->put_off_count++] = index;
 	return NULL;
 }

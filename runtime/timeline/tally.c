@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "timeline/readable_name.h"
 
@@ -50,15 +51,8 @@ static struct tally_line *add_line(struct tally_table *table, uint64_t key, cons
 {
 	struct tally_line *line = calloc(1, sizeof *line);
 
-	if (table->lines_count == table->lines_room) {
-		size_t room = table->lines_room ? table->lines_room * 2 : 64;
-		struct tally_line **larger = reallocarray(table->lines, room, sizeof *larger);
-		if (larger) {
-			table->lines = larger;
-			table->lines_room = room;
-		}
-	}
-	if (!line || table->lines_count == table->lines_room)
+	if (!line ||
+	    !array_reserve(&table->lines, &table->lines_room, table->lines_count + 1, sizeof(struct tally_line *)))
 		goto fail;
 	line->name = malloc(name_bytes + 1);
 	if (!line->name)

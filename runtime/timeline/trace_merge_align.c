@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "file/codec.h"
 #include "timeline/trace_merge.h"
@@ -32,14 +33,8 @@ struct occurrences {
 
 static bool add(struct occurrences *found, int64_t start_ns, int64_t end_ns, bool starts)
 {
-	if (found->count == found->room) {
-		size_t room = found->room ? found->room * 2 : 64;
-		struct occurrence *list = reallocarray(found->list, room, sizeof(*list));
-		if (!list)
-			return false;
-		found->list = list;
-		found->room = room;
-	}
+	if (!array_reserve(&found->list, &found->room, found->count + 1, sizeof(*found->list)))
+		return false;
 	/* An event's length says when it cannot have ended, nothing of when it began. */
 	found->list[found->count++] = starts ? (struct occurrence){ start_ns, 0 }
 	                                     : (struct occurrence){ end_ns, end_ns - start_ns };

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* An entry of a plane's tables. */
 struct metadata {
 	int64_t id;
@@ -85,14 +87,8 @@ static bool table_add(struct reading *reading, struct table *table, struct proto
 		reading->account->metadata_lost_count++;
 		return true;
 	}
-	if (table->count == table->room) {
-		size_t room = table->room ? table->room * 2 : 64;
-		struct metadata *grown = reallocarray(table->entries, room, sizeof(*grown));
-		if (!grown)
-			return false;
-		table->entries = grown;
-		table->room = room;
-	}
+	if (!array_reserve(&table->entries, &table->room, table->count + 1, sizeof(*table->entries)))
+		return false;
 	while (protobuf_next(&entry, &field)) {
 		if (protobuf_is(&field, 1, PROTOBUF_VARINT))
 			made.id = (int64_t)field.value;
