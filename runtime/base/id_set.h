@@ -6,7 +6,7 @@
 
 #include "base/hash_index.h"
 
-#define ID_SET_PAGE_IDS 4096u
+#define ID_SET_PAGE_IDS 512u
 
 struct id_set_page {
 	uint64_t number; /* id / ID_SET_PAGE_IDS */

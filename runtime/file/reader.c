@@ -348,7 +348,7 @@ void reader_close(struct reader *reader)
 	free(impl->origins);
 	free(impl->packed);
 	columns_decoder_deinit(&impl->columns);
-	reader_set_deinit(&impl->sequences);
+	id_set_deinit(&impl->sequences);
 	free(reader->sources);
 	free(reader->runs);
 	free(reader->tracks);

@@ -22,9 +22,9 @@ struct orphan {
 struct stacks {
 	struct reader_impl *impl;
 	struct reader_decoded records;
-	struct reader_set entries;  /* the ids on the stacks */
-	struct reader_set recorded; /* those that have a record, or were dealt with */
-	struct orphan *orphans;     /* those that have an orphan end, sorted */
+	struct id_set entries;  /* the ids on the stacks */
+	struct id_set recorded; /* those that have a record, or were dealt with */
+	struct orphan *orphans; /* those that have an orphan end, sorted */
 	size_t orphans_count, orphans_capacity;
 	uint64_t first_start_ticks;
 };
@@ -38,9 +38,9 @@ static epp_status *note_block(struct stacks *stacks, const struct reader_block *
 	for (uint32_t i = 0; i < records->count; i++) {
 		const struct codec_record *record = &records->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
-		if ((kind != EPF_EVENT && kind != EPF_ORPHAN_END) || !reader_set_has(&stacks->entries, record->id))
+		if ((kind != EPF_EVENT && kind != EPF_ORPHAN_END) || !id_set_has(&stacks->entries, 0, record->id))
 			continue;
-		if (kind == EPF_EVENT && !reader_set_add(&stacks->recorded, record->id, &added))
+		if (kind == EPF_EVENT && !id_set_add(&stacks->recorded, 0, record->id, &added))
 			return epp_status_no_memory();
 		if (kind == EPF_EVENT)
 			continue;
@@ -101,7 +101,7 @@ static epp_status *note_entries(struct stacks *stacks)
 				continue;
 			if (slot->open[d].start_ticks < stacks->first_start_ticks)
 				stacks->first_start_ticks = slot->open[d].start_ticks;
-			if (!reader_set_add(&stacks->entries, slot->open[d].id, &added))
+			if (!id_set_add(&stacks->entries, 0, slot->open[d].id, &added))
 				return epp_status_no_memory();
 		}
 	}
@@ -135,9 +135,9 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 			continue;
 		}
 		/* Dealt with once: a stack that was being moved together has entries twice. */
-		if (reader_set_has(&stacks->recorded, open->id))
+		if (id_set_has(&stacks->recorded, 0, open->id))
 			continue;
-		if (!reader_set_add(&stacks->recorded, open->id, &added))
+		if (!id_set_add(&stacks->recorded, 0, open->id, &added))
 			return epp_status_no_memory();
 		const struct orphan key = { .id = open->id };
 		const struct orphan *orphan = stacks->orphans_count
@@ -185,13 +185,13 @@ epp_status *reader_open_events(struct reader_impl *impl)
 	struct stacks stacks = { .impl = impl };
 	epp_status *status = note_entries(&stacks);
 
-	if (!status && (stacks.entries.count || stacks.entries.has_zero))
+	if (!status && stacks.entries.pages_count)
 		status = note_blocks(&stacks);
 	for (size_t s = 0; s < impl->slots_count && !status; s++)
 		status = take_slot(&stacks, &impl->slots[s]);
 	reader_decoded_deinit(&stacks.records);
-	reader_set_deinit(&stacks.entries);
-	reader_set_deinit(&stacks.recorded);
+	id_set_deinit(&stacks.entries);
+	id_set_deinit(&stacks.recorded);
 	free(stacks.orphans);
 	return status;
 }

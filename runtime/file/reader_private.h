@@ -12,16 +12,15 @@
  *   reader_records.c      blocks and tracks of an opened trace
  *   reader_accounts.c     the ledger
  *   reader_process.c      whether the writer is alive
- *   reader_set.c          sets of 64-bit numbers
  */
 #ifndef EPPROF_FILE_READER_PRIVATE_H
 #define EPPROF_FILE_READER_PRIVATE_H
 
+#include "base/id_set.h"
 #include "base/status.h"
 #include "file/columns.h"
 #include "file/format_ring.h"
 #include "file/reader.h"
-#include "file/reader_set.h"
 
 /* Geometry that a header may claim at most; far beyond what is written. */
 #define READER_SLOTS_MAX (1u << 16)
@@ -92,7 +91,7 @@ struct reader_impl {
 	size_t ledger_capacity, findings_capacity, open_capacity, window_blocks_capacity, producers_capacity;
 	uint64_t *origins; /* of reader.blocks: where each lies in the file, those of the window's regions too */
 	size_t origins_capacity;
-	struct reader_set sequences; /* of the blocks */
+	struct id_set sequences; /* of the blocks */
 
 	/* Where the scan of the segments stands. */
 	uint8_t *segment;

@@ -18,7 +18,7 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 	struct reader *reader = &impl->reader;
 	bool added = true;
 
-	if (block->sequence && !reader_set_add(&impl->sequences, block->sequence, &added))
+	if (block->sequence && !id_set_add(&impl->sequences, 0, block->sequence, &added))
 		return epp_status_no_memory();
 	if (!added) {
 		reader_find(impl, EPP_ERROR, origin, "region %llu stands in two blocks: the second one is left out",

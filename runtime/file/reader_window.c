@@ -393,7 +393,7 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 	size_t bytes;
 
 	memcpy(&header, copy->region, sizeof(header));
-	if (reader_set_has(&impl->sequences, header.sequence))
+	if (id_set_has(&impl->sequences, 0, header.sequence))
 		return NULL;
 	struct epf_block *block = reader_block_room(impl, whole_bytes(impl, copy, records_start(&header)));
 	if (!block)

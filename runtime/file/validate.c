@@ -14,7 +14,6 @@
 #include "base/array.h"
 #include "file/reader_private.h"
 #include "file/trace_writer_private.h"
-#include "file/validate_ids.h"
 
 #define TOLD_MAX 20
 
@@ -54,11 +53,11 @@ struct validation {
 	uint64_t told[CHECK_COUNT];
 	epp_severity worst[CHECK_COUNT];
 
-	struct validate_ids ids;
+	struct id_set ids;
 	struct reference *ends; /* orphan and async ends */
 	size_t ends_count, ends_capacity;
-	struct reader_set undefined; /* names and tracks already told */
-	uint64_t lost;               /* records that may be missing; findings of damage: any number */
+	struct id_set undefined; /* names and tracks already told */
+	uint64_t lost;           /* records that may be missing; findings of damage: any number */
 };
 
 static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
@@ -99,7 +98,7 @@ static void tell_the_rest(const struct validation *v)
 static bool first_time(struct validation *v, uint64_t what)
 {
 	bool added;
-	return !reader_set_add(&v->undefined, what, &added) || added;
+	return !id_set_add(&v->undefined, 0, what, &added) || added;
 }
 
 static void check_name(struct validation *v, uint32_t name, uint64_t offset)
@@ -192,7 +191,7 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
                             uint64_t offset)
 {
 	unsigned kind = EPF_BITS_KIND(record->bits);
-	bool doubled;
+	bool added;
 
 	if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
 		if (!array_reserve_zeroed(&v->ends, &v->ends_capacity, v->ends_count + 1, sizeof(*v->ends)))
@@ -204,9 +203,9 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 		return NULL;
 	if (!record->id)
 		tell(v, CHECK_ID, EPP_ERROR, offset, "a record of kind %u without an id", kind);
-	else if (!validate_ids_add(&v->ids, block->source, record->id, &doubled))
+	else if (!id_set_add(&v->ids, block->source, record->id, &added))
 		return epp_status_no_memory();
-	else if (doubled)
+	else if (!added)
 		tell(v, CHECK_ID, EPP_ERROR, offset, "id %" PRIu64 " stands in two records", record->id);
 	return NULL;
 }
@@ -331,15 +330,15 @@ static epp_status *check_block(struct validation *v, struct reader_decoded *reco
 static epp_status *check_open(struct validation *v)
 {
 	const struct reader *reader = &v->impl->reader;
-	bool doubled;
+	bool added;
 
 	for (size_t i = 0; i < reader->open_count; i++) {
 		const struct reader_open *open = &reader->open[i];
 		check_name(v, open->open.name, open->offset);
 		check_track(v, open->track, open->offset);
-		if (!validate_ids_add(&v->ids, 0, open->open.id, &doubled))
+		if (!id_set_add(&v->ids, 0, open->open.id, &added))
 			return epp_status_no_memory();
-		if (doubled)
+		if (!added)
 			tell(v, CHECK_ID, EPP_ERROR, open->offset, "id %" PRIu64 " is open and stands in a record",
 			     open->open.id);
 	}
@@ -353,7 +352,7 @@ static void check_pairing(struct validation *v)
 	size_t alone = 0;
 
 	for (size_t i = 0; i < v->ends_count; i++)
-		if (!validate_ids_has(&v->ids, v->ends[i].source, v->ends[i].id))
+		if (!id_set_has(&v->ids, v->ends[i].source, v->ends[i].id))
 			v->ends[alone++] = v->ends[i];
 	for (size_t i = 0; i < alone; i++)
 		tell(v, CHECK_PAIRING, live || alone <= v->lost ? EPP_NOTE : EPP_ERROR, v->ends[i].offset,
@@ -494,8 +493,8 @@ epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, cons
 	epp_status *status = check_all(&validation);
 
 	*found = validation.found;
-	validate_ids_deinit(&validation.ids);
-	reader_set_deinit(&validation.undefined);
+	id_set_deinit(&validation.ids);
+	id_set_deinit(&validation.undefined);
 	free(validation.ends);
 	return status;
 }
