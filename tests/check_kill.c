@@ -3,7 +3,7 @@
  * Every end that returned is there once, nothing is there twice or both open and complete, and of each thread at most the
  * one call that was going on may have left either state.  Every other child also has threads that come and go, so that
  * slots are given back meanwhile; in every third the helper is held up again and again, so that the window grows and all of
- * it is in use.
+ * it is in use; in every fifth it never comes, and the threads, who must lose nothing, write themselves.
  *
  * CHECK_KILLS=3000 build/tests/check_kill: so many kills instead of 300, or 50 where the environment has CI. */
 #include <signal.h>
@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "kills.h"
+#include "record/helper.h"
 #include "recording.h"
 
 #define THREADS 2
@@ -115,12 +116,14 @@ static void *hold_helper_up(void *unused)
 	return unused;
 }
 
-static void be_killed(const char *path, bool visitors, bool held_up)
+static void be_killed(const char *path, bool visitors, bool held_up, bool lossless)
 {
-	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1, .lossless = lossless };
 	pthread_t threads[THREADS];
 	if (epp_session_create(&options, &session) || epp_session_start(session))
 		_exit(1);
+	if (lossless)
+		helper_remove(recording_inside(session));
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, record, &shared->notes[i]);
 	pthread_t holder;
@@ -331,7 +334,7 @@ static void check_visits(const struct trace_scan *scan, struct findings *finding
 		wrong(findings, "visitors' events are missing, or too many", shared->visits_done - findings->visits_count);
 }
 
-static void check_file(const char *path, unsigned kill_number)
+static void check_file(const char *path, unsigned kill_number, bool lossless)
 {
 	struct findings findings = { .wrong = NULL };
 	for (unsigned i = 0; i < THREADS; i++)
@@ -344,6 +347,8 @@ static void check_file(const char *path, unsigned kill_number)
 	for (unsigned i = 0; i < THREADS; i++)
 		check_thread(scan, &findings, i);
 	check_visits(scan, &findings, complete);
+	if (lossless && scan_lost(scan, EPP_LOSS_NO_BUFFER))
+		wrong(&findings, "events are lost that must not be", scan_lost(scan, EPP_LOSS_NO_BUFFER));
 	ck_assert_msg(!findings.wrong, "kill %u: %s (%llu); begun %llu, %llu; blocks %zu, regions %zu, dropped %zu",
 	              kill_number, findings.wrong, (unsigned long long)findings.wrong_event,
 	              (unsigned long long)shared->notes[0].begins_done, (unsigned long long)shared->notes[1].begins_done,
@@ -375,9 +380,9 @@ START_TEST(killed_at_any_instant)
 		memset(shared, 0, sizeof(*shared));
 		last_id = last_end = 0;
 		pid_t child = fork();
+		bool held_up = i % 3 == 2, lossless = !held_up && i % 5 == 4;
 		if (child == 0)
-			be_killed(path, i % 2, i % 3 == 2);
-		bool held_up = i % 3 == 2;
+			be_killed(path, i % 2, held_up, lossless);
 		for (int ms = 0; ms < 20000 && !is_ready(held_up); ms++)
 			recording_sleep_ms(1);
 		/* Often early, while regions are first filled and emptied, at times late. */
@@ -387,7 +392,7 @@ START_TEST(killed_at_any_instant)
 		int status;
 		waitpid(child, &status, 0);
 		ck_assert(WIFSIGNALED(status));
-		check_file(path, i);
+		check_file(path, i, lossless);
 	}
 	munmap(shared, sizeof(*shared));
 	free(path);

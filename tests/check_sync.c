@@ -208,7 +208,7 @@ START_TEST(it_is_for_files)
 	epp_session_options options = { .struct_size = sizeof(options), .sync_ms = 100 };
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_create(&options, &session));
 	options.sync_ms = 0;
-	options.reserved = 1;
+	options.lossless = 2;
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_create(&options, &session));
 }
 END_TEST

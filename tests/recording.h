@@ -36,15 +36,20 @@ RECORDING_INLINE void recording_await_window(epp_session *session)
 	}
 }
 
-/* In memory, or in the file `path`; started, with a whole window. */
-RECORDING_INLINE epp_session *recording_start(const char *path)
+RECORDING_INLINE epp_session *recording_start_as(const char *path, bool lossless)
 {
 	epp_session *session;
-	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1, .lossless = lossless };
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
 	recording_await_window(session);
 	return session;
+}
+
+/* In memory, or in the file `path`; started, with a whole window. */
+RECORDING_INLINE epp_session *recording_start(const char *path)
+{
+	return recording_start_as(path, false);
 }
 
 /* Ends it and waits until everything is written. */

@@ -94,7 +94,13 @@ typedef struct epp_session_options {
 	                       thread's records) or names that became blocks while they were sent.  What a window in memory holds
 	                       (EPPROF_WINDOW_DIR, btrfs) is lost besides: what is in no block yet.  The last time runs behind
 	                       release.  Only for files */
-	uint32_t reserved;
+	uint32_t lossless; /* 0: when threads record faster than epprof's own can write, events are lost and counted (no
+	                        buffer); recording never waits.  1: a thread that finds no room writes itself what has been
+	                        waiting longest, up to 64 KiB of records (some 20 us), or waits while another one does, and goes
+	                        on.  Nothing is lost then but what the disk does not take, what memory_bytes and max_bytes
+	                        leave no room for (stop: what comes last; ring: the oldest), and what more than 700 threads
+	                        record at once: counted as ever.  A write that hangs holds the threads that record, and
+	                        epp_session_end, until it returns.  EPP_INCOMPATIBLE where the kernel has no membarrier(2) */
 } epp_session_options;
 
 /* Makes a session, idle.  A file is created (window mapped and touched) here, so that start is quick.
@@ -117,6 +123,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
  *                   has a file of its own, of which the first is the process's default session.
  *   EPPROF_POLICY   "stream" (the default), "stop:64M", "ring:64M"
  *   EPPROF_SYNC_MS  options.sync_ms
+ *   EPPROF_LOSSLESS options.lossless
  * For bridges into frameworks; what begins events itself has the default session.  A process whose libepprof was brought by a
  * bridge (a library that exports `epprof_carries`) has none before the first call; then the session stays, and each time from
  * the first share to the last one's release is a run.
@@ -133,7 +140,7 @@ EPP_EXPORT epp_status *epp_session_attach(epp_session *session, OrtEpProfilerImp
 
 /* Why events are lost. */
 typedef enum epp_loss {
-	EPP_LOSS_NO_BUFFER = 0, /* the pool of chunks was dry */
+	EPP_LOSS_NO_BUFFER = 0, /* the pool of chunks was dry: options.lossless */
 	EPP_LOSS_NO_SLOT = 1,   /* more threads at once than slots */
 	EPP_LOSS_TOO_DEEP = 2,  /* more than 64 open events on one thread */
 	EPP_LOSS_TOO_LARGE = 3, /* args beyond the limits: the event is kept, its args are cut; counts cuts, not events */
@@ -328,7 +335,7 @@ EPP_EXPORT extern uint32_t epp_recording_count;
 
 /* Begins an event on the calling thread: the clock is read, then StartEvent is called on each profiler.
  * Returns its id, unique in the process, or 0 when nothing records or 64 events are open on this thread (counted).
- * Never blocks, allocates (after a thread's first event), locks or calls the system.
+ * Never blocks, allocates (after a thread's first event), locks or calls the system, unless options.lossless is set.
  * Thread: [event-thread]; not from a profiler's callback (then 0), not from a signal handler. */
 EPP_EXPORT uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name);
 

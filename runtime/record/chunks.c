@@ -1,7 +1,10 @@
 /* The head of the free list carries a tag that every change counts up. */
 #include "record/chunks.h"
 
+#include <time.h>
+
 #include "base/clock.h"
+#include "record/drain.h"
 #include "record/helper.h"
 
 /* How many chunks may go between two visits before a sleeping helper is woken. */
@@ -102,4 +105,35 @@ bool chunks_grow(struct session *session)
 	if (count >= session->chunks_wanted || is_late || !is_calm)
 		return false;
 	return grow(session, now);
+}
+
+/* Somebody else writes, which frees a chunk every 20 us or so. */
+#define WAIT_NS 50000
+
+/* Makes a chunk free; the drain lock is held.  False: there is none to be had. */
+static bool make_free(struct session *session)
+{
+	/* One may have been put back since. */
+	return LOAD_RELAXED(&session->chunks_free) || drain_oldest(session) || LOAD_RELAXED(&session->chunks_free) ||
+	       grow(session, clock_ticks());
+}
+
+uint32_t chunks_take_lossless(struct session *session)
+{
+	uint32_t chunk;
+	bool hopeless = false;
+	int before;
+	/* A thread that is cancelled while it writes would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	while ((chunk = chunks_take(session)) == RECORDER_NO_CHUNK && !hopeless) {
+		/* Who has the lock frees one chunk after the other, so a thread does not wait for the lock itself. */
+		if (pthread_mutex_trylock(&session->drain_lock) == 0) {
+			hopeless = !make_free(session);
+			pthread_mutex_unlock(&session->drain_lock);
+		} else {
+			nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+		}
+	}
+	pthread_setcancelstate(before, NULL);
+	return chunk;
 }

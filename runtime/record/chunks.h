@@ -1,7 +1,7 @@
 /* The pool of a session's chunks: what recorders take, and the drain puts back.
  *
  * A free list that needs no lock, last in, first out: a quiet session goes round in few of them.  When they get short the
- * helper makes room for more (file/window.h); a recording thread never does. */
+ * helper makes room for more (file/window.h); a recording thread does only where nothing may be lost. */
 #ifndef EPPROF_RECORD_CHUNKS_H
 #define EPPROF_RECORD_CHUNKS_H
 
@@ -16,6 +16,11 @@ void chunks_init(struct session *session);
 
 /* An index, or RECORDER_NO_CHUNK: none is free.  Wakes the helper if it has been long.  Thread: [any-thread]. */
 uint32_t chunks_take(struct session *session);
+
+/* The same for a session that is lossless: while none is free the caller makes the oldest full one a block itself, or waits for
+ * whoever is doing that.  RECORDER_NO_CHUNK: none is full either, and the window cannot grow.
+ * Thread: [any-thread], whose mark is set; no lock is held.  Not a cancellation point. */
+uint32_t chunks_take_lossless(struct session *session);
 
 /* Puts an emptied chunk back.  Thread: [any-thread]. */
 void chunks_put_back(struct session *session, uint32_t chunk);

@@ -16,6 +16,7 @@
 #include "file/format_slot.h"
 #include "record/chunks.h"
 #include "record/faults.h"
+#include "record/full.h"
 #include "record/give_up.h"
 #include "record/sync.h"
 #include "record/tracks.h"
@@ -199,48 +200,27 @@ static struct epf_region *chunk_region(const struct session *session, uint32_t c
 	return (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES);
 }
 
-struct full_chunk {
-	uint64_t ticks; /* when it became full */
-	uint32_t chunk;
-};
-
-static int by_ticks(const void *a, const void *b)
+/* Puts a chunk back that has become a block. */
+static void put_back(struct session *session, uint32_t chunk)
 {
-	const struct full_chunk *x = a, *y = b;
-	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
+	if (chunk >= session->chunks_used)
+		session->chunks_used = chunk + 1;
+	chunks_put_back(session, chunk);
 }
 
-static size_t look_for_full(const struct session *session, struct full_chunk *full)
+static bool drain_chunk(struct session *session, uint32_t chunk, enum failed failed)
 {
-	size_t count = 0;
-	for (uint32_t chunk = 0; chunk < session->window.chunks_count; chunk++) {
-		if (LOAD_ACQUIRE(&session->chunk_state[chunk]) != REGION_FULL)
-			continue;
-		full[count++] = (struct full_chunk){ LOAD_RELAXED(&session->chunk_full_ticks[chunk]), chunk };
-	}
-	return count;
+	bool done = drain_region(session, chunk_region(session, chunk), EPF_CHUNK_BYTES, NULL, 0, failed);
+	if (done)
+		put_back(session, chunk);
+	return done;
 }
 
-/* The oldest first: that is what a ring gives up first, and what readers look for first.  A look may miss a chunk and find one
- * that the same thread filled later; the next look finds both, so they are taken once a look finds no more than the last. */
-static size_t collect_full(const struct session *session, struct full_chunk *full)
-{
-	size_t known, count = 0;
-	do
-		known = count, count = look_for_full(session, full);
-	while (count > known);
-	if (count > 1)
-		qsort(full, count, sizeof(*full), by_ticks);
-	return count;
-}
-
-/* Regions that their recorders have filled.  `*stuck` is set if one could not be written. */
-static unsigned drain_full(struct session *session, enum failed failed, bool *stuck)
+/* The regions in slots.  A thread's first region is in its slot: it was filled before any chunk of those, and is looked for
+ * after them. */
+static unsigned drain_slots(struct session *session, enum failed failed, bool *stuck)
 {
 	unsigned emptied = 0;
-	struct full_chunk full[EPF_CHUNK_COUNT];
-	size_t count = collect_full(session, full);
-	/* A thread's first region is in its slot: it was filled before any chunk of those, and is looked for after them. */
 	for (uint32_t slot = 0; slot < LOAD_RELAXED(&session->slots_used) && !*stuck; slot++) {
 		if (LOAD_ACQUIRE(&session->slot_region_state[slot]) != REGION_FULL)
 			continue;
@@ -251,17 +231,29 @@ static unsigned drain_full(struct session *session, enum failed failed, bool *st
 			emptied++;
 		}
 	}
+	return emptied;
+}
+
+/* Regions that their recorders have filled.  `*stuck` is set if one could not be written. */
+static unsigned drain_full(struct session *session, enum failed failed, bool *stuck)
+{
+	struct full_chunk full[EPF_CHUNK_COUNT];
+	size_t count = full_collect(session, full);
+	unsigned emptied = drain_slots(session, failed, stuck);
 	for (size_t i = 0; i < count && !*stuck; i++) {
-		uint32_t chunk = full[i].chunk;
-		*stuck = !drain_region(session, chunk_region(session, chunk), EPF_CHUNK_BYTES, NULL, 0, failed);
-		if (!*stuck) {
-			if (chunk >= session->chunks_used)
-				session->chunks_used = chunk + 1;
-			chunks_put_back(session, chunk);
-			emptied++;
-		}
+		*stuck = !drain_chunk(session, full[i].chunk, failed);
+		emptied += !*stuck;
 	}
 	return emptied;
+}
+
+bool drain_oldest(struct session *session)
+{
+	struct full_chunk oldest;
+	bool stuck = false, found = full_oldest(session, &oldest);
+	if (drain_slots(session, FAILED_WAITS, &stuck))
+		return true;
+	return !stuck && found && drain_chunk(session, oldest.chunk, FAILED_WAITS);
 }
 
 /* ---- threads that left, or all of them ---- */
@@ -293,11 +285,8 @@ static void close_account(struct session *session, struct recorder *recorder, ui
 			              REGION_FULL);
 		return;
 	}
-	if (region && !in_slot) {
-		if (recorder->chunk >= session->chunks_used)
-			session->chunks_used = recorder->chunk + 1;
-		chunks_put_back(session, recorder->chunk);
-	}
+	if (region && !in_slot)
+		put_back(session, recorder->chunk);
 	STORE_RELEASE(&recorder->slot->state, EPF_SLOT_LEFT);
 }
 

@@ -9,6 +9,11 @@
  * The drain lock is held.  Returns how many regions it emptied. */
 unsigned drain_visit(struct session *session, bool final);
 
+/* The oldest full chunk becomes a block, or is given up because it cannot be written; or, before it, what is full in slots.
+ * False: nothing is full, or it stays for another visit.  The drain lock is held, session->lock need not be.
+ * Thread: [any-thread]. */
+bool drain_oldest(struct session *session);
+
 /* Losses that belong to no slot become an entry of the ledger, if there are more than the last one said.  The drain lock is
  * held. */
 void drain_own_losses(struct session *session);

@@ -208,7 +208,7 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 {
 	struct session *session = recorder->session;
 	region_leave(recorder);
-	uint32_t chunk = chunks_take(session);
+	uint32_t chunk = session->lossless ? chunks_take_lossless(session) : chunks_take(session);
 	for (int i = 0; chunk == RECORDER_NO_CHUNK && recorder->may_wait && i < WAIT_STEPS_MAX; i++) {
 		helper_wake();
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_STEP_NS }, NULL);

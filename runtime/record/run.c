@@ -48,6 +48,16 @@ static bool is_marked(const struct recorder *recorder)
 	return LOAD_ACQUIRE(&LOAD_ACQUIRE(&recorder->hot)->mark) == MARK_RECORDING;
 }
 
+/* Whether a thread is in the middle of a record; the lock is held. */
+static bool any_marked(const struct session *session, enum recorder_use use)
+{
+	const struct recorder *recorder;
+	LIST_FOREACH(recorder, &session->recorders, session_link)
+		if (recorder->use == (uint32_t)use && !recorder->owner_gone && is_marked(recorder))
+			return true;
+	return false;
+}
+
 void session_close_recorders(struct session *session, enum recorder_use use)
 {
 	pthread_mutex_lock(&session->lock);
@@ -57,11 +67,12 @@ void session_close_recorders(struct session *session, enum recorder_use use)
 			session->unsafe_to_unmap = true;
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
 		}
-		/* A record takes nanoseconds, and what holds a mark takes no lock of ours. */
-		struct recorder *recorder;
-		LIST_FOREACH(recorder, &session->recorders, session_link)
-			while (recorder->use == (uint32_t)use && !recorder->owner_gone && is_marked(recorder))
-				sched_yield();
+		/* A record takes nanoseconds, or, where a thread waits for a chunk, until the helper has got this lock. */
+		while (any_marked(session, use)) {
+			pthread_mutex_unlock(&session->lock);
+			sched_yield();
+			pthread_mutex_lock(&session->lock);
+		}
 	}
 	pthread_mutex_unlock(&session->lock);
 }

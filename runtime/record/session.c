@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/gate.h"
 #include "base/thread.h"
 #include "record/chunks.h"
 #include "record/describe.h"
@@ -110,8 +111,13 @@ epp_status *session_check_options(const epp_session_options *options, epp_sessio
 		                         options->struct_size);
 	if (known->policy > EPP_POLICY_STOP)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: policy %u is unknown", known->policy);
-	if (known->reserved)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: `reserved` is not 0");
+	if (known->lossless > 1)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: lossless %u is neither 0 nor 1",
+		                         known->lossless);
+	/* A thread may be writing for long: without membarrier nobody knows when it has left. */
+	if (known->lossless && !gate_barrier())
+		return epp_status_create(EPP_INCOMPATIBLE,
+		                         "session options: lossless needs membarrier(2), which is not to be had here");
 	if (known->sync_ms && !known->path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: sync_ms is for a file");
 	if (known->policy == EPP_POLICY_STOP && known->max_bytes < EPF_SEGMENT_BYTES)
@@ -167,6 +173,7 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 		return status;
 	}
 	session->policy = options->policy;
+	session->lossless = options->lossless;
 	session->log = options->log;
 	session->log_user = options->log_user;
 	session->plugin_timeout_ns = options->plugin_timeout_ns ? options->plugin_timeout_ns : worker_timeout_ns();

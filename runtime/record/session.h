@@ -6,9 +6,11 @@
  * Locks, in the order in which they are taken: shares, table, session.drain_lock, session.lock; the names' lock comes after all.
  *   shares              of record/share.c: a shared session's making and release
  *   table               handles, creation and release
- *   session.drain_lock  whoever makes blocks: the helper, or an end that does it itself
+ *   session.drain_lock  whoever makes blocks: the helper, an end that does it itself, or a recording thread of a lossless
+ *                       session, which tries for it and never waits
  *   session.lock        recorders, slots, tracks, profilers, state
- * A recording thread takes session.lock once, when it makes its recorder.
+ * A recording thread takes session.lock once, when it makes its recorder.  One that has its mark set takes none of these
+ * (but drain_lock as above), and whoever waits for a mark holds none.
  */
 #ifndef EPPROF_RECORD_SESSION_H
 #define EPPROF_RECORD_SESSION_H
@@ -85,6 +87,7 @@ struct session {
 	void *log_user;
 	uint64_t plugin_timeout_ns;
 	uint32_t policy;
+	bool lossless;     /* a thread that finds no chunk free writes one itself */
 	struct sync *sync; /* NULL: nobody asked for it */
 	struct window window;
 	struct block_writer writer;

@@ -198,6 +198,11 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 		options.sync_ms = (uint32_t)strtonum(sync, 0, UINT32_MAX, &problem);
 	if (problem)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_SYNC_MS=%s: %s", sync, problem);
+	const char *lossless = secure_getenv("EPPROF_LOSSLESS");
+	if (lossless && *lossless)
+		options.lossless = (uint32_t)strtonum(lossless, 0, 1, &problem);
+	if (problem)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_LOSSLESS=%s: %s", lossless, problem);
 	return share_file(&options, session, made);
 }
 
