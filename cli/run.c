@@ -43,6 +43,8 @@ static const char help[] =
     "                          of the Python package onnxruntime, or that 'make run HOST=onnxruntime' fetched\n"
     "  -o, --output FILE.epp   where the trace goes; MODEL.epp here if not given\n"
     "  --max-bytes N           how much the trace keeps: 64M, 10G (at least 4M), or 0 for all; 2G if not given\n"
+    "  --lossless              threads that record faster than epprof's own can write help it write, so that nothing is\n"
+    "                          lost but what --max-bytes or the disk leave no room for; the runs may take longer\n"
     "  --force                 replaces the trace if it exists\n"
     "  --help                  this text\n";
 
@@ -145,11 +147,13 @@ static epp_status *record(struct job *job)
 		                                .label = options->model,
 		                                .policy = options->max_bytes ? EPP_POLICY_RING : EPP_POLICY_STREAM,
 		                                .max_bytes = options->max_bytes,
-		                                .overwrite = options->force };
+		                                .overwrite = options->force,
+		                                .lossless = options->lossless };
 
 	/* This tells the collector where to; it joins the session that is made there below. */
-	/* The policy is for who has no command line. */
+	/* These are for who has no command line. */
 	unsetenv("EPPROF_POLICY");
+	unsetenv("EPPROF_LOSSLESS");
 	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
@@ -326,6 +330,9 @@ static bool take_option(struct run_options *run, int option)
 		return true;
 	case 'm':
 		return set_limit(&run->max_bytes);
+	case 'l':
+		run->lossless = true;
+		return true;
 	case 'o':
 		run->output = optarg;
 		return true;
@@ -338,19 +345,13 @@ static bool take_option(struct run_options *run, int option)
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "ort", required_argument, NULL, 'L' },
-		{ "ep", required_argument, NULL, 'e' },
-		{ "input", required_argument, NULL, 'i' },
-		{ "shape", required_argument, NULL, 's' },
-		{ "runs", required_argument, NULL, 'n' },
-		{ "warmup", required_argument, NULL, 'w' },
-		{ "threads", required_argument, NULL, 't' },
-		{ "parallel", no_argument, NULL, 'p' },
-		{ "run-level", no_argument, NULL, 'r' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "max-bytes", required_argument, NULL, 'm' },
-		{ "force", no_argument, NULL, '!' },
-		{ 0 },
+		{ "ort", required_argument, NULL, 'L' },       { "ep", required_argument, NULL, 'e' },
+		{ "input", required_argument, NULL, 'i' },     { "shape", required_argument, NULL, 's' },
+		{ "runs", required_argument, NULL, 'n' },      { "warmup", required_argument, NULL, 'w' },
+		{ "threads", required_argument, NULL, 't' },   { "parallel", no_argument, NULL, 'p' },
+		{ "run-level", no_argument, NULL, 'r' },       { "output", required_argument, NULL, 'o' },
+		{ "max-bytes", required_argument, NULL, 'm' }, { "lossless", no_argument, NULL, 'l' },
+		{ "force", no_argument, NULL, '!' },           { 0 },
 	};
 	struct cli_options options = { &cli_run, argc, argv, "o:", longs, CLI_OK };
 	struct run_options run = { .runs_count = 10, .warmup_count = 1, .threads_count = 1, .max_bytes = RING_BYTES };

@@ -32,7 +32,7 @@ struct run_options {
 	size_t eps_count, inputs_count, shapes_count;
 	size_t runs_count, warmup_count, threads_count;
 	uint64_t max_bytes; /* of the trace, which is a ring; 0: no limit */
-	bool parallel, run_level, force;
+	bool parallel, run_level, lossless, force;
 };
 
 /* ---- run_ort.c: the library ---- */

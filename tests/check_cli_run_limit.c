@@ -1,5 +1,9 @@
 /* epprof run, with a library that only plays ONNX Runtime (tests/fake_ort): how large a trace becomes.  Covers
  * cli/run_limit.c. */
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "tests/denied.h"
 #include "tests/fake_run.h"
 
 static char *run_err(int code, const char *option, const char *value, const char *runs)
@@ -122,6 +126,20 @@ START_TEST(limits_that_are_refused)
 }
 END_TEST
 
+START_TEST(a_lossless_trace)
+{
+	struct command run = command_run(NULL, "run", "--force", MODEL, "--shape", "x=1,4", "--lossless", NULL);
+	ck_assert_msg(run.code == 0, "%s", run.err);
+	command_free(&run);
+	/* The session is asked for it: it refuses where it could not do it. */
+	deny_system_call(SYS_membarrier, ENOSYS);
+	run = command_run(NULL, "run", "--force", MODEL, "--shape", "x=1,4", "--lossless", NULL);
+	ck_assert_int_eq(run.code, 1);
+	ck_assert_msg(strstr(run.err, "lossless needs membarrier(2)") != NULL, "%s", run.err);
+	command_free(&run);
+}
+END_TEST
+
 static Suite *cli_run_limit_suite(void)
 {
 	Suite *suite = suite_create("cli_run_limit");
@@ -133,6 +151,7 @@ static Suite *cli_run_limit_suite(void)
 	tcase_add_test(limit, kernels_and_their_causes_are_kept_together);
 	tcase_add_test(limit, kernels_that_come_early);
 	tcase_add_test(limit, limits_that_are_refused);
+	tcase_add_test(limit, a_lossless_trace);
 	suite_add_tcase(suite, limit);
 	return suite;
 }
