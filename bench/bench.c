@@ -16,6 +16,7 @@ static const struct bench_case {
 	{ "begin + end, in memory", bench_begin_end },
 	{ "begin + end, sustained into a file", bench_sustained },
 	{ "begin + end, two threads at once, CPU time", bench_two_threads },
+	{ "begin + end, lossless, eight threads at once", bench_lossless },
 	{ "guest: 500 M events in limited memory", bench_guest },
 	{ "guest: the disk synced every 200 ms", bench_synced },
 	{ "begin + end, 2 integer args", bench_two_integers },

@@ -125,7 +125,7 @@ void bench_file_path(char *path, size_t bytes);
 
 /* Creates such a file, empty, for reading and writing; or a session that writes into one. */
 epp_status *bench_file_open(struct bench_file *file) EPP_MUST_CHECK;
-epp_status *bench_file_session(struct bench_file *file, epp_session **session) EPP_MUST_CHECK;
+epp_status *bench_file_session(struct bench_file *file, bool lossless, epp_session **session) EPP_MUST_CHECK;
 void bench_file_close(struct bench_file *file);
 
 /* Resident memory of this process: forgets the peak so far (false: the kernel does not); the peak since; what it is now. */
@@ -145,6 +145,7 @@ void bench_short_session(struct bench *bench);
 void bench_short_file_session(struct bench *bench);
 void bench_sustained(struct bench *bench);
 void bench_two_threads(struct bench *bench);
+void bench_lossless(struct bench *bench);
 void bench_guest(struct bench *bench);
 void bench_synced(struct bench *bench);
 void bench_kit_emit(struct bench *bench);

@@ -31,7 +31,7 @@ static epp_status *open_session(struct bench_file *file)
 {
 	name_now = epp_name_intern("MatMul");
 	session_now = NULL;
-	epp_status *status = bench_file_session(file, &session_now);
+	epp_status *status = bench_file_session(file, false, &session_now);
 	return status ? status : epp_session_start(session_now);
 }
 

@@ -52,7 +52,7 @@ void bench_helper(struct bench *bench)
 	uint64_t before, after;
 	struct bench_file file = { .fd = -1 };
 	epp_session *session = NULL;
-	epp_status *status = bench_file_session(&file, &session);
+	epp_status *status = bench_file_session(&file, false, &session);
 	if (!status)
 		status = epp_session_start(session);
 	if (status) {

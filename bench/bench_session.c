@@ -67,12 +67,12 @@ epp_status *bench_file_open(struct bench_file *file)
 	return take_over(file, path, O_RDWR | O_CREAT | O_EXCL);
 }
 
-epp_status *bench_file_session(struct bench_file *file, epp_session **session)
+epp_status *bench_file_session(struct bench_file *file, bool lossless, epp_session **session)
 {
 	char path[BENCH_PATH_BYTES];
 	bench_file_path(path, sizeof(path));
 	file->fd = -1;
-	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1, .lossless = lossless };
 	epp_status *status = epp_session_create(&options, session);
 	if (status)
 		return status;

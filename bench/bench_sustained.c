@@ -64,7 +64,7 @@ static epp_status *sustain(struct sustained *all, unsigned at)
 	uint64_t before_bytes = bench_memory_bytes();
 	uint64_t before_process_ns = process_cpu_ns(), before_thread_ns = bench_thread_ns();
 	session_now = NULL;
-	epp_status *status = bench_file_session(&file, &session_now);
+	epp_status *status = bench_file_session(&file, false, &session_now);
 	if (!status)
 		status = epp_session_start(session_now);
 	if (status)
@@ -237,7 +237,7 @@ void bench_two_threads(struct bench *bench)
 	}
 	name_now = epp_name_intern("MatMul");
 	session_now = NULL;
-	epp_status *status = bench_file_session(&file, &session_now);
+	epp_status *status = bench_file_session(&file, false, &session_now);
 	if (!status)
 		status = epp_session_start(session_now);
 	for (unsigned i = 0; i <= bench->repetitions && !status; i++) {
