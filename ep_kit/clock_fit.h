@@ -18,6 +18,7 @@
  *
  * Positions are device ticks since the first pair, unwrapped, signed: a counter may start anywhere, near 2^64 too.
  * What a position means may be in doubt, and the bound says so unless the event's cause tells (it does not begin before):
+ *   one that jumped             between two pairs the line before the jump or the one behind it may hold
  *   a clock that stood still    the position means any moment of that time
  *   one that lost time          it may have jumped back, so that what it showed just before came again just after
  *   one that went backwards     a new epoch begins there; positions are looked for in the hint's epoch first
@@ -182,6 +183,70 @@ static inline struct clock_place clock_fit_place(const struct clock_fit *fit, in
 	return place;
 }
 
+/* How far a clock that runs along `slope` moves on the host in `ticks`, which may be negative. */
+static inline int64_t clock_fit_move(const struct clock_fit *fit, int64_t ticks, uint64_t slope)
+{
+	uint64_t distance = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
+	clock_fit_u128 moved = (clock_fit_u128)distance * slope >> fit->shift;
+	int64_t most = INT64_MAX / 4, host = moved < (clock_fit_u128)most ? (int64_t)moved : most;
+	return ticks < 0 ? -host : host;
+}
+
+/* Places a position that an interval with a jump may hold: on the line before the jump, or on the one behind it; the earlier one
+ * that is inside the interval and not before the cause.  The bound reaches from one line to the other, but not before the cause: the
+ * clock may have lost the time bit by bit.  False: neither may be meant. */
+static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const struct clock_segment *own,
+                                          int64_t position, uint64_t cause_host_ticks, struct clock_place *place)
+{
+	int64_t offset = (int64_t)((uint64_t)position - (uint64_t)own->position);
+	int64_t span = (int64_t)(clock_segment_first(&own[1]) - own->host);
+	int64_t cause = (int64_t)(cause_host_ticks - own->host);
+	uint64_t width = own->half_width > own[1].half_width ? own->half_width : own[1].half_width;
+	uint64_t slack = clock_fit_add(clock_fit_add(width, fit->tick),
+	                               1 + (uint64_t)span / (1000000 / CLOCK_FIT_WANDER_PPM));
+	int64_t from = cause > 0 ? cause : 0, best = INT64_MAX;
+	const int64_t lines[] = { clock_fit_move(fit, offset, own->around),
+		                  span + clock_fit_move(fit, offset - (int64_t)own->length, own->around) };
+	if (slack > (uint64_t)INT64_MAX / 4)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		if (lines[i] + (int64_t)slack >= from && lines[i] - (int64_t)slack <= span && lines[i] < best)
+			best = lines[i];
+	}
+	if (best == INT64_MAX)
+		return 0;
+	int64_t low = lines[0] < lines[1] ? lines[0] : lines[1], high = lines[0] < lines[1] ? lines[1] : lines[0];
+	low = low > from ? low : from;
+	high = high < span ? high : span;
+	int64_t below = best - low, above = high - best, reach = below > above ? below : above;
+	*place = (struct clock_place){ own->host + (uint64_t)best,
+		                       clock_fit_add(slack, reach > 0 ? (uint64_t)reach : 0), CLOCK_FIT_BROKEN };
+	return 1;
+}
+
+/* If the cause of an event began in an interval with a jump, or in the one before: the first moment that its position may mean and
+ * that is no earlier.  False: no such interval, or the clock had no need to jump by then. */
+static inline int clock_fit_place_by_jump(const struct clock_fit *fit, int64_t position, uint64_t cause_host_ticks,
+                                          size_t *hint, struct clock_place *place)
+{
+	for (size_t i = *hint; i < fit->count && i <= *hint + 1; i++) {
+		const struct clock_segment *own = &fit->segments[i];
+		uint64_t offset = (uint64_t)position - (uint64_t)own->position;
+		/* The clock stood still there for longer than this interval. */
+		if ((offset == 0 && own->still != 0) || (own->length != 0 && offset == own->length && own[1].still != 0))
+			return 0;
+		if (!own->around) {
+			uint64_t host = own->host + clock_fit_advance(fit, offset, own->slope);
+			if (offset < own->length && clock_fit_add(host, own->bound) >= cause_host_ticks)
+				return 0;
+		} else if (clock_fit_place_at_jump(fit, own, position, cause_host_ticks, place)) {
+			*hint = i;
+			return 1;
+		}
+	}
+	return 0;
+}
+
 /* Places a position of an event whose cause began at `cause_host_ticks`, which the hint points at: the first moment that it
  * may mean and that is no earlier. */
 static inline struct clock_place clock_fit_place_caused(const struct clock_fit *fit, int64_t position,
@@ -190,8 +255,11 @@ static inline struct clock_place clock_fit_place_caused(const struct clock_fit *
 	if (fit->count == 0 || !fit->is_doubtful)
 		return clock_fit_place(fit, position, hint);
 	size_t begin = *hint < fit->count ? *hint : fit->count - 1, other;
+	struct clock_place place, beside;
 	*hint = begin;
-	struct clock_place place = clock_fit_find(fit, position, hint), beside;
+	if (clock_fit_place_by_jump(fit, position, cause_host_ticks, hint, &place))
+		return place;
+	place = clock_fit_find(fit, position, hint);
 	int is_early = clock_fit_add(place.host, place.bound) < cause_host_ticks;
 	if (clock_fit_find_beside(fit, position, begin, 1, &other, &beside)) {
 		uint64_t distance = clock_fit_distance(place.host, beside.host);

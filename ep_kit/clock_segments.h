@@ -9,6 +9,8 @@
 #define CLOCK_FIT_BROKEN_PPM 1000u
 #define CLOCK_FIT_ASSUMED_PPM 500u
 #define CLOCK_FIT_WANDER_PPM 1u
+/* No clock's rate is further from the nominal one. */
+#define CLOCK_FIT_RATE_PPM 50000u
 
 /* Intervals of different lengths that tell the counter's step, and how many steps long they are at least. */
 #define CLOCK_FIT_STEP_INTERVALS 8u
@@ -34,6 +36,7 @@ struct clock_segment {
 	uint64_t before;      /* host ticks: the same positions may have been shown so much earlier, */
 	uint64_t after;       /* or later */
 	uint64_t slope;       /* host ticks a device tick, `shift` fractional bits */
+	uint64_t around;      /* the slope on both sides of a jump inside it; 0: it holds none, as far as is known */
 	uint64_t bound;       /* host ticks, anywhere inside */
 	uint64_t bend;        /* the part of it that comes from the neighbours */
 	uint64_t half_width;  /* of its left pair */
@@ -232,6 +235,33 @@ static inline void clock_fit_lay_intervals(struct clock_fit *fit, struct clock_s
 	}
 }
 
+static inline int clock_slope_is_near(uint64_t slope, uint64_t other, uint64_t ppm)
+{
+	return clock_fit_distance(slope, other) <= clock_fit_scale(slope, ppm, 1000000);
+}
+
+/* The slope around a broken interval that holds a jump.  One whose neighbour has the same slope is of a clock that is far from its
+ * nominal rate, and one without a neighbour may be. */
+static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struct clock_segment *segments, size_t i)
+{
+	const struct clock_segment *own = &segments[i];
+	uint64_t around = 0;
+	for (int to_right = 0; to_right < 2; to_right++) {
+		if (to_right ? i + 2 > own->epoch_last : i == own->epoch_first)
+			continue;
+		const struct clock_segment *beside = to_right ? own + 1 : own - 1;
+		/* The noise of a short one is large. */
+		if (clock_segment_first(&beside[1]) - beside->host < (clock_segment_first(&own[1]) - own->host) / 2)
+			continue;
+		if (clock_slope_is_near(own->slope, beside->slope, CLOCK_FIT_BROKEN_PPM))
+			return 0;
+		if (!around || clock_fit_distance(beside->slope, fit->slope) < clock_fit_distance(around, fit->slope))
+			around = beside->slope;
+	}
+	/* That may be a jump too. */
+	return around && !clock_slope_is_near(fit->slope, around, CLOCK_FIT_RATE_PPM) ? fit->slope : around;
+}
+
 /* Builds the fit over prepared pairs.  `segments` has room for `count` and must live as long as the fit.
  * bits: where the device's counter wraps; 0: 64.  Rates of 0 are taken for 1. */
 static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs,
@@ -263,6 +293,8 @@ static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *
 		struct clock_segment *own = &segments[i];
 		if (own->length == 0)
 			continue;
+		own->around = own->kind == CLOCK_FIT_BROKEN ? clock_fit_around(fit, segments, i) : 0;
+		fit->is_doubtful |= own->around != 0;
 		if (own->kind != CLOCK_FIT_BROKEN) {
 			uint64_t left = clock_fit_bend(fit, segments, i, 0);
 			uint64_t right = clock_fit_bend(fit, segments, i, 1);

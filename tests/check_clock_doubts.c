@@ -29,6 +29,36 @@ START_TEST(back_between_two_pairs)
 }
 END_TEST
 
+/* Between two pairs in either direction, anywhere between them, by a clock that may be far from its nominal rate: with its cause
+ * each event is placed where it was, and not on the line from pair to pair. */
+START_TEST(causes_tell_the_sides_of_a_jump)
+{
+	static const double jumps_s[] = { 0.05, -0.05, 0.003, -0.09, 5 }, at_s[] = { 1.01, 1.05, 1.099 };
+	static const double drifts_ppm[] = { 0, 200, -5000, 5000 };
+	const struct model model = {
+		.start = 1, .rate = 1.0, .drift_ppm = drifts_ppm[_i], .jump_at_ns = at_s[0] * 1e9, .bits = 64
+	};
+
+	for (size_t i = 0; i < 15; i++) {
+		struct model jumping = model;
+		jumping.jump_at_ns = at_s[i % 3] * 1e9;
+		jumping.jump_ticks = jumps_s[i / 3] * 1e9;
+		size_t count = 0, hint = 0;
+		for (uint64_t ns = 0; ns <= 3 * SECOND; ns += INTERVAL)
+			add_pair(&jumping, count++, ns, 100, SECOND);
+		build(&jumping, count);
+		for (uint64_t ns = 8 * SECOND / 10; ns < 13 * SECOND / 10; ns += 61729) {
+			struct clock_place place = clock_fit_map_near(&fit, model_ticks(&jumping, ns),
+			                                              SECOND + ns - 5000, &hint);
+			uint64_t error = clock_fit_distance(place.host, SECOND + ns);
+			ck_assert_uint_le(error, place.bound);
+			ck_assert_msg(error < 3000, "%g s at %g s, %g ppm: %llu ns off at %llu", jumps_s[i / 3],
+			              at_s[i % 3], drifts_ppm[_i], (unsigned long long)error, (unsigned long long)ns);
+		}
+	}
+}
+END_TEST
+
 /* Back over several pairs: an event after the jump is found there by its cause, before the first pair that tells of it. */
 START_TEST(back_over_pairs)
 {
@@ -113,6 +143,7 @@ static Suite *clock_doubts_suite(void)
 	TCase *tests = tcase_create("clock_doubts");
 	tcase_add_checked_fixture(tests, seed, NULL);
 	tcase_add_test(tests, back_between_two_pairs);
+	tcase_add_loop_test(tests, causes_tell_the_sides_of_a_jump, 0, 4);
 	tcase_add_test(tests, back_over_pairs);
 	tcase_add_test(tests, stops);
 	tcase_add_test(tests, steps);

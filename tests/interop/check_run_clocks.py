@@ -82,6 +82,22 @@ class Clocks(unittest.TestCase):
                 self.assertEqual(elsewhere, [])
                 self.assertLess(statistics.median(kernel["start_error_ns"] for kernel in run.of_others), 100000)
 
+    def test_the_kit(self):
+        """It compares the clocks all the time: a jump between two comparisons leaves each event in its node."""
+        for jump_ns in "50000000", "-50000000":
+            for carried in {}, {"EPPROF_PROFILERS": SAMPLE}:
+                with self.subTest(jump_ns, **carried):
+                    done = run_command.run(run_command.DIGITS, "--shape", "x=8,64", "--runs", 5000, "--ep", SAMPLE,
+                                           ACCELERATOR_JUMP_AT_NS="250000000", ACCELERATOR_JUMP_NS=jump_ns, **carried)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    slices = {event["id"]: event for event in run_command.events() if event["kind"] == "slice"}
+                    kernels = [event for event in slices.values() if event.get("stream") is not None]
+                    self.assertGreater(len(kernels), 30000)
+                    elsewhere = [kernel for kernel in kernels for parent in [slices[kernel["parent"]]]
+                                 if kernel["start_ns"] < parent["start_ns"] - 3000 or kernel["start_ns"] + kernel["duration_ns"]
+                                 > parent["start_ns"] + parent["duration_ns"] + 3000]
+                    self.assertLessEqual(len(elsewhere), len(kernels) // 1000)
+
     def test_without_ids_each_parent_is_marked(self):
         """Of many threads each may be meant, so no event is joined."""
         run = Run(self, "--threads", 8, runs=1000)
