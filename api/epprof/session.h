@@ -403,12 +403,29 @@ typedef struct epp_track_options {
 EPP_EXPORT epp_status *epp_track_create(epp_session *session, const epp_track_options *options, epp_track *track)
     EPP_MUST_CHECK;
 
+/* Makes a track for events of a thread of this process that another profiler timed, in ticks of epp_host_ticks().  They nest by
+ * time; of two that begin at the same tick the one that is recorded first is the outer one.  `thread_id` is the operating
+ * system's number, 0 if it is not known; tracks with the same number and name are one row.
+ * Errors: EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY.  Thread: [any-thread].  Ownership: as epp_track_create. */
+EPP_EXPORT epp_status *epp_track_create_thread(epp_session *session, uint32_t thread_id, const char *name,
+                                               epp_track *track) EPP_MUST_CHECK;
+
 /* Records an event that was timed elsewhere, in ticks of the track's clock; `parent` is the id of the host event that
- * caused it, or 0.  end_ticks below start_ticks is refused and counted.
+ * caused it, or 0.  end_ticks below start_ticks is refused and counted.  Returns the event's id; 0: it was not kept.
  * Thread: [any-thread].  Ownership: args are borrowed for the call. */
-EPP_EXPORT void epp_event_complete(epp_session *session, epp_track track, epp_category category, epp_name name,
-                                   uint64_t start_ticks, uint64_t end_ticks, uint64_t parent, const epp_arg *args,
-                                   size_t args_count);
+EPP_EXPORT uint64_t epp_event_complete(epp_session *session, epp_track track, epp_category category, epp_name name,
+                                       uint64_t start_ticks, uint64_t end_ticks, uint64_t parent, const epp_arg *args,
+                                       size_t args_count);
+
+/* Names the parent of an event that was timed elsewhere and recorded without one, by the ids of both, which may be recorded in
+ * any order.  An event that has a parent keeps it.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_parent_set(epp_session *session, uint64_t id, uint64_t parent);
+
+/* From now on, what the calling thread records by the functions above waits for room instead of being lost, as long as the
+ * trace is written at all.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_completes_wait(epp_session *session);
 
 /* Relates the clock of a track to the host's: at `host_ticks` plus or minus `half_width_ticks` (host ticks too) the
  * device's counter stood at `device_ticks`.

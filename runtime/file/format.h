@@ -209,11 +209,12 @@ struct epf_live {
 /* ---- records ---- */
 
 enum epf_kind {
-	EPF_EVENT = 1,       /* start, duration */
-	EPF_INSTANT = 2,     /* start */
-	EPF_COUNTER = 3,     /* start; its value is the first arg, key = name */
-	EPF_COMPLETE = 4,    /* start and duration in ticks of the current track's clock */
-	EPF_FLOW = 5,        /* at start, from the event in arg `parent` to the event `id` */
+	EPF_EVENT = 1,    /* start, duration */
+	EPF_INSTANT = 2,  /* start */
+	EPF_COUNTER = 3,  /* start; its value is the first arg, key = name */
+	EPF_COMPLETE = 4, /* start and duration in ticks of the current track's clock */
+	EPF_FLOW = 5, /* at start, from the event in arg `parent` to the event `id`; with EPF_PLACED_INFERRED no arrow:
+	                        it names the parent of a complete event that was recorded without one */
 	EPF_ASYNC_BEGIN = 6, /* start; duration 0 */
 	EPF_ASYNC_END = 7,   /* start = the end's time; id is the begin's */
 	EPF_TRACK_SWITCH = 8, /* records after this one, up to the next switch or the region's end, are on track `id`; a region

@@ -44,19 +44,41 @@ epp_status *epp_track_create(epp_session *handle, const epp_track_options *optio
 	return status;
 }
 
-void epp_event_complete(epp_session *handle, epp_track track, epp_category category, epp_name name, uint64_t start_ticks,
-                        uint64_t end_ticks, uint64_t parent, const epp_arg *args, size_t args_count)
+epp_status *epp_track_create_thread(epp_session *handle, uint32_t thread_id, const char *name, epp_track *track)
+{
+	struct epf_track definition = {
+		.kind = EPF_TRACK_THREAD,
+		.thread_id = thread_id,
+		.device = -1,
+		.producer = -1,
+	};
+	epp_status *status = NULL;
+	*track = 0;
+	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
+	*track = tracks_add(session, &definition, name ? name : "", "");
+	if (!*track)
+		status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u", SESSION_TRACKS_MAX);
+	pthread_mutex_unlock(&session->lock);
+	return status;
+}
+
+uint64_t epp_event_complete(epp_session *handle, epp_track track, epp_category category, epp_name name,
+                            uint64_t start_ticks, uint64_t end_ticks, uint64_t parent, const epp_arg *args,
+                            size_t args_count)
 {
 	if (LOAD_RELAXED(&epp_recording_count) == 0)
-		return;
+		return 0;
 	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
 	struct recorder *recorder = handover_enter(of);
 	if (!recorder) {
 		const struct session *session = session_of(of);
 		if (session && LOAD_RELAXED(&session->pushes))
 			session_lose(of, EPP_LOSS_NO_SLOT, 1);
-		return;
+		return 0;
 	}
+	uint64_t id = 0;
 	bool refused = end_ticks < start_ticks || !tracks_get(recorder->session, track);
 	struct handed event = { .track = track,
 		                .category = category & 3u,
@@ -64,11 +86,32 @@ void epp_event_complete(epp_session *handle, epp_track track, epp_category categ
 		                .end_ticks = end_ticks,
 		                .parent = parent,
 		                .name = name ? name : EPF_NAME_NONE };
-	if (refused || !handover_store(recorder, &event, args, args_count)) {
+	if (!refused)
+		id = handover_store(recorder, &event, args, args_count);
+	if (!id) {
 		recorder_lose(recorder, refused ? EPP_LOSS_REFUSED : EPP_LOSS_NO_BUFFER);
 		COUNT_OWNED(&recorder->slot->lost_idless, 1);
 	}
 	recorder_leave(recorder);
+	return id;
+}
+
+void epp_parent_set(epp_session *handle, uint64_t id, uint64_t parent)
+{
+	struct recorder *recorder = id && parent ? handover_enter(handle ? (uintptr_t)handle
+	                                                                 : LOAD_RELAXED(&session_default_handle))
+	                                         : NULL;
+	if (!recorder)
+		return;
+	handover_store_parent(recorder, id, parent);
+	recorder_leave(recorder);
+}
+
+void epp_completes_wait(epp_session *handle)
+{
+	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (session)
+		handover_allow_waiting(session);
 }
 
 void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ticks, uint64_t host_ticks,

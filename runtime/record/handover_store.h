@@ -80,6 +80,23 @@ static inline bool handover_store_wait(struct recorder *recorder, const struct h
 	return true;
 }
 
+/* The parent of an event that was recorded without one: a flow whose placement is `inferred`. */
+static inline bool handover_store_parent(struct recorder *recorder, uint64_t id, uint64_t parent)
+{
+	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
+	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&none, parent) * sizeof(struct epf_arg);
+	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
+		return false;
+	handover_switch(recorder, 0);
+	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
+	flow->start_ticks = clock_ticks();
+	flow->id = id;
+	recorder_take_id(recorder, recorder->hot);
+	args_publish(recorder, flow, EPF_NAME_FLOW, EPF_BITS(EPP_NODE, EPF_FLOW, EPF_PLACED_INFERRED, 0), parent, NULL,
+	             &none);
+	return true;
+}
+
 /* The calling thread's, marked; NULL: the run is over, or it has no slot. */
 static inline struct recorder *handover_enter(uintptr_t handle)
 {

@@ -249,7 +249,7 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 		.producer = -1,
 		.run = 0,
 	};
-	slot->track = tracks_add(session, &track, name, "");
+	slot->track = tracks_add_recorder(session, &track, name);
 	if (!slot->track)
 		return false;
 	session->slot_taken[index] = 1;

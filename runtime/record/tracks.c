@@ -1,5 +1,5 @@
-/* Tracks wait as they go into blocks: a definition header, a struct epf_track, the texts.  A thread's is freed once it is
- * in one, since nobody asks for it again and threads come and go without end; the others stay, in a hash of their own. */
+/* Tracks wait as they go into blocks: a definition header, a struct epf_track, the texts.  The track of a thread that records is
+ * freed once it is in a block, since threads come and go without end; the others stay, in a hash of their own. */
 #include "record/tracks.h"
 
 #include <errno.h>
@@ -35,10 +35,9 @@ static struct track **hash_find(struct track **tracks, uint32_t number)
 	}
 }
 
-uint32_t tracks_add(struct session *session, struct epf_track *track, const char *name, const char *group)
+static uint32_t add_track(struct session *session, struct epf_track *track, const char *name, const char *group, bool kept)
 {
 	size_t name_bytes = strnlen(name, 255), group_bytes = strnlen(group, 255);
-	bool kept = track->kind != EPF_TRACK_THREAD;
 	if (kept && session->tracks_count == SESSION_TRACKS_MAX)
 		return 0;
 	if (kept && !session->tracks) {
@@ -68,6 +67,16 @@ uint32_t tracks_add(struct session *session, struct epf_track *track, const char
 		STORE_RELEASE(hash_find(session->tracks, track->track), added);
 	}
 	return track->track;
+}
+
+uint32_t tracks_add(struct session *session, struct epf_track *track, const char *name, const char *group)
+{
+	return add_track(session, track, name, group, true);
+}
+
+uint32_t tracks_add_recorder(struct session *session, struct epf_track *track, const char *name)
+{
+	return add_track(session, track, name, "", false);
 }
 
 const struct epf_track *tracks_get(const struct session *session, uint32_t track)

@@ -10,7 +10,10 @@
 /* Adds a track; session->lock is held.  Fills in track->track and the lengths.  0: no memory or no room. */
 uint32_t tracks_add(struct session *session, struct epf_track *track, const char *name, const char *group);
 
-/* The description of a track, or NULL; those of threads are not kept. */
+/* The same for a thread that records its own events: its description is not kept. */
+uint32_t tracks_add_recorder(struct session *session, struct epf_track *track, const char *name);
+
+/* The description of a track, or NULL. */
 const struct epf_track *tracks_get(const struct session *session, uint32_t track);
 
 /* Begins to follow the process's names (the log gets those there are). */

@@ -170,7 +170,7 @@ static epp_status *load_other(struct loading *loading, const struct codec_record
 
 	if (kind == EPF_TRACK_SWITCH)
 		return switch_line(loading, (uint32_t)record->id);
-	if (!class_of(record->bits).kind)
+	if (!class_of(record->bits).kind || (kind == EPF_FLOW && block_names_parent(record)))
 		return NULL;
 	if (!(loading->decoded.block->kinds >> kind & 1))
 		return corrupt(loading->decoded.block, "holds a kind of record that its header does not name");
@@ -179,6 +179,8 @@ static epp_status *load_other(struct loading *loading, const struct codec_record
 	fill_item(loading, record, rank, index, codec_end(record->start_ticks, record->duration_ticks), item);
 	if (kind == EPF_COMPLETE || kind == EPF_FLOW)
 		load_parent(&loading->decoded, record, item, extra);
+	if (kind == EPF_COMPLETE && !extra->parent && loading->timeline->parents_apart.count)
+		extra->parent = parents_find(&loading->timeline->parents_apart, loading->decoded.block->source, record->id);
 	if (kind == EPF_COMPLETE)
 		load_complete(loading->timeline, &loading->timeline->lines.lines[loading->line], record, item, extra);
 	else

@@ -139,6 +139,16 @@ static epp_status *survey_flow(struct epp_timeline *timeline, const struct surve
 	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_BY_FLOW);
 }
 
+/* A flow that names a parent. */
+static epp_status *survey_parent(struct epp_timeline *timeline, const struct survey_flow *flow)
+{
+	if (!flow->from)
+		return NULL;
+	timeline->parents = true;
+	EPP_TRY(parents_add(&timeline->parents_apart, flow->source, flow->to, flow->from));
+	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_AS_PARENT);
+}
+
 static int compare_from(const void *a, const void *b)
 {
 	const struct survey_flow *first = a, *second = b;
@@ -214,8 +224,10 @@ static epp_status *survey_block(struct epp_timeline *timeline, struct surveying 
 				EPP_TRY(find_span(surveying, index, line, from, &span));
 			EPP_TRY(survey_complete(timeline, &decoded, &timeline->lines.lines[line], record, span));
 		} else if (kind == EPF_FLOW) {
-			EPP_TRY(survey_flow(timeline, &(struct survey_flow){ block_parent(&decoded, record, &after),
-			                                                     record->id, decoded.block->source }));
+			const struct survey_flow flow = { block_parent(&decoded, record, &after), record->id,
+				                          decoded.block->source };
+			EPP_TRY(block_names_parent(record) ? survey_parent(timeline, &flow)
+			                                   : survey_flow(timeline, &flow));
 		} else if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
 			EPP_TRY(survey_end(timeline, &decoded, index, record));
 		}
@@ -436,6 +448,7 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	for (size_t i = 0; i < surveying->spans_count; i++)
 		EPP_TRY(place_span(timeline, &surveying->spans[i]));
 	EPP_TRY(survey_put_off(timeline, surveying));
+	parents_seal(&timeline->parents_apart);
 	referred_seal(&timeline->referred, timeline->parents);
 	timeline->referred.has_used = timeline->placing_needs_parents;
 	return link_flows(timeline);

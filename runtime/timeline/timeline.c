@@ -98,6 +98,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	stretch_deinit(&timeline->ended_elsewhere);
 	free(timeline->flows);
 	free(timeline->waits);
+	parents_deinit(&timeline->parents_apart);
 	free(timeline->surveyed);
 	free(timeline->rank_of_block);
 	free(timeline->block_of_rank);

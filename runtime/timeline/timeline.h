@@ -18,6 +18,7 @@
 #include "timeline/ends.h"
 #include "timeline/line.h"
 #include "timeline/merge.h"
+#include "timeline/parents.h"
 #include "timeline/spill.h"
 #include "timeline/stretch.h"
 
@@ -65,6 +66,7 @@ struct epp_timeline {
 	struct survey_flow *flows; /* until the table of events has them */
 	size_t flows_count, flows_room;
 	struct wait *waits; /* one for each flow */
+	struct parents parents_apart;
 	struct ends ends;
 	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
 	bool parents;                   /* some record names a parent: referred has a table */
@@ -134,6 +136,12 @@ epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t
 
 /* The parent that a record names in its first arg, 0 if none; `*after` is then the position of the next arg. */
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after);
+
+/* Whether a flow is no arrow, but names the parent of an event. */
+static inline bool block_names_parent(const struct codec_record *flow)
+{
+	return EPF_BITS_PLACEMENT(flow->bits) == EPF_PLACED_INFERRED;
+}
 
 /* False: the options leave the block's process out. */
 static inline bool block_is_wanted(const struct epp_timeline *timeline, const struct reader_block *block)
