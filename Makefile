@@ -71,7 +71,7 @@ LIBKIT := $(BUILD)/libepprof_ep.a
 KIT_FILES := $(BUILD)/kit/ep_kit.c $(BUILD)/kit/epprof_ep.h
 XSPACE_BRIDGES := $(BUILD)/libepprof_tf.so $(BUILD)/libepprof_pjrt.so
 BRIDGES := $(BUILD)/libepprof_ort.so $(XSPACE_BRIDGES)
-JAX_PACKAGE := $(BUILD)/python/jax_plugins/epprof/__init__.py
+BRIDGE_PYTHON := $(addprefix $(BUILD)/python/,jax_plugins/epprof/__init__.py epprof_host.py epprof_tensorflow.py)
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
 SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
@@ -93,7 +93,7 @@ FLAGS_runtime := -D_GNU_SOURCE -Iapi -Iruntime -I.
 FLAGS_cli := -D_GNU_SOURCE -Iapi
 # A call of a library without a detour: of a bridge, which is called with cold caches; of the bench, for what it costs is the
 # library's then.
-FLAGS_bridges := -D_GNU_SOURCE -Iapi -I. -fno-plt
+FLAGS_bridges := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_ep_kit := -Iapi
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
@@ -124,7 +124,7 @@ DEPS := build/deps
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: lib $(BRIDGES) $(JAX_PACKAGE) $(PROGRAMS) $(SAMPLE_EPS)
+all: lib $(BRIDGES) $(BRIDGE_PYTHON) $(PROGRAMS) $(SAMPLE_EPS)
 
 lib: $(LIBRARIES) $(TF_SHIM) $(KIT_FILES)
 
@@ -207,8 +207,8 @@ $(BRIDGES): $(BRIDGE_READING) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(CC) $(call LINK_BRIDGE,$@,'$(abspath $(BUILD))',$(filter %.o,$^))
 
-# JAX finds it with $(BUILD)/python in PYTHONPATH; it finds the bridge above itself.
-$(JAX_PACKAGE): $(BUILD)/python/%: bridges/%
+# What the bridges have in Python, for PYTHONPATH; it finds the bridges above itself.
+$(BRIDGE_PYTHON): $(BUILD)/python/%: bridges/%
 	$(Q)$(INSTALL) -D -m 644 $< $@
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
@@ -408,7 +408,7 @@ install: all $(if $(SCDOC),$(MANUAL))
 		ln -sf $$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so || exit 1; done
 	$(Q)$(foreach bridge,$(basename $(notdir $(BRIDGES))),$(CC) $(call LINK_BRIDGE,$(DIRS_lib)/$(bridge).so,'$(LIBDIR)',$(OBJECTS_$(bridge))) &&) :
 	$(Q)test ! -e $(KINETO) || $(call LINK_KINETO,$(DIRS_lib)/$(notdir $(KINETO)),'$(LIBDIR)')
-	$(Q)$(INSTALL) -D -m 644 $(JAX_PACKAGE) $(DIRS_python)/$(JAX_PACKAGE:$(BUILD)/%=%)
+	$(Q)$(foreach file,$(BRIDGE_PYTHON:$(BUILD)/python/%=%),$(INSTALL) -D -m 644 $(BUILD)/python/$(file) $(DIRS_python)/$(file) &&) :
 	$(Q)$(call LINK_COMMAND,$(DIRS_bin)/epprof,$(FROM_BIN_TO_LIB))
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
 

@@ -3,18 +3,21 @@
  * same does for a session of our own.  These frameworks show no events, so a plugin that records only what belongs to an event of
  * the host's, as those for ONNX Runtime may, has nothing to tell here.
  *
+ * With an output, a run that is released waits for the host's operations if a hook has promised them (xspace_host.h).
+ *
  * Lines begin at the UNIX time of the run's start: the framework takes its session's start off, which lies before.
  */
 #include "xspace_carried.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "carried.h"
 #include "epprof/epprof.h"
+#include "xspace_host.h"
 
 #define PLUGINS_MAX 32u /* a session has no more profilers */
 #define WAIT_NS 20000000000u
@@ -22,7 +25,8 @@
 struct carried_run {
 	epp_session *session;
 	bool is_shared;
-	int64_t start_unix_ns;
+	bool is_over;
+	struct host_moment start;
 	size_t count;
 	struct {
 		const char *label;
@@ -77,11 +81,27 @@ static void load_all(struct carried_problems *problems)
 
 /* ---- a run ---- */
 
-static int64_t unix_ns(void)
+/* The run that waits for the host's operations. */
+static struct {
+	pthread_mutex_t lock;
+	bool is_expected;
+	struct carried_run *run;
+} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void run_free(struct carried_run *run)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (run)
+		epp_session_release(run->session);
+	free(run);
+}
+
+static struct carried_run *take_waiting(void)
+{
+	pthread_mutex_lock(&waiting.lock);
+	struct carried_run *run = waiting.run;
+	waiting.run = NULL;
+	pthread_mutex_unlock(&waiting.lock);
+	return run;
 }
 
 /* Takes what became of a step of a profiler's. */
@@ -150,7 +170,8 @@ struct carried_run *carried_run_start(const char *framework, struct carried_prob
 		carried_problems_add(problems, epp_status_no_memory());
 		return NULL;
 	}
-	run->start_unix_ns = unix_ns();
+	run_free(take_waiting());
+	run->start = host_now();
 	epp_status *status = open_session(run, framework, problems);
 	if (status) {
 		carried_problems_add(problems, status);
@@ -168,6 +189,7 @@ void carried_run_end(struct carried_run *run, struct carried_problems *problems)
 {
 	if (!run)
 		return;
+	run->is_over = true;
 	call_all(run, true, problems);
 	for (size_t i = 0; i < run->count; i++) {
 		epp_member_leave(run->all[i].member);
@@ -181,9 +203,45 @@ void carried_run_end(struct carried_run *run, struct carried_problems *problems)
 
 void carried_run_release(struct carried_run *run)
 {
-	if (run)
-		epp_session_release(run->session);
-	free(run);
+	struct carried_run *replaced = run;
+	pthread_mutex_lock(&waiting.lock);
+	if (run && run->is_shared && run->is_over && waiting.is_expected) {
+		replaced = waiting.run;
+		waiting.run = run;
+	}
+	pthread_mutex_unlock(&waiting.lock);
+	run_free(replaced);
+}
+
+/* ---- the host's operations ---- */
+
+void epprof_host_expect(void)
+{
+	pthread_mutex_lock(&waiting.lock);
+	waiting.is_expected = true;
+	pthread_mutex_unlock(&waiting.lock);
+}
+
+int epprof_host_profile(const void *bytes, size_t count, char *text, size_t text_bytes)
+{
+	struct carried_run *run = take_waiting();
+	struct host_counts counts;
+	snprintf(text, text_bytes, "%s", "");
+	if (!run)
+		return HOST_NOT_WANTED;
+	epp_status *status = bytes ? host_record(run->session, &run->start, bytes, count, &counts) : NULL;
+	if (status)
+		snprintf(text, text_bytes, "%s", epp_status_message(status));
+	else if (bytes)
+		snprintf(text, text_bytes,
+		         "%" PRIu64 " operations of the host, %" PRIu64 " lost; %" PRIu64
+		         " device events joined to their calls, "
+		         "%" PRIu64 " without a call",
+		         counts.operations, counts.lost, counts.joined, counts.alone);
+	run_free(run);
+	int result = status ? HOST_FAILED : HOST_RECORDED;
+	epp_status_release(status);
+	return result;
 }
 
 /* ---- its profile ---- */
@@ -223,7 +281,7 @@ void carried_run_profile(struct carried_run *run, struct xspace_profile *profile
 	*profile = (struct xspace_profile){ 0 };
 	epp_status *status = epp_trace_open_session(run->session, &trace);
 	if (!status) {
-		int64_t from_ns = run->start_unix_ns - epp_trace_get_info(trace)->epoch_unix_ns;
+		int64_t from_ns = run->start.unix_ns - epp_trace_get_info(trace)->epoch_unix_ns;
 		size_t most = bytes_max(problems);
 		status = xspace_profile_make(trace, from_ns, most, wants_gpu_planes(problems), profile);
 		if (!status && profile->left_out_count)

@@ -6,15 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
 #include "epprof/trace_reader.h"
-
-/* Leaves the function with the status, if there is one. */
-#define EPP_TRY(expression) \
-	do { \
-		epp_status *status_ = (expression); \
-		if (status_) \
-			return status_; \
-	} while (0)
 
 /* Frameworks have an int for the size. */
 #define XSPACE_PROFILE_BYTES_MAX ((size_t)INT32_MAX)

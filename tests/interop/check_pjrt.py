@@ -12,6 +12,8 @@ from pathlib import Path
 import interop
 
 interop.in_each_environment(interop.JAX)
+import host_operations
+from host_operations import Traced, WORK
 
 COUNT = 300
 
@@ -49,6 +51,27 @@ with jax.profiler.trace(sys.argv[1]):
         with jax.profiler.StepTraceAnnotation("train", step_num=step):
             w = w - 0.1 * gradient(w, x)
     w.block_until_ready()
+"""
+
+# A gradient whose forward and backward pass give the sample work, each in an operation of its own.
+LAUNCHES = """
+import jax
+import jax.numpy as jnp
+@jax.custom_vjp
+def work(x):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+work.defvjp(lambda x: (work(x), None), lambda _, g: (work(g),))
+gradient = jax.jit(jax.grad(lambda w, x: jnp.sum(jnp.tanh(work(x @ w)) ** 2)))
+w = x = jnp.ones((16, 16))
+gradient(w, x).block_until_ready()
+options = jax.profiler.ProfileOptions()
+options.python_tracer_level = int(sys.argv[2])
+for run in range(int(sys.argv[3])):
+    with jax.profiler.trace(os.path.join(sys.argv[1], str(run)), profiler_options=options):
+        for step in range(3):
+            with jax.profiler.StepTraceAnnotation("train", step_num=step):
+                w = w - 0.1 * gradient(w, x)
+        w.block_until_ready()
 """
 
 
@@ -210,6 +233,79 @@ class Jax(unittest.TestCase):
         self.assertNotIn("epprof", log)
         (file,) = folder.glob("logs/**/*.xplane.pb")
         self.assertEqual(len(events_of(ProfileData.from_file(str(file)), "relu")), COUNT)
+
+
+def operations_of(folder):
+    """JAX's own of a session, but for what it got from the bridge."""
+    from jax.profiler import ProfileData
+    (file,) = folder.glob("**/*.xplane.pb")
+    profile = ProfileData.from_file(str(file))
+    (start_ns,) = [dict(plane.stats)["profile_start_time"] for plane in profile.planes if plane.name == "Task Environment"]
+    return [(line.name, event.name, start_ns + int(event.start_ns), int(event.start_ns + event.duration_ns) - int(event.start_ns))
+            for plane in profile.planes if plane.name == "/host:CPU" for line in plane.lines
+            if ": calls of " not in line.name for event in line.events]
+
+
+class HostOperations(unittest.TestCase):
+    def test_each_session_has_its_own(self):
+        traced = Traced(LAUNCHES, "0", "2")
+        self.assertEqual(traced.log, [])
+        together = collections.Counter()
+        for run in 1, 2:
+            expected = operations_of(traced.folder / str(run - 1))
+            traced.look_at(self, expected, run)
+            together.update(name for _, name, _, _ in expected)
+            self.assertEqual(len([kernel for kernel in traced.kernels(run) if kernel["name"] == "relu"]), 3 * 2 * WORK)
+        self.assertEqual(traced.names_in_summary(), together)
+
+    def test_each_kernel_is_below_the_operation_that_launched_it(self):
+        traced = Traced(LAUNCHES, "0", "1")
+        below = collections.Counter()
+        for kernel in traced.kernels():
+            names = traced.around(kernel)
+            self.assertRegex(names[0], r"^pure_callback")
+            self.assertIn("PjitFunction(<lambda>)", names)
+            self.assertEqual(names[-1], "train")
+            self.assertNotIn("flags", kernel)
+            below[names[0]] += kernel["name"] == "relu"
+        self.assertEqual(sorted(below.values()), [3 * WORK, 3 * WORK])
+
+    def test_functions_of_python_too(self):
+        traced = Traced(LAUNCHES, "1", "1")
+        traced.look_at(self, operations_of(traced.folder / "0"))
+        for kernel in traced.kernels():
+            self.assertRegex(traced.around(kernel)[0], r"^\$<string>:\d+ host$")
+
+    def test_the_report_and_the_flame_graph_show_them(self):
+        traced = Traced(LAUNCHES, "0", "1")
+        flame = traced.folder / "flame.svg"
+        traced.command("flame", "-o", flame)
+        self.assertIn("pure_callback", flame.read_text(encoding="utf-8"))
+
+    def test_switched_off(self):
+        traced = Traced(LAUNCHES, "0", "1", EPPROF_HOST_OPERATIONS="0")
+        self.assertEqual((traced.log, traced.operations()), ([], []))
+        self.assertEqual(len(traced.kernels()), 3 * 2 * (WORK + 3))
+
+    def test_a_profile_that_cannot_be_read_costs_only_operations(self):
+        traced = Traced("import jax_plugins.epprof\n" + host_operations.DAMAGE + LAUNCHES, "0", "2")
+        self.assertEqual(traced.operations(), [])
+        self.assertEqual(len(traced.kernels(2)), 3 * 2 * (WORK + 3))
+        self.assertEqual(len(traced.log), 2)
+        for line in traced.log:
+            self.assertIn("run.epp has no operations of the host", line)
+            self.assertRegex(line, r"`epprof import -o operations.epp .*\.xplane\.pb`")
+
+    def test_a_session_that_fails_costs_nothing(self):
+        traced = Traced(LAUNCHES + """
+jax.profiler.start_trace("/dev/null/nowhere", profiler_options=options)
+gradient(w, x).block_until_ready()
+try:
+    jax.profiler.stop_trace()
+except Exception as error:
+    print("JAX says", error)
+""", "0", "1")
+        self.assertGreater(len(traced.operations(1)), 100)
 
 
 interop.main()

@@ -14,6 +14,8 @@ import environment
 import interop
 
 interop.in_each_environment(interop.TENSORFLOW)
+import host_operations
+from host_operations import Traced, WORK
 
 COUNT = 300
 
@@ -49,6 +51,24 @@ x, y = tf.random.normal((64, 4)), tf.random.normal((64, 1))
 tf.profiler.experimental.start(sys.argv[1])
 model.fit(x, y, epochs=1, verbose=0)
 tf.profiler.experimental.stop()
+"""
+
+# A model with a layer whose operation gives the sample work, fitted in two batches.
+KERAS = """
+import epprof_tensorflow
+import tensorflow as tf
+class Work(tf.keras.layers.Layer):
+    def call(self, x):
+        y = tf.numpy_function(host, [x], tf.float32)
+        y.set_shape(x.shape)
+        return x + 0 * tf.stop_gradient(y)
+model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), Work(), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x, y = tf.random.normal((64, 4)), tf.random.normal((64, 1))
+for run in range(int(sys.argv[2])):
+    tf.profiler.experimental.start(os.path.join(sys.argv[1], str(run)))
+    model.fit(x, y, epochs=1, verbose=0)
+    tf.profiler.experimental.stop()
 """
 
 
@@ -232,10 +252,89 @@ class Bridge(unittest.TestCase):
     def test_what_the_page_shows(self):
         folder, log = interop.do_as_page(
             "docs/tensorflow.md", plugin=("/opt/vendor/libvendor_profiler.so", sample("pu1")),
+            package=("/usr/local/lib/epprof/python", str(interop.BUILD / "python")),
             work=('start("logs")\n', 'start("logs")\nimport ctypes\n'
-                  f"assert ctypes.CDLL({sample('pu1')!r}).epp_sample_work({COUNT}) == 0\n"))
+                  f"assert ctypes.CDLL({sample('pu1')!r}).epp_sample_work({COUNT}) == 0\n"),
+            fit=('.stop()\n', f".stop()\nassert ctypes.CDLL({sample('pu1')!r}).epp_sample_work(7) == 0\n"))
         self.assertNotIn("EPPROF", log)
         self.look_at(space_of(folder / "logs"))
+        self.assertRegex(log, r"joined +\d+ device events to the host event that caused them\n")
+        self.assertRegex(log, r" Node +MatMul\n")
+
+
+def operations_of(folder):
+    """TensorFlow's own of a session, but for what it got from the bridge."""
+    space, found = space_of(folder), []
+    (about,) = [plane for plane in space.planes if plane.name == "Task Environment"]
+    (start_ns,) = [stat.uint64_value or stat.int64_value for stat in about.stats
+                   if about.stat_metadata[stat.metadata_id].name == "profile_start_time"]
+    for plane in space.planes:
+        for line in plane.lines if plane.name == "/host:CPU" else []:
+            for event in line.events if ": calls of " not in line.name else []:
+                entry = plane.event_metadata[event.metadata_id]
+                start_ps = line.timestamp_ns * 1000 + event.offset_ps
+                found.append((line.name, entry.display_name or entry.name, start_ns + start_ps // 1000,
+                              (start_ps + event.duration_ps) // 1000 - start_ps // 1000))
+    return found
+
+
+class HostOperations(unittest.TestCase):
+    def test_each_session_has_its_own(self):
+        traced = Traced(KERAS, "2")
+        self.assertEqual(traced.log, [])
+        together = collections.Counter()
+        for run_ in 1, 2:
+            expected = operations_of(traced.folder / str(run_ - 1))
+            traced.look_at(self, expected, run_)
+            together.update(name for _, name, _, _ in expected)
+            self.assertEqual(len([kernel for kernel in traced.kernels(run_) if kernel["name"] == "relu"]), 2 * WORK)
+        self.assertEqual(traced.names_in_summary(), together)
+
+    def test_each_kernel_is_below_the_operation_that_launched_it(self):
+        # The library may be there already, or a copy of it somewhere else.
+        for way in {}, {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": interop.moved(interop.library("libepprof_tf"))}:
+            traced = Traced(KERAS, "1", **way)
+            self.assertEqual(len(traced.kernels()), 2 * (WORK + 3))
+            for kernel in traced.kernels():
+                self.assertEqual(traced.around(kernel)[0], "PyFunc")
+                self.assertNotIn("flags", kernel)
+
+    def test_a_context(self):
+        traced = Traced(KERAS + """
+with tf.profiler.experimental.Profile(os.path.join(sys.argv[1], "context")):
+    model.fit(x, y, epochs=1, verbose=0)
+""", "0")
+        self.assertEqual(traced.log, [])
+        traced.look_at(self, operations_of(traced.folder / "context"))
+        self.assertEqual({traced.around(kernel)[0] for kernel in traced.kernels()}, {"PyFunc"})
+
+    def test_what_is_thrown_away_has_none(self):
+        traced = Traced(KERAS + """
+tf.profiler.experimental.start("")
+host(x)
+tf.profiler.experimental.stop(save=False)
+tf.profiler.experimental.start(os.path.join(sys.argv[1], "last"))
+host(x)
+tf.linalg.matmul(x, x, transpose_a=True)
+tf.profiler.experimental.stop()
+""", "1")
+        self.assertEqual(traced.log, [])
+        self.assertEqual([bool(traced.operations(run_)) for run_ in (1, 2, 3)], [True, False, True])
+        self.assertEqual([bool(traced.kernels(run_)) for run_ in (1, 2, 3)], [True, True, True])
+
+    def test_switched_off(self):
+        traced = Traced(KERAS, "1", EPPROF_HOST_OPERATIONS="0")
+        self.assertEqual((traced.log, traced.operations()), ([], []))
+        self.assertEqual(len(traced.kernels()), 2 * (WORK + 3))
+
+    def test_a_profile_that_cannot_be_read_costs_only_operations(self):
+        traced = Traced(host_operations.DAMAGE + KERAS, "2")
+        self.assertEqual(traced.operations(), [])
+        self.assertEqual(len(traced.kernels(2)), 2 * (WORK + 3))
+        self.assertEqual(len(traced.log), 2)
+        for line in traced.log:
+            self.assertIn("run.epp has no operations of the host", line)
+            self.assertRegex(line, r"`epprof import -o operations.epp .*\.xplane\.pb`")
 
 
 interop.main()

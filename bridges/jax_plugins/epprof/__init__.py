@@ -1,5 +1,5 @@
 """epprof in JAX: with the folder above `jax_plugins` in PYTHONPATH, JAX calls initialize(), which adds libepprof_pjrt.so to its
-profilers.  User code does not change.
+profilers, and follows its sessions for the sake of the host's operations (epprof_host.py).  User code does not change.
 
 The library is what EPPROF_PJRT_LIBRARY names, or lies beside this file or up to four folders above it, as it does where
 `make` and `make install` put the two.  Without it, or in a JAX that has no such profilers, nothing is added, and the log says why.
@@ -38,3 +38,9 @@ def initialize():
         _log.debug("registered %s", library)
     except Exception as error:  # pylint: disable=broad-exception-caught
         _log.warning("JAX goes on without epprof: %s", error)
+        return
+    try:
+        import epprof_host  # pylint: disable=import-outside-toplevel
+        epprof_host.follow(_profiler, library)
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        _log.warning("the trace will have no operations of JAX's: %s", error)

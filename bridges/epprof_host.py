@@ -1,0 +1,130 @@
+"""Gives the profile that TensorFlow or JAX has finished to epprof's bridge, so that the trace of EPPROF_OUTPUT gets the host's
+operations: the framework shows them to no plugin before.
+
+The framework's ProfilerSession is replaced by one that does the same, and then looks for the file that was written.  Whatever
+goes wrong here costs the program nothing, and the trace only the operations: the log then says how to get them.
+"""
+import ctypes
+import logging
+import mmap
+import os
+from pathlib import Path
+
+SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: nothing is replaced
+TEXT_BYTES = 2048
+RECORDED, NOT_WANTED, FAILED = range(3)
+
+_log = logging.getLogger("epprof")
+
+
+class Bridge:
+    """A bridge that the framework has loaded, by its path."""
+
+    def __init__(self, path):
+        self._library = ctypes.CDLL(str(path))
+        self._profile = self._library.epprof_host_profile
+        self._profile.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+        self._library.epprof_host_expect.restype = None
+
+    def expect(self):
+        self._library.epprof_host_expect()
+
+    def _give(self, address, count):
+        text = ctypes.create_string_buffer(TEXT_BYTES)
+        result = self._profile(address, count, text, TEXT_BYTES)
+        return result, text.value.decode(errors="replace")
+
+    def give(self, path):
+        """Returns a result, and what was recorded or why it was not."""
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as mapped:
+            held = ctypes.c_char.from_buffer(mapped)
+            try:
+                return self._give(ctypes.addressof(held), len(mapped))
+            finally:
+                del held  # a mapping that somebody holds cannot be closed
+
+    def give_nothing(self):
+        """Ends the run that waits; False: there is none."""
+        return self._give(None, 0)[0] != NOT_WANTED
+
+
+def _profiles(folder):
+    """The profiles in a folder of logs, each with what changes when it is written."""
+    found = {}
+    for path in Path(folder).glob("plugins/profile/*/*.xplane.pb"):
+        stat = path.stat()
+        found[path] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return found
+
+
+def _missing(why, path="HOST.xplane.pb"):
+    _log.warning("%s has no operations of the host: %s.  `epprof import -o operations.epp %s` makes a trace of them.",
+                 os.environ.get("EPPROF_OUTPUT"), why, path)
+
+
+class Session:
+    """A framework's session; what it writes is given to the bridge."""
+
+    def __init__(self, session, bridge):
+        self._session = session
+        self._bridge = bridge
+        self._folder = None
+
+    def __getattr__(self, name):
+        return getattr(self._session, name)
+
+    def start(self, folder, *more):
+        """TensorFlow's."""
+        self._folder = folder
+        return self._session.start(folder, *more)
+
+    def export_to_tb(self):
+        """TensorFlow's."""
+        self._stop(self._session.export_to_tb, self._folder)
+
+    def stop_and_export(self, folder):
+        """JAX's."""
+        self._stop(lambda: self._session.stop_and_export(folder), folder)
+
+    def _stop(self, stop, folder):
+        before = self._look(folder)
+        try:
+            stop()
+        except BaseException:
+            self._bridge.give_nothing()
+            raise
+        try:
+            self._give(folder, before)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            if self._bridge.give_nothing():
+                _missing(error)
+
+    @staticmethod
+    def _look(folder):
+        try:
+            return _profiles(folder)
+        except OSError:
+            return {}
+
+    def _give(self, folder, before):
+        written = {path: stat for path, stat in _profiles(folder).items() if before.get(path) != stat}
+        if not written:
+            raise FileNotFoundError(f"no profile was written in {folder}")
+        path = max(written, key=written.get)
+        try:
+            result, text = self._bridge.give(path)
+        except (OSError, ValueError) as error:
+            result, text = (FAILED if self._bridge.give_nothing() else NOT_WANTED), error
+        if result == FAILED:
+            _missing(text, path)
+        elif result == RECORDED:
+            _log.debug("%s: %s", path, text)
+
+
+def follow(module, path):
+    """Replaces the ProfilerSession of a framework's module; `path` is the bridge's."""
+    if os.environ.get(SWITCH) == "0":
+        return
+    bridge, original = Bridge(path), module.ProfilerSession
+    module.ProfilerSession = lambda *args, **kwargs: Session(original(*args, **kwargs), bridge)
+    bridge.expect()
