@@ -86,7 +86,7 @@ JAX = Framework("JAX", "EPPROF_JAX_VERSIONS", ("newest",),
 VENDORS = Framework("EPs of vendors", "EPPROF_VENDORS_VERSIONS", ("1.8.1",),
                     lambda version: [f"onnxruntime-ep-openvino=={version}", "onnxruntime-ep-webgpu==0.4.0", "--no-deps"])
 ALL = [ONNXRUNTIME, TENSORFLOW, TORCH, JAX]
-FRAMEWORKS = {"check_hanging.py": ALL, "check_kineto.py": [TORCH], "check_kineto_ops.py": [TORCH], "check_matrix.py": ALL,
+FRAMEWORKS = {"check_hanging.py": ALL, "check_hta_torch.py": [TORCH], "check_kineto.py": [TORCH], "check_kineto_ops.py": [TORCH], "check_matrix.py": ALL,
               "check_pjrt.py": [JAX], "check_torch_import.py": [TORCH],
               "check_probe.py": [VENDORS], "check_tf_bridge.py": [TENSORFLOW],
               "check_tf_plugin.py": [TENSORFLOW]}  # of tests with others than ONNX Runtime
