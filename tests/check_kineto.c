@@ -124,6 +124,52 @@ START_TEST(two_providers_never_share_a_row)
 }
 END_TEST
 
+/* The arg, the process and the list agree on a device's number; its plugin's own stands beside it. */
+START_TEST(every_device_has_one_number)
+{
+	static const struct {
+		int32_t producer, device;
+		const char *group, *name;
+		int64_t number, plugin_device;
+	} devices[] = { { 0, 0, "device 0", "device 0 (one)", 0, -1 },   { 0, 1, "device 1", "device 1 (one)", 1, -1 },
+		        { 1, 0, "device 0", "device 0 (two)", 13, 0 },   { 1, 12, "two's", "two's", 12, -1 },
+		        { 2, 1, "device 1", "device 1 (three)", 14, 1 }, { 0, 2, "two", "two (one)", 2, -1 } };
+	uint32_t thread = builder_thread(builder, "main", 12);
+
+	builder_producer(builder, 0, "one");
+	builder_producer(builder, 1, "two");
+	builder_producer(builder, 2, "three");
+	for (unsigned i = 0; i < 6; i++) {
+		struct epf_track definition = {
+			.kind = EPF_TRACK_DEVICE, .device = devices[i].device, .stream = 1, .producer = devices[i].producer
+		};
+		uint32_t stream = builder_track(builder, &definition, "stream 1", devices[i].group);
+		char name[16];
+		snprintf(name, sizeof name, "kernel %u", i);
+		builder_complete(builder, stream, BUILDER_START + i, 10, EPP_KERNEL, builder_name(builder, name), 0,
+		                 NULL, 0);
+	}
+	builder_event(builder, thread, BUILDER_START + 50, 10, EPP_NODE, builder_name(builder, "op"), NULL, 0);
+	write_and_parse(NULL);
+	const struct json *listed = json_get(document, "deviceProperties");
+	ck_assert_uint_eq(listed->count, 6);
+	for (unsigned i = 0; i < 6; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "kernel %u", i);
+		const struct json *kernel = find(name), *args = json_get(kernel, "args");
+		ck_assert_int_eq(json_thousandths(kernel, "pid"), devices[i].number * 1000);
+		ck_assert_int_eq(arg(kernel, "device"), devices[i].number);
+		if (devices[i].plugin_device < 0)
+			ck_assert_ptr_null(json_get(args, "plugin device"));
+		else
+			ck_assert_int_eq(arg(kernel, "plugin device"), devices[i].plugin_device);
+		ck_assert_int_eq(json_thousandths(&listed->items[i], "id"), devices[i].number * 1000);
+		ck_assert_str_eq(json_text(&listed->items[i], "name"), devices[i].name);
+	}
+	ck_assert_int_ne(json_thousandths(find("op"), "pid"), 0);
+}
+END_TEST
+
 static uint32_t calls_of(int32_t producer, int64_t thread)
 {
 	struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .device = -1, .stream = thread, .producer = producer };
@@ -220,6 +266,7 @@ static Suite *kineto_suite(void)
 	tcase_add_test(tests, cause_and_effect_share_a_correlation);
 	tcase_add_test(tests, the_same_name_on_host_and_device_is_two_categories);
 	tcase_add_test(tests, two_providers_never_share_a_row);
+	tcase_add_test(tests, every_device_has_one_number);
 	tcase_add_test(tests, calls_are_joined_by_the_number_of_their_plugin);
 	tcase_add_test(tests, the_rank_is_told);
 	suite_add_tcase(suite, tests);

@@ -257,7 +257,8 @@ static unsigned category(const epp_event *event)
 	return event->category < OTHER_CATEGORY ? event->category : OTHER_CATEGORY;
 }
 
-static const struct chrome_dialect dialect = { category, category_ends, NULL, ",\"name\":\"launch\",\"cat\":\"flow\"," };
+static const struct chrome_dialect dialect = { category, category_ends, NULL, false,
+	                                       ",\"name\":\"launch\",\"cat\":\"flow\"," };
 
 void chrome_start(struct export_run *run, const struct chrome_dialect *spoken)
 {

@@ -30,6 +30,8 @@ struct chrome_dialect {
 	/* Args that come before all others: writes `"key":value` and a comma behind each, at most CHROME_IDS_BYTES, and tells
 	 * `members` of the keys; NULL: there are none. */
 	char *(*put_ids)(struct chrome *chrome, char *at, const epp_event *event, struct members *members);
+	/* The arg `device` is the number that the device has in the file; its own, where that differs, is `plugin device`. */
+	bool numbers_devices;
 	const char *arrow; /* an arrow's name and category: `,"name":"launch","cat":"flow",` */
 };
 #define CHROME_IDS_BYTES 128u
@@ -62,6 +64,9 @@ static inline epp_status *chrome_row(struct export_run *run, const epp_trace_tra
 	*row = rows_recent(&((const struct chrome *)run->state)->rows, track, lane);
 	return *row ? NULL : chrome_find_row(run, track, lane, row);
 }
+
+/* The name of a device and its plugin, as a JSON text. */
+void chrome_write_device_name(const struct export_run *run, const epp_trace_track *track);
 
 /* A record's beginning, up to and with its time.  Returns where it goes on, in room for a duration and some words; the
  * caller commits. */

@@ -5,7 +5,7 @@
 #include "export/chrome.h"
 #include "wire/json.h"
 
-/* Room for all that epprof knows: less than 12 keys, none longer than 20, each with a number or a word. */
+/* Room for all that epprof knows: less than 13 keys, none longer than 20, each with a number or a word. */
 #define KNOWN_BYTES 1024u
 
 #define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
@@ -45,7 +45,26 @@ static void put_flags(struct known *known, unsigned flags)
 	}
 }
 
-static void put_known(struct known *known, const epp_event *event)
+/* By the dialect either its own number, or the one that it has in the file, which is its process's. */
+static void put_device(const struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
+	const struct rows_process *process = row ? &chrome->rows.processes[row->process] : NULL;
+	int64_t own = event->track->device, number = own;
+
+	if (chrome->dialect->numbers_devices && process && process->group)
+		number = process->pid;
+	if (number >= 0) {
+		BEGIN_KNOWN(known, "device");
+		known->at = json_i64(known->at, number);
+	}
+	if (own >= 0 && own != number) {
+		BEGIN_KNOWN(known, "plugin device");
+		known->at = json_i64(known->at, own);
+	}
+}
+
+static void put_known(const struct chrome *chrome, struct known *known, const epp_event *event)
 {
 	bool device = chrome_on_device(event);
 
@@ -68,11 +87,8 @@ static void put_known(struct known *known, const epp_event *event)
 		BEGIN_KNOWN(known, "end_error_ns");
 		known->at = json_i64_exact(known->at, event->end_error_ns);
 	}
-	if (device && event->track->device >= 0) {
-		BEGIN_KNOWN(known, "device");
-		known->at = json_i64(known->at, event->track->device);
-	}
 	if (device) {
+		put_device(chrome, known, event);
 		BEGIN_KNOWN(known, "stream");
 		known->at = json_i64_exact(known->at, event->track->stream);
 	}
@@ -111,7 +127,7 @@ void chrome_args(struct export_run *run, const epp_event *event)
 	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
 	known.members = event->args_count ? members : NULL;
 	put_ids(run->state, &known, event);
-	put_known(&known, event);
+	put_known(run->state, &known, event);
 	bool any = known.at != known.start || event->args_count;
 	sink_commit(run->sink, known.at);
 	for (uint32_t i = 0; i < event->args_count; i++)

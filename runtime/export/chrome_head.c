@@ -34,12 +34,31 @@ static void announce_labels(const struct export_run *run, const struct rows_proc
 	sink_text(sink, "\"}}");
 }
 
-static void announce_process(const struct export_run *run, const struct rows_process *process, uint32_t index)
+void chrome_write_device_name(const struct export_run *run, const epp_trace_track *track)
+{
+	const char *plugin = epp_trace_plugin(run->trace, track);
+
+	sink_text(run->sink, "\"");
+	sink_json_text(run->sink, track->group, strlen(track->group));
+	/* Most names have the plugin's in them. */
+	if (plugin && !strstr(track->group, plugin)) {
+		sink_text(run->sink, " (");
+		sink_json_text(run->sink, plugin, strlen(plugin));
+		sink_text(run->sink, ")");
+	}
+	sink_text(run->sink, "\"");
+}
+
+static void announce_process(const struct export_run *run, const struct rows_process *process, uint32_t index,
+                             const epp_trace_track *track)
 {
 	struct sink *sink = run->sink;
 
 	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"args\":{\"name\":", process->pid);
-	sink_json_string(sink, process->name);
+	if (process->group)
+		chrome_write_device_name(run, track);
+	else
+		sink_json_string(sink, process->name);
 	/* Processes first, devices below. */
 	sink_format(sink, "}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,\"args\":{\"sort_index\":%u}}",
 	            process->pid, index + (process->group ? 100000 : 0));
@@ -70,7 +89,7 @@ epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track
 	if (!(*row)->announced) {
 		struct rows_process *process = &chrome->rows.processes[(*row)->process];
 		if (!process->announced)
-			announce_process(run, process, (*row)->process);
+			announce_process(run, process, (*row)->process, track);
 		process->announced = true;
 		announce_row(run->sink, *row);
 	}

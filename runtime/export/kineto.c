@@ -5,7 +5,8 @@
  * fills (timeline/work.h).  An `External id` names the host event that caused a device event or a call.  A `correlation` joins a call
  * to what it launched, by the plugin's number; where a plugin gives none, it joins the host event to what it caused.  These numbers
  * are counted from the first of each source and plugin, because readers keep them as doubles, and no two sources or plugins share one.
- * A device is a process and a stream a thread, by their own numbers. */
+ * A device is a process and a stream a thread, by their own numbers.  A device whose number another plugin's device has, or that has
+ * none, gets the next one behind the largest. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -120,27 +121,40 @@ static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, st
 	return put_number(at, CORRELATION, cause, members);
 }
 
-static const struct chrome_dialect dialect = { category, category_ends, put_ids, ",\"name\":\"ac2g\",\"cat\":\"ac2g\"," };
+static const struct chrome_dialect dialect = { category, category_ends, put_ids, true,
+	                                       ",\"name\":\"ac2g\",\"cat\":\"ac2g\"," };
 
 /* ---- the document ---- */
 
-/* A device for each number, whoever has it. */
-static void write_devices(struct export_run *run)
+/* Gives each device its number in the file, and lists them.  Processes have theirs first. */
+static epp_status *write_devices(struct export_run *run)
 {
-	const epp_trace_track *track, *other;
-	bool any = false;
+	struct rows *rows = &((struct kineto *)run->state)->chrome.rows;
+	const epp_trace_track *track;
+	size_t listed = 0;
+	struct row *row;
 
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
-		bool first = track->kind == EPP_TRACK_DEVICE && track->device >= 0;
-		for (size_t j = 0; first && j < i && (other = epp_trace_track_at(run->trace, j)) != NULL; j++)
-			first = other->kind != EPP_TRACK_DEVICE || other->device != track->device;
-		if (!first)
-			continue;
-		sink_format(run->sink, "%s\n{\"id\": %d, \"name\": ", any ? "," : "", track->device);
-		sink_json_string(run->sink, track->group);
-		sink_text(run->sink, "}");
-		any = true;
+		if (track->kind != EPP_TRACK_DEVICE)
+			EPP_TRY(rows_find(rows, run->info, track, 0, &row));
+		else if (track->device >= (int64_t)rows->next_device)
+			rows->next_device = (uint32_t)track->device + 1;
 	}
+	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
+		size_t known = rows->processes_count;
+		/* One without any number holds the readings of a clock. */
+		if (track->kind != EPP_TRACK_DEVICE || (track->device < 0 && track->stream < 0))
+			continue;
+		EPP_TRY(rows_find(rows, run->info, track, 0, &row));
+		if (row->process < known || !rows->processes[row->process].group)
+			continue;
+		sink_format(run->sink, "%s\n{\"id\": %u, \"name\": ", listed++ ? "," : "", row->pid);
+		chrome_write_device_name(run, track);
+		sink_text(run->sink, "}");
+	}
+	/* Rows are announced when an event has not found its own here. */
+	memset(rows->recent, 0xff, sizeof rows->recent);
+	return NULL;
 }
 
 static uint32_t producers_count(const epp_trace *trace)
@@ -174,7 +188,7 @@ static epp_status *kineto_begin(struct export_run *run)
 	}
 
 	sink_text(run->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
-	write_devices(run);
+	EPP_TRY(write_devices(run));
 	/* Tools look for the rank as a text, with the blank. */
 	sink_format(run->sink, "],\n\"distributedInfo\": {\"backend\": \"epprof\", \"rank\": %u, \"world_size\": %u},\n",
 	            options->rank, options->world_size ? options->world_size : options->rank + 1);

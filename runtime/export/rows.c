@@ -105,11 +105,14 @@ static epp_status *process_of(struct rows *rows, const epp_trace_info *info, con
 	else
 		process->name = info->program ? info->program : "";
 	process->pid = track->pid;
-	bool numbered = is_device && rows->number_devices && track->device >= 0;
-	if (numbered)
+	bool is_numbered = is_device && rows->number_devices;
+	if (is_numbered && track->device >= 0)
 		process->pid = (uint32_t)track->device;
-	if ((is_device && !numbered) || (!numbered && !track->pid) || pid_taken(rows, process->pid))
-		process->pid = synthetic(rows);
+	bool has_own = is_device ? is_numbered && track->device >= 0 : track->pid != 0;
+	while (!has_own || pid_taken(rows, process->pid)) {
+		process->pid = is_numbered ? rows->next_device++ : synthetic(rows);
+		has_own = true;
+	}
 	*index = (uint32_t)rows->processes_count++;
 	return NULL;
 }

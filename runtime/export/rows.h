@@ -49,6 +49,7 @@ struct rows {
 	uint32_t recent[ROWS_RECENT]; /* indexes of rows found last, by a part of their hash */
 	uint32_t next_synthetic;
 	bool number_devices, number_streams; /* set at first: these keep their own numbers where nobody else has them */
+	uint32_t next_device; /* set at first with number_devices: from here on devices get one that have none of their own */
 };
 
 void rows_deinit(struct rows *rows);
