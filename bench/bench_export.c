@@ -149,7 +149,7 @@ void bench_ndjson(struct bench *bench)
 
 void bench_sqlite(struct bench *bench)
 {
-	export_case(bench, "sqlite", false, 1.5);
+	export_case(bench, "sqlite", false, 0.5);
 }
 
 void bench_perfetto(struct bench *bench)

@@ -1,5 +1,5 @@
-/* SQLite databases: sound, and what their tables say when asked.  Covers sqlite.c, sqlite_file.c, sqlite_tables.c, and
- * pairs.c of the timeline. */
+/* SQLite databases: sound, and what their tables say when asked.  Covers sqlite.c, sqlite_tables.c, and pairs.c
+ * of the timeline. */
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -105,6 +105,19 @@ START_TEST(clock_pairs_are_the_host_s_and_the_devices)
 }
 END_TEST
 
+/* A flow that the program drew from no event: 0 is the id of none. */
+START_TEST(a_flow_without_a_beginning_is_a_row)
+{
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1);
+	uint64_t id = builder_event(b, thread, BUILDER_START, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
+
+	builder_flow(b, thread, BUILDER_START + 5, 0, id);
+	write_and_open(b);
+	EXPECT("1|drawn|0|1\n", "SELECT flow, flows.kind, from_id, to_id = id FROM flows, timeline WHERE name = 'op'");
+}
+END_TEST
+
 START_TEST(the_ledger_is_a_table)
 {
 	struct epp_builder *b = builder_create();
@@ -152,6 +165,49 @@ START_TEST(a_full_disk_is_an_error)
 }
 END_TEST
 
+/* Events are numbered among those that are exported, and what refers to them uses those numbers. */
+START_TEST(filters_and_a_window_apply)
+{
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 12);
+	epp_name names[] = { builder_name(b, "even"), builder_name(b, "odd") };
+	epp_arg arg = { .key = builder_name(b, "n"), .type = EPP_ARG_I64 };
+
+	for (unsigned i = 0; i < 100; i++) {
+		arg.value.i64 = i;
+		builder_event(b, thread, BUILDER_START + i * 10, 9, EPP_NODE, names[i % 2], &arg, 1);
+	}
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	const epp_timeline_options window = { .struct_size = sizeof window, .from_ns = 500, .to_ns = 1000 };
+	const epp_export_options options = { .struct_size = sizeof options, .timeline = &window, .name = "odd" };
+	export_text_make(&text, trace, "sqlite", &options);
+	db = sqlite_text_open(text.bytes, text.count);
+	EXPECT("25|1|25|510|990\n", "SELECT count(*), min(event), max(event), min(start_ns), max(start_ns) FROM events");
+	EXPECT("25|51|99\n", "SELECT count(*), min(value), max(value) FROM args JOIN events USING(event)"
+	                     " WHERE value * 10 = start_ns");
+	EXPECT("odd\n", "SELECT text FROM names");
+	EXPECT("lost|filter|25\n", "SELECT entry, reason, events FROM ledger WHERE source IS NULL AND entry = 'lost'");
+	EXPECT("events|50\nfrom_ns|500\nto_ns|1000\n",
+	       "SELECT key, value FROM facts WHERE key IN ('events', 'from_ns', 'to_ns') ORDER BY 1");
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+START_TEST(a_cancelled_export_leaves_nothing)
+{
+	struct epp_builder *b = export_sample();
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	const volatile int cancel = 1;
+	const epp_export_options options = { .struct_size = sizeof options, .cancel = &cancel };
+
+	check_fails(EPP_UNAVAILABLE, epp_export_file(trace, "sqlite", &options, check_path("out.sqlite"), 0, NULL, NULL));
+	ck_assert_int_ne(access(check_path("out.sqlite"), F_OK), 0);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
 static Suite *sqlite_suite(void)
 {
 	Suite *suite = suite_create("sqlite");
@@ -162,9 +218,12 @@ static Suite *sqlite_suite(void)
 	tcase_add_test(tests, flows_join_launch_and_kernel);
 	tcase_add_test(tests, values_are_exact);
 	tcase_add_test(tests, clock_pairs_are_the_host_s_and_the_devices);
+	tcase_add_test(tests, a_flow_without_a_beginning_is_a_row);
 	tcase_add_test(tests, the_ledger_is_a_table);
 	tcase_add_test(tests, many_rows_stand_in_order);
 	tcase_add_test(tests, a_full_disk_is_an_error);
+	tcase_add_test(tests, filters_and_a_window_apply);
+	tcase_add_test(tests, a_cancelled_export_leaves_nothing);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

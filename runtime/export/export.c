@@ -103,13 +103,12 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 {
 	epp_status *status = NULL;
 	struct pipeline *pipeline;
-	const volatile int *cancel = run->options->cancel;
 	const struct batch *batch;
 
 	/* For a short trace a thread is not worth its making. */
 	EPP_TRY(pipeline_start(&pipeline, timeline, run->info->records_count > 8 * BATCH_EVENTS));
 	while (!status && (batch = pipeline_next(pipeline)) != NULL) {
-		if (cancel && *cancel)
+		if (export_is_cancelled(run))
 			status = epp_status_create(EPP_UNAVAILABLE, "cancelled");
 		else
 			status = write_batch(writer, run, filter, batch);
@@ -139,7 +138,7 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 		epp_timeline_release(timeline);
 		run->pass++;
 	} while (!status && run->again);
-	return status ? status : sink_flush(run->sink);
+	return status;
 }
 
 epp_status *export_next_part(struct export_run *run)
@@ -173,7 +172,10 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 	epp_status *status = NULL;
 	run->state = calloc(1, writer->state_bytes);
 	if (run->state) {
-		status = all_passes(writer, run, filter_init(&filter, &options, run->trace) ? &filter : NULL);
+		struct filter *some = filter_init(&filter, &options, run->trace) ? &filter : NULL;
+		status = writer->write ? writer->write(run, some) : all_passes(writer, run, some);
+		if (!status)
+			status = sink_flush(&sink);
 		writer->deinit(run);
 		filter_deinit(&filter);
 	} else {

@@ -61,7 +61,7 @@ int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const cha
 
 	sql->trusted = true;
 	if (table && declaration)
-		code = sqlite3_declare_vtab(sql->file.db, declaration);
+		code = sqlite3_declare_vtab(sql->db, declaration);
 	sql->trusted = trusted;
 	sqlite3_free(declaration);
 	if (code != SQLITE_OK) {
@@ -83,14 +83,14 @@ int sql_vtab_disconnect(sqlite3_vtab *table)
 /* ---- the small tables ---- */
 
 /* Numbers have gaps; all texts that are known are told by their count. */
-static epp_status *fill_names(struct export_run *run, struct sqlite_file *file)
+static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 {
 	const char *unknown = epp_trace_name(run->trace, UINT32_MAX, NULL);
 	epp_status *status = NULL;
 	uint64_t found = 0;
 	sqlite3_stmt *statement;
 
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO names VALUES(?,?)", &statement));
+	EPP_TRY(sqlite_prepare(db, "INSERT INTO names VALUES(?,?)", &statement));
 	for (uint32_t i = 0; found < run->info->names_count && !status; i++) {
 		size_t bytes;
 		const char *text = epp_trace_name(run->trace, i, &bytes);
@@ -98,49 +98,50 @@ static epp_status *fill_names(struct export_run *run, struct sqlite_file *file)
 			continue;
 		found++;
 		sqlite3_bind_int64(statement, 1, i);
-		status = sqlite_bind_text(file, statement, 2, text, bytes);
+		status = sqlite_bind_text(db, statement, 2, text, bytes);
 		if (!status)
-			status = sqlite_step(file, statement);
+			status = sqlite_step(db, statement);
 	}
 	sqlite3_finalize(statement);
 	return status;
 }
 
 /* With a timeline that has shown all events, as the facts want it, or none. */
-static epp_status *with_timeline(struct export_run *run, struct sqlite_file *file, bool whole,
-                                 epp_status *(*fill)(struct export_run *, struct sqlite_file *))
+static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool whole,
+                                 epp_status *(*fill)(struct export_run *, sqlite3 *))
 {
 	epp_status *status = NULL;
 	epp_timeline *timeline;
 	const epp_event *event;
 
-	EPP_TRY(epp_timeline_create(run->trace, NULL, &timeline));
+	EPP_TRY(epp_timeline_create(run->trace, run->options ? run->options->timeline : NULL, &timeline));
 	run->timeline = timeline;
 	if (whole) {
-		while (epp_timeline_next(timeline, &event))
+		while (!export_is_cancelled(run) && epp_timeline_next(timeline, &event))
 			;
-		status = epp_timeline_status(timeline);
+		status = export_is_cancelled(run) ? epp_status_create(EPP_UNAVAILABLE, "cancelled")
+		                                  : epp_timeline_status(timeline);
 	}
 	if (!status)
-		status = fill(run, file);
+		status = fill(run, db);
 	run->timeline = NULL;
 	epp_timeline_release(timeline);
 	return status;
 }
 
-static epp_status *fill_pairs(struct export_run *run, struct sqlite_file *file)
+static epp_status *fill_pairs(struct export_run *run, sqlite3 *db)
 {
-	return with_timeline(run, file, false, sqlite_insert_pairs);
+	return with_timeline(run, db, false, sqlite_insert_pairs);
 }
 
-static epp_status *fill_facts(struct export_run *run, struct sqlite_file *file)
+static epp_status *fill_facts(struct export_run *run, sqlite3 *db)
 {
-	return with_timeline(run, file, true, sqlite_insert_facts);
+	return with_timeline(run, db, true, sqlite_insert_facts);
 }
 
 static const struct {
 	const char *name;
-	epp_status *(*fill)(struct export_run *run, struct sqlite_file *file);
+	epp_status *(*fill)(struct export_run *run, sqlite3 *db);
 } small_tables[] = {
 	{ "names", fill_names },       { "tracks", sqlite_insert_tracks }, { "runs", sqlite_insert_runs },
 	{ "clock_pairs", fill_pairs }, { "ledger", sqlite_insert_ledger }, { "facts", fill_facts },
@@ -151,31 +152,38 @@ static const char *const word_tables[] = { "kinds", "categories", "placements", 
 
 static epp_status *fill_table(struct epp_sql *sql, size_t index)
 {
-	epp_status *status = sqlite_run(&sql->file, "BEGIN");
+	epp_status *status = sqlite_run(sql->db, "SAVEPOINT filling");
 
 	if (!status)
-		status = small_tables[index].fill(&sql->run, &sql->file);
+		status = small_tables[index].fill(&sql->run, sql->db);
 	if (!status)
-		status = sqlite_run(&sql->file, "COMMIT");
+		status = sqlite_run(sql->db, "RELEASE filling");
 	if (!status) {
 		sql->filled |= BIT(index);
 		return NULL;
 	}
-	epp_status_release(sqlite_run(&sql->file, "ROLLBACK"));
+	epp_status_release(sqlite_run(sql->db, "ROLLBACK TO filling; RELEASE filling"));
 	return status;
 }
 
 static epp_status *fill_wanted(struct epp_sql *sql)
 {
 	epp_status *status = NULL;
+	bool trusted = sql->trusted;
 
 	sql->trusted = true;
 	for (size_t i = 0; i < SMALL_TABLES_COUNT && !status; i++) {
 		if (sql->wanted & ~sql->filled & BIT(i))
 			status = fill_table(sql, i);
 	}
-	sql->trusted = false;
+	sql->trusted = trusted;
 	return status;
+}
+
+epp_status *sql_fill_all(struct epp_sql *sql)
+{
+	sql->wanted = BIT(SMALL_TABLES_COUNT) - 1;
+	return fill_wanted(sql);
 }
 
 /* ---- what may be asked ---- */
@@ -231,43 +239,50 @@ static epp_status *make_tables(struct epp_sql *sql)
 		for (size_t i = 0; i < WORD_TABLES_COUNT; i++)
 			small = small || strcmp(table->name, word_tables[i]) == 0;
 		if (small)
-			EPP_TRY(sqlite_table_create(&sql->file, table));
+			EPP_TRY(sqlite_table_create(sql->db, table));
 	}
-	EPP_TRY(sqlite_insert_words(&sql->file));
+	EPP_TRY(sqlite_insert_words(sql->db));
 	EPP_TRY(sql_events_register(sql));
 	return sql_args_register(sql);
 }
 
+epp_status *sql_open(const struct export_run *run, struct filter *filter, struct epp_sql **opened)
+{
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+	struct epp_sql *sql = calloc(1, sizeof *sql);
+
+	*opened = sql;
+	if (!sql)
+		return epp_status_no_memory();
+	sql->trace = run->trace;
+	sql->run = *run;
+	sql->filter = filter;
+	sql->trusted = true;
+	if (sqlite3_open_v2(":memory:", &sql->db, flags, NULL) != SQLITE_OK)
+		return epp_status_no_memory();
+	return make_tables(sql);
+}
+
 epp_status *epp_sql_open(epp_trace *trace, epp_sql **opened)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 	struct epp_sql *sql;
-	epp_status *status;
 
 	if (!opened)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_sql_open: sql is NULL");
 	*opened = NULL;
 	if (!trace)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_sql_open: trace is NULL");
-	sql = calloc(1, sizeof *sql);
-	if (!sql)
-		return epp_status_no_memory();
-	sql->trace = trace;
-	sql->run = (struct export_run){
+	const struct export_run run = {
 		.trace = trace, .info = epp_trace_get_info(trace), .from_ns = INT64_MIN, .to_ns = INT64_MAX
 	};
-	sql->trusted = true;
-	if (sqlite3_open_v2(":memory:", &sql->file.db, flags, NULL) != SQLITE_OK)
-		status = epp_status_no_memory();
-	else
-		status = make_tables(sql);
+	epp_status *status = sql_open(&run, NULL, &sql);
 	if (status) {
 		epp_sql_close(sql);
 		return status;
 	}
 	sql->trusted = false;
-	sqlite3_db_config(sql->file.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_set_authorizer(sql->file.db, authorize, sql);
+	sqlite3_db_config(sql->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_set_authorizer(sql->db, authorize, sql);
 	*opened = sql;
 	return NULL;
 }
@@ -276,7 +291,7 @@ void epp_sql_close(epp_sql *sql)
 {
 	if (!sql)
 		return;
-	sqlite3_close(sql->file.db);
+	sqlite3_close(sql->db);
 	sql_memory_deinit(&sql->memory);
 	sql_kept_args_deinit(&sql->args);
 	free(sql->marks.marks);
@@ -287,7 +302,7 @@ void epp_sql_close(epp_sql *sql)
 void epp_sql_interrupt(epp_sql *sql)
 {
 	sql->interrupted = 1;
-	sqlite3_interrupt(sql->file.db);
+	sqlite3_interrupt(sql->db);
 }
 
 int epp_sql_is_complete(const char *text)
@@ -320,7 +335,7 @@ struct epp_sql_rows {
 static epp_status *failure(struct epp_sql *sql)
 {
 	epp_status *status = sql->status;
-	int code = sqlite3_errcode(sql->file.db);
+	int code = sqlite3_errcode(sql->db);
 
 	sql->status = NULL;
 	if (status)
@@ -330,10 +345,9 @@ static epp_status *failure(struct epp_sql *sql)
 	if (code == SQLITE_INTERRUPT)
 		return epp_status_create(EPP_UNAVAILABLE, "interrupted");
 	if (code == SQLITE_AUTH)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "a trace can only be read: %s",
-		                         sqlite3_errmsg(sql->file.db));
+		return epp_status_create(EPP_INVALID_ARGUMENT, "a trace can only be read: %s", sqlite3_errmsg(sql->db));
 	return epp_status_create(code == SQLITE_FULL || code == SQLITE_IOERR ? EPP_IO : EPP_INVALID_ARGUMENT, "%s",
-	                         sqlite3_errmsg(sql->file.db));
+	                         sqlite3_errmsg(sql->db));
 }
 
 epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp_sql_rows **rows)
@@ -351,7 +365,7 @@ epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp
 	sql->status = NULL;
 	sql->interrupted = 0;
 	sql->wanted = 0;
-	if (sqlite3_prepare_v2(sql->file.db, text, -1, &statement, &end) != SQLITE_OK)
+	if (sqlite3_prepare_v2(sql->db, text, -1, &statement, &end) != SQLITE_OK)
 		return failure(sql);
 	if (rest)
 		*rest = end;

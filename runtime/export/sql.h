@@ -11,6 +11,7 @@
 
 #include "epprof/sql.h"
 #include "epprof/timeline.h"
+#include "export/filter.h"
 #include "export/sqlite.h"
 
 /* A timeline and where it stands. */
@@ -63,8 +64,9 @@ struct sql_kept_args {
 };
 
 struct epp_sql {
-	struct sqlite_file file; /* in memory; has no fd */
-	struct export_run run;   /* for those who fill tables */
+	sqlite3 *db;           /* in memory */
+	struct export_run run; /* for the functions that fill tables; in an export, with its options */
+	struct filter *filter; /* of an export; NULL: all events pass */
 	epp_trace *trace;
 	uint64_t wanted, filled; /* tables: bits by their place in the list of sql.c */
 	bool trusted;            /* a statement of ours runs */
@@ -81,6 +83,13 @@ struct sql_vtab {
 	struct epp_sql *sql;
 	const struct sql_face *face;
 };
+
+/* Opens the tables of an export: its window, and the events that pass its filter, which may be NULL.  It may be used for any
+ * statement.  Ownership: epp_sql_close frees, also after a failure.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *sql_open(const struct export_run *run, struct filter *filter, struct epp_sql **sql) EPP_MUST_CHECK;
+/* Fills all small tables, which otherwise happens when a query needs them.  sql->run.filtered counts what the filter left
+ * out in the scan before. */
+epp_status *sql_fill_all(struct epp_sql *sql) EPP_MUST_CHECK;
 
 /* The columns of a table of the export. */
 const char *sql_columns_of(const char *name);

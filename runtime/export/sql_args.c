@@ -191,7 +191,7 @@ static const sqlite3_module module = {
 
 epp_status *sql_args_register(struct epp_sql *sql)
 {
-	if (sqlite3_create_module(sql->file.db, "epprof_args", &module, sql) != SQLITE_OK)
+	if (sqlite3_create_module(sql->db, "epprof_args", &module, sql) != SQLITE_OK)
 		return epp_status_no_memory();
-	return sqlite_run(&sql->file, "CREATE VIRTUAL TABLE args USING epprof_args");
+	return sqlite_run(sql->db, "CREATE VIRTUAL TABLE args USING epprof_args");
 }

@@ -138,12 +138,12 @@ static const sqlite3_module module = {
 
 epp_status *sql_events_register(struct epp_sql *sql)
 {
-	if (sqlite3_create_module(sql->file.db, "epprof_events", &module, sql) != SQLITE_OK)
+	if (sqlite3_create_module(sql->db, "epprof_events", &module, sql) != SQLITE_OK)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < FACES_COUNT; i++) {
 		char text[96];
 		snprintf(text, sizeof text, "CREATE VIRTUAL TABLE %s USING epprof_events", faces[i].name);
-		EPP_TRY(sqlite_run(&sql->file, text));
+		EPP_TRY(sqlite_run(sql->db, text));
 	}
 	return NULL;
 }

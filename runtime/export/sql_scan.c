@@ -10,9 +10,11 @@
 /* One look at the interrupt for so many events. */
 #define LOOK_EVENTS 4096u
 
-static epp_status *interrupted(void)
+static epp_status *check_interrupt(const struct epp_sql *sql)
 {
-	return epp_status_create(EPP_UNAVAILABLE, "interrupted");
+	if (export_is_cancelled(&sql->run))
+		return epp_status_create(EPP_UNAVAILABLE, "cancelled");
+	return sql->interrupted ? epp_status_create(EPP_UNAVAILABLE, "interrupted") : NULL;
 }
 
 /* ---- marks ---- */
@@ -39,8 +41,8 @@ static epp_status *mark_all(struct epp_sql *sql, epp_timeline *timeline)
 	const epp_event *event;
 
 	for (; epp_timeline_next(timeline, &event); number++) {
-		if (number % LOOK_EVENTS == 0 && sql->interrupted)
-			return interrupted();
+		if (number % LOOK_EVENTS == 0)
+			EPP_TRY(check_interrupt(sql));
 		if (number >= marked && event->start_ns > last_ns) {
 			EPP_TRY(add_mark(marks, event->start_ns, number));
 			marked = number + MARK_EVENTS;
@@ -84,9 +86,11 @@ static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t
 /* Events that only overlap the beginning do not count. */
 static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, int64_t before)
 {
-	const epp_timeline_options options = { .struct_size = sizeof options, .from_ns = from_ns, .to_ns = to_ns };
+	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };
+	const epp_timeline_options *window = sql->run.options ? sql->run.options->timeline : NULL;
 
-	EPP_TRY(epp_timeline_create(sql->trace, &options, &scan->timeline));
+	EPP_TRY(epp_timeline_create(sql->trace, window ? window : &range, &scan->timeline));
+	sql->run.filtered = 0;
 	scan->sql = sql;
 	scan->next = sql->scans;
 	sql->scans = scan;
@@ -133,15 +137,30 @@ epp_status *sql_scan_seek(struct epp_sql *sql, struct sql_scan *scan, int64_t nu
 	return NULL;
 }
 
+static epp_status *judge(struct epp_sql *sql, const epp_event *event, bool *passes)
+{
+	epp_event copy = *event;
+
+	*passes = true;
+	if (sql->filter)
+		EPP_TRY(filter_judge(sql->filter, &copy, passes));
+	sql->run.filtered += !*passes;
+	return NULL;
+}
+
 epp_status *sql_scan_next(struct sql_scan *scan)
 {
+	bool passes = false;
+
 	if (scan->number > 0)
 		scan->number++;
-	if (epp_timeline_next(scan->timeline, &scan->event)) {
-		if (epp_timeline_get_counts(scan->timeline)->events % LOOK_EVENTS == 0 && scan->sql->interrupted)
-			return interrupted();
-		return NULL;
+	while (!passes && epp_timeline_next(scan->timeline, &scan->event)) {
+		if (epp_timeline_get_counts(scan->timeline)->events % LOOK_EVENTS == 0)
+			EPP_TRY(check_interrupt(scan->sql));
+		EPP_TRY(judge(scan->sql, scan->event, &passes));
 	}
+	if (passes)
+		return NULL;
 	epp_status *status = epp_timeline_status(scan->timeline);
 	sql_scan_end(scan);
 	return status;

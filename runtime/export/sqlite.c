@@ -1,193 +1,163 @@
-/* An SQLite database: events, args, tracks, flows, clock pairs, the ledger (docs/formats.md describes the tables).
+/* An SQLite database: the tables that SQL over a trace has, copied into a file (docs/formats.md describes them).
  *
- * The rows of events are laid out here and put into the file behind SQLite's back (sqlite_tree.h); all else it does itself.
- * Names and words are numbers.  An arrow leads from a host event to each device event that it caused, and wherever the
- * program drew one. */
-#include "export/sqlite.h"
-#include "base/status.h"
-#include "export/seen.h"
-#include "export/sqlite_tree.h"
-#include "timeline/work.h"
+ * SQLite seeks in its file, so that is a temporary one, whose bytes go to the sink at the end.  It needs no journal: nobody
+ * else opens it, and after a failure it is discarded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-#define COLUMNS 17
-/* Those among them that may be missing. */
-enum { PARENT = 7, WORK = 15, CORRELATION = 16 };
-/* Of how many events one stands in start_index. */
-#define START_STEP 1024
+#include "base/status.h"
+#include "export/sql.h"
+#include "file/spool.h"
+
+/* Every so many events one is in start_index. */
+#define START_STEP "1024"
 
 struct sqlite {
-	struct sqlite_file file;
-	struct sqlite_tree events;
-	sqlite3_stmt *name, *arg, *flow, *start;
-	struct seen names;
+	struct epp_sql *sql;
+	bool has_fd;
+	int fd; /* of the temporary file */
 };
 
-static epp_status *add_event(struct sqlite *sqlite, const epp_event *event)
-{
-	enum work work = work_of(NULL, event);
-	uint64_t correlation = 0;
-	bool is_joined = work != WORK_NONE && work_correlation(NULL, event, &correlation);
-	const int64_t values[COLUMNS] = { event->start_ns,
-		                          event->duration_ns,
-		                          event->name_number,
-		                          event->track->track,
-		                          event->lane,
-		                          event->depth,
-		                          (int64_t)event->id,
-		                          (int64_t)event->parent,
-		                          event->run,
-		                          event->kind,
-		                          event->category,
-		                          event->placement,
-		                          event->start_error_ns,
-		                          event->end_error_ns,
-		                          event->flags,
-		                          work,
-		                          (int64_t)correlation };
+/* The rows of a table; all those of the table of the same name, if it is not here. */
+static const struct {
+	const char *table, *rows;
+} selections[] = {
+	{ "names", "SELECT name, text FROM main.names WHERE name IN (SELECT name FROM out.events)" },
+	/* A drawn flow that lacks its beginning has 0 there. */
+	{ "flows", "SELECT flow, source, kind, coalesce(from_id, 0), to_id, time_ns FROM main.flows" },
+	{ "start_index", "SELECT start_ns, event FROM out.events WHERE event % " START_STEP " = 1" },
+};
 
-	return sqlite_tree_add(&sqlite->events, values, COLUMNS,
-	                       (event->parent ? 0 : 1u << PARENT) | (work == WORK_NONE ? 1u << WORK : 0) |
-	                           (is_joined ? 0 : 1u << CORRELATION));
+/* Only few events are referred to, so that indexes of their ids are small.  An index of every start would take more than all
+ * else: start_index has one start in 1,024, and the rows between are in order.  Sorting for an index takes as much memory as
+ * the cache. */
+static const char indexes[] =
+    "PRAGMA out.cache_size=-4096;"
+    "CREATE INDEX out.events_referred ON events(id) WHERE flags & 16;"
+    "CREATE INDEX out.events_of_flows ON events(id) WHERE flags & 256;"
+    "CREATE INDEX out.flows_by_from ON flows(from_id);"
+    "CREATE VIEW out.timeline AS SELECT event, kinds.text AS kind, names.text AS name, categories.text AS category, start_ns,"
+    " duration_ns, tracks.source, tracks.pid, tracks.group_name, tracks.thread_id, track, tracks.name AS track_name,"
+    " tracks.device, tracks.stream, lane, depth, id, parent, run, placements.text AS placement, start_error_ns, end_error_ns,"
+    " flags, (SELECT value FROM args WHERE args.event = events.event AND args.key = 'op_name' AND events.category = 1)"
+    " AS op_type, works.text AS work, correlation FROM events JOIN names USING(name) JOIN tracks USING(track)"
+    " JOIN kinds ON kinds.kind = events.kind JOIN categories ON categories.category = events.category"
+    " JOIN placements ON placements.placement = events.placement LEFT JOIN works ON works.work = events.work;"
+    "COMMIT; DETACH out";
+
+/* Why a virtual table could not go on says more than what SQLite made of it. */
+static epp_status *run_statement(struct epp_sql *sql, const char *text)
+{
+	epp_status *status = sqlite_run(sql->db, text);
+
+	if (status && sql->status) {
+		epp_status_release(status);
+		status = sql->status;
+		sql->status = NULL;
+	}
+	return status;
 }
 
-static epp_status *insert_name(struct sqlite *sqlite, const epp_event *event)
+/* Formats are those of sqlite3_mprintf. */
+static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
 {
-	sqlite3_bind_int64(sqlite->name, 1, event->name_number);
-	EPP_TRY(sqlite_bind_text(&sqlite->file, sqlite->name, 2, event->name, event->name_bytes));
-	return sqlite_step(&sqlite->file, sqlite->name);
+	epp_status *status;
+	va_list values;
+
+	va_start(values, format);
+	char *text = sqlite3_vmprintf(format, values);
+	va_end(values);
+	status = text ? run_statement(sql, text) : epp_status_no_memory();
+	sqlite3_free(text);
+	return status;
 }
 
-static epp_status *bind_value(struct sqlite *sqlite, const epp_trace_arg *arg)
+/* ATTACH opens the file; from then on it needs no name. */
+static epp_status *attach_file(struct sqlite *sqlite)
 {
-	struct sqlite_value value;
+	const char *directory = getenv("TMPDIR");
+	epp_status *status;
+	char *path;
 
-	sqlite_value_of(arg, &value);
-	if (value.type == SQLITE_TEXT)
-		return sqlite_bind_text(&sqlite->file, sqlite->arg, 4, value.text, value.bytes);
-	if (value.type == SQLITE_FLOAT)
-		sqlite3_bind_double(sqlite->arg, 4, value.real);
-	else
-		sqlite3_bind_int64(sqlite->arg, 4, value.integer);
-	return NULL;
+	if (asprintf(&path, "%s/epprof-sqlite.XXXXXX", directory && *directory ? directory : "/tmp") < 0)
+		return epp_status_no_memory();
+	sqlite->fd = mkostemp(path, O_CLOEXEC);
+	sqlite->has_fd = sqlite->fd >= 0;
+	if (!sqlite->has_fd) {
+		status = epp_status_errno(errno, "%s", path);
+	} else {
+		status = run_format(sqlite->sql,
+		                    "ATTACH %Q AS out; PRAGMA out.journal_mode=OFF; PRAGMA out.synchronous=OFF;"
+		                    "PRAGMA out.cache_size=-16384; BEGIN",
+		                    path);
+		unlink(path);
+	}
+	free(path);
+	return status;
 }
 
-static epp_status *insert_args(struct sqlite *sqlite, int64_t row, const epp_event *event)
+static epp_status *copy_table(struct epp_sql *sql, const struct sqlite_table *table)
 {
-	const epp_trace_arg *args = export_args(event);
+	for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {
+		if (strcmp(table->name, selections[i].table) == 0)
+			return run_format(sql, "INSERT INTO out.%s %s", table->name, selections[i].rows);
+	}
+	return run_format(sql, "INSERT INTO out.%s SELECT * FROM main.%s", table->name, table->name);
+}
 
-	sqlite3_bind_int64(sqlite->arg, 1, row);
-	for (uint32_t i = 0; i < event->args_count; i++) {
-		sqlite3_bind_int64(sqlite->arg, 2, i);
-		EPP_TRY(sqlite_bind_text(&sqlite->file, sqlite->arg, 3, args[i].key, args[i].key_bytes));
-		EPP_TRY(bind_value(sqlite, &args[i]));
-		EPP_TRY(sqlite_step(&sqlite->file, sqlite->arg));
+/* The events are first: ledger and facts count what filters left out of them, and other tables are made of their rows. */
+static epp_status *copy_tables(struct epp_sql *sql)
+{
+	for (const struct sqlite_table *table = sqlite_tables; table->name; table++)
+		EPP_TRY(run_format(sql, "CREATE TABLE out.%s%s", table->name, table->columns));
+	EPP_TRY(copy_table(sql, &sqlite_tables[0]));
+	EPP_TRY(sql_fill_all(sql));
+	for (const struct sqlite_table *table = sqlite_tables + 1; table->name; table++)
+		EPP_TRY(copy_table(sql, table));
+	return run_statement(sql, indexes);
+}
+
+static epp_status *send_file(const struct sqlite *sqlite, struct sink *sink)
+{
+	off_t size = lseek(sqlite->fd, 0, SEEK_END);
+
+	for (off_t at = 0; at < size && !sink->failed;) {
+		size_t piece = size - at < (off_t)SINK_RESERVE_MAX ? (size_t)(size - at) : SINK_RESERVE_MAX;
+		char *to = sink_reserve(sink, piece);
+		EPP_TRY(spool_read(sqlite->fd, (uint64_t)at, to, piece));
+		sink_commit(sink, to + piece);
+		at += (off_t)piece;
 	}
 	return NULL;
 }
 
-static epp_status *insert_flow(struct sqlite *sqlite, const char *kind, const epp_event *event)
-{
-	sqlite3_bind_int64(sqlite->flow, 1, event->track->source);
-	sqlite3_bind_text(sqlite->flow, 2, kind, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(sqlite->flow, 3, (int64_t)event->parent);
-	sqlite3_bind_int64(sqlite->flow, 4, (int64_t)event->id);
-	sqlite3_bind_int64(sqlite->flow, 5, event->start_ns);
-	return sqlite_step(&sqlite->file, sqlite->flow);
-}
-
-static epp_status *insert_start(struct sqlite *sqlite, const epp_event *event)
-{
-	sqlite3_bind_int64(sqlite->start, 1, event->start_ns);
-	sqlite3_bind_int64(sqlite->start, 2, sqlite->events.rows_count + 1);
-	return sqlite_step(&sqlite->file, sqlite->start);
-}
-
-static epp_status *sqlite_event(struct export_run *run, const epp_event *event)
-{
-	struct sqlite *sqlite = run->state;
-	bool first;
-
-	EPP_TRY(seen_meet(&sqlite->names, event->name_number, &first));
-	if (first)
-		EPP_TRY(insert_name(sqlite, event));
-	if (event->args_count)
-		EPP_TRY(insert_args(sqlite, sqlite->events.rows_count + 1, event));
-	if (event->kind == EPP_EVENT_FLOW)
-		EPP_TRY(insert_flow(sqlite, "drawn", event));
-	else if (event->track->kind == EPP_TRACK_DEVICE && event->parent)
-		EPP_TRY(insert_flow(sqlite, "launch", event));
-	if (sqlite->events.rows_count % START_STEP == 0)
-		EPP_TRY(insert_start(sqlite, event));
-	return add_event(sqlite, event);
-}
-
-static epp_status *sqlite_begin(struct export_run *run)
-{
-	struct sqlite *sqlite = run->state;
-	struct sqlite_file *file = &sqlite->file;
-
-	EPP_TRY(sqlite_tree_init(&sqlite->events));
-	EPP_TRY(sqlite_file_open(file));
-	EPP_TRY(sqlite_tables_begin(run, file));
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO names VALUES(?,?)", &sqlite->name));
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO args VALUES(?,?,?,?)", &sqlite->arg));
-	EPP_TRY(sqlite_prepare(file, "INSERT INTO start_index VALUES(?,?)", &sqlite->start));
-	return sqlite_prepare(file, "INSERT INTO flows(source, kind, from_id, to_id, time_ns) VALUES(?,?,?,?,?)",
-	                      &sqlite->flow);
-}
-
-static void finalize(struct sqlite *sqlite)
-{
-	sqlite3_stmt **const statements[] = { &sqlite->name, &sqlite->arg, &sqlite->flow, &sqlite->start };
-
-	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-		sqlite3_finalize(*statements[i]);
-		*statements[i] = NULL;
-	}
-}
-
-/* Between two transactions, when SQLite keeps nothing of the file in mind. */
-static epp_status *append_events(struct sqlite *sqlite)
-{
-	sqlite3_stmt *statement;
-	epp_status *status = NULL;
-
-	EPP_TRY(sqlite_run(&sqlite->file, "COMMIT"));
-	EPP_TRY(sqlite_prepare(&sqlite->file, "SELECT rootpage FROM sqlite_schema WHERE name = 'events'", &statement));
-	uint32_t root = 0;
-	if (sqlite3_step(statement) == SQLITE_ROW)
-		root = (uint32_t)sqlite3_column_int64(statement, 0);
-	else
-		status = sqlite_status(&sqlite->file);
-	sqlite3_finalize(statement);
-	return status ? status : sqlite_tree_append(&sqlite->events, sqlite->file.fd, root);
-}
-
-static epp_status *sqlite_end(struct export_run *run)
+static epp_status *sqlite_write(struct export_run *run, struct filter *filter)
 {
 	struct sqlite *sqlite = run->state;
 
-	finalize(sqlite);
-	EPP_TRY(append_events(sqlite));
-	EPP_TRY(sqlite_tables_end(run, &sqlite->file));
-	return sqlite_file_send(&sqlite->file, run->sink);
+	EPP_TRY(sql_open(run, filter, &sqlite->sql));
+	EPP_TRY(attach_file(sqlite));
+	EPP_TRY(copy_tables(sqlite->sql));
+	run->filtered = sqlite->sql->run.filtered;
+	return send_file(sqlite, run->sink);
 }
 
 static void sqlite_deinit(struct export_run *run)
 {
 	struct sqlite *sqlite = run->state;
 
-	finalize(sqlite);
-	sqlite_tree_deinit(&sqlite->events);
-	sqlite_file_deinit(&sqlite->file);
-	seen_deinit(&sqlite->names);
+	epp_sql_close(sqlite->sql);
+	if (sqlite->has_fd)
+		close(sqlite->fd);
 }
 
 const struct export_writer export_sqlite = {
 	.format = { "sqlite", ".sqlite", "an SQLite database: events, args, tracks, flows, clock pairs, the ledger" },
 	.state_bytes = sizeof(struct sqlite),
-	.begin = sqlite_begin,
-	.event = sqlite_event,
-	.end = sqlite_end,
+	.write = sqlite_write,
 	.deinit = sqlite_deinit,
 };

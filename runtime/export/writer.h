@@ -9,6 +9,8 @@
 #include "export/sink.h"
 #include "export/sink_parts.h"
 
+struct filter;
+
 struct export_run {
 	epp_trace *trace;
 	const epp_trace_info *info;
@@ -30,6 +32,9 @@ struct export_writer {
 	epp_export_format format;
 	size_t state_bytes;
 	bool divides; /* into several files, where it must */
+	/* Of a format that reads the trace itself: does all of it.  begin, event and end are NULL then.  `filter` is NULL if all
+	 * events pass; the number of those that do not goes into run->filtered. */
+	epp_status *(*write)(struct export_run *run, struct filter *filter);
 	/* Before the first event. */
 	epp_status *(*begin)(struct export_run *run);
 	/* Each event, in order of its start. */
@@ -63,6 +68,14 @@ epp_status *export_next_part(struct export_run *run) EPP_MUST_CHECK;
 /* epp_export_file, without a look at its arguments; sets how many events were not asked for. */
 epp_status *export_file(epp_trace *trace, const char *format, const epp_export_options *options, const char *path,
                         int overwrite, epp_receipt_fn receipt, void *receipt_user, uint64_t *filtered) EPP_MUST_CHECK;
+
+/* Whether the caller has cancelled the export. */
+static inline bool export_is_cancelled(const struct export_run *run)
+{
+	const volatile int *cancel = run->options ? run->options->cancel : NULL;
+
+	return cancel && *cancel;
+}
 
 /* The args of an event that a writer is given: args_count of them. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
