@@ -33,7 +33,7 @@ static bool grow(struct hash_index *index)
 
 bool hash_index_add(struct hash_index *index, uint64_t hash, uint32_t number)
 {
-	if (index->count * 2 >= index->room && !grow(index))
+	if ((index->count + 1) * 5 > index->room * 4 && !grow(index))
 		return false;
 	insert(index, (struct hash_index_slot){ hash_index_probe(index, hash).hash, number + 1 });
 	index->count++;
@@ -66,5 +66,6 @@ uint64_t hash_bytes(const void *bytes, size_t count)
 	word = 0;
 	if (count)
 		memcpy(&word, at, count);
-	return hash_u64(hash ^ word);
+	hash = (hash ^ word) * UINT64_C(0xC2B2AE3D27D4EB4F);
+	return hash_u64(hash);
 }

@@ -6,7 +6,7 @@
  *           if (is_same(&items[number], key))
  *                   return number;
  *
- * Open addressing with linear probing, at most half full.  A slot keeps 32 bits of its item's hash, so that growing needs
+ * Open addressing with linear probing, at most four fifths full.  A slot keeps 32 bits of its item's hash, so that growing needs
  * no item and most other items need no comparison.  The hashes are not secret: whoever can choose the keys of a trace can
  * make reading that trace slow.
  * Thread: one at a time; any number of readers. */
@@ -70,8 +70,7 @@ static inline bool hash_index_next(const struct hash_index *index, struct hash_p
 
 static inline uint64_t hash_u64(uint64_t key)
 {
-	key = (key ^ key >> 32) * UINT64_C(0x9E3779B97F4A7C15);
-	return (key ^ key >> 29) * UINT64_C(0xC2B2AE3D27D4EB4F);
+	return (key ^ key >> 32) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
 static inline uint64_t hash_pair(uint64_t first, uint64_t second)

@@ -5,18 +5,6 @@
 
 #include "base/array.h"
 
-uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
-{
-	struct hash_probe probe = hash_index_probe(&map->index, hash_u64(key));
-	uint32_t number;
-
-	while (hash_index_next(&map->index, &probe, &number)) {
-		if (map->entries[number].key == key)
-			return &map->entries[number].value;
-	}
-	return NULL;
-}
-
 bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value)
 {
 	if (map->count >= HASH_INDEX_NONE ||

@@ -17,9 +17,27 @@ struct hash_map {
 };
 
 /* The value of a key, to read or change; NULL: there is none.  Valid until the next call of hash_map_add. */
-uint64_t *hash_map_find(const struct hash_map *map, uint64_t key);
+static inline uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
+{
+	struct hash_probe probe = hash_index_probe(&map->index, hash_u64(key));
+	uint32_t number;
+
+	while (hash_index_next(&map->index, &probe, &number)) {
+		if (map->entries[number].key == key)
+			return &map->entries[number].value;
+	}
+	return NULL;
+}
 /* Adds a key that is not there.  False: no memory, the map is unchanged. */
 bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value);
 void hash_map_deinit(struct hash_map *map);
+
+/* A value that is a pointer; NULL: there is none. */
+static inline void *hash_map_pointer(const struct hash_map *map, uint64_t key)
+{
+	const uint64_t *value = hash_map_find(map, key);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
 
 #endif

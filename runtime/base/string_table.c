@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-static uint32_t find(const struct string_table *table, uint64_t hash, const void *bytes, size_t count)
+static inline uint32_t find(const struct string_table *table, uint64_t hash, const void *bytes, size_t count)
 {
 	struct hash_probe probe = hash_index_probe(&table->index, hash);
 	uint32_t number;
