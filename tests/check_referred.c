@@ -37,7 +37,7 @@ START_TEST(dense)
 	ck_assert(set.has_table);
 	ck_assert_ptr_null(at(&set, last));
 	/* 2 bits an id, as promised. */
-	ck_assert_uint_le(set.pages_count * sizeof(*set.pages) + set.buckets_count * sizeof(*set.buckets),
+	ck_assert_uint_le(set.pages_count * sizeof(*set.pages) + set.index.room * sizeof(*set.index.slots),
 	                  200000 / 4 + 4096);
 	referred_deinit(&set);
 }

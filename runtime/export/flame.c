@@ -69,16 +69,16 @@ static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp
 static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
 {
 	uint64_t key = (uint64_t)parent << 32 | event->name_number;
-	uintptr_t known = (uintptr_t)map_find(&flame->found, key);
+	const uint64_t *known = hash_map_find(&flame->found, key);
 	epp_event shown = *event;
 
-	*found = (uint32_t)known;
-	if (known)
+	if (known) {
+		*found = (uint32_t)*known;
 		return NULL;
+	}
 	shown.name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category);
 	EPP_TRY(child_by_text(flame, parent, &shown, found));
-	return *found == parent || map_add(&flame->found, key, (void *)(uintptr_t)*found) == 0 ? NULL
-	                                                                                       : epp_status_no_memory();
+	return *found == parent || hash_map_add(&flame->found, key, *found) ? NULL : epp_status_no_memory();
 }
 
 /* The node of a host stack in the tree of devices. */
@@ -109,12 +109,12 @@ static void add_time(struct flame *flame, uint32_t node, int64_t ns)
 static struct flame_lane *lane_of(struct flame *flame, const epp_event *event)
 {
 	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
-	struct flame_lane *lane = map_find(&flame->lanes, key);
+	struct flame_lane *lane = hash_map_pointer(&flame->lanes, key);
 
 	if (lane)
 		return lane;
 	lane = calloc(1, sizeof *lane);
-	if (lane && map_add(&flame->lanes, key, lane) < 0) {
+	if (lane && !hash_map_add(&flame->lanes, key, (uintptr_t)lane)) {
 		free(lane);
 		lane = NULL;
 	}
@@ -230,10 +230,10 @@ static void flame_deinit(struct export_run *run)
 	for (uint32_t i = 0; flame->nodes && i < flame->nodes_count; i++)
 		free(flame->nodes[i].name);
 	free(flame->nodes);
-	for (size_t i = 0; i < flame->lanes.room; i++)
-		free(flame->lanes.values[i]);
-	map_deinit(&flame->lanes);
-	map_deinit(&flame->found);
+	for (size_t i = 0; i < flame->lanes.count; i++)
+		free((struct flame_lane *)(uintptr_t)flame->lanes.entries[i].value);
+	hash_map_deinit(&flame->lanes);
+	hash_map_deinit(&flame->found);
 	free(flame->causes);
 }
 

@@ -2,8 +2,8 @@
 #ifndef EPPROF_EXPORT_FLAME_H
 #define EPPROF_EXPORT_FLAME_H
 
+#include "base/hash_map.h"
 #include "export/writer.h"
-#include "timeline/map.h"
 #include "timeline/work.h"
 
 /* Stacks beyond these are added up in the one around them. */
@@ -29,8 +29,8 @@ struct flame {
 	struct flame_node *nodes; /* 0: unused; 1, 2: the roots */
 	uint32_t nodes_count;
 	size_t nodes_room;
-	struct map found;           /* node index by parent and name's number */
-	struct map lanes;           /* struct flame_lane by track and lane */
+	struct hash_map found;      /* node index by parent and name's number */
+	struct hash_map lanes;      /* struct flame_lane by track and lane */
 	struct flame_cause *causes; /* by id: the last one of those that share a place */
 	uint64_t uncaused;          /* device events whose host stack is not known */
 	uint64_t others, cut;

@@ -1,5 +1,5 @@
 /* Ends that were recorded apart from their event: orphan ends (another thread's) and ends of asynchronous events, by id.
- * A table of 32 bytes an end, filled before the merge; where an id ended twice the earlier end counts.
+ * 32 bytes an end and an index, filled before the merge; where an id ended twice the earlier end counts.
  */
 #ifndef EPPROF_TIMELINE_ENDS_H
 #define EPPROF_TIMELINE_ENDS_H
@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
 #include "epprof/status.h"
 
 struct end {
-	uint64_t id; /* 0: no entry */
+	uint64_t id;
 	uint64_t ticks;
 	uint32_t block;       /* whose args these are */
 	uint32_t args_offset; /* in its payload */
@@ -24,8 +25,9 @@ struct end {
 _Static_assert(sizeof(struct end) == 32, "end");
 
 struct ends {
-	struct end *table; /* open addressing */
-	size_t room, count;
+	struct end *ends;
+	size_t count, room;
+	struct hash_index index;
 };
 
 void ends_deinit(struct ends *ends);

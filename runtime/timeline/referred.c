@@ -1,4 +1,4 @@
-/* See referred.h.  Pages stand in an array, in the order in which they were first needed; the buckets lead to them.  An id's
+/* See referred.h.  Pages stand in an array, in the order in which they were first needed; the index finds them.  An id's
  * place in its page is how many set bits are before its own. */
 #include "timeline/referred.h"
 
@@ -14,7 +14,7 @@ void referred_deinit(struct referred *referred)
 	for (size_t i = 0; i < referred->pages_count; i++)
 		free(referred->pages[i].how);
 	free(referred->pages);
-	free(referred->buckets);
+	hash_index_deinit(&referred->index);
 	*referred = (struct referred){ 0 };
 }
 
@@ -26,55 +26,27 @@ static inline uint32_t count_bits(uint64_t word)
 	return (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
 }
 
-static size_t bucket_of(const struct referred *referred, uint32_t source, uint64_t key)
-{
-	key += source * 0xd6e8feb86659fd93u;
-	return (key * 0x9e3779b97f4a7c15u >> 20) & (referred->buckets_count - 1);
-}
-
 /* The page's index + 1, or 0. */
 static uint32_t find_page(const struct referred *referred, uint32_t source, uint64_t key)
 {
-	if (!referred->buckets_count)
-		return 0;
-	for (size_t at = bucket_of(referred, source, key);; at = (at + 1) & (referred->buckets_count - 1)) {
-		uint32_t page = referred->buckets[at];
-		if (!page || (referred->pages[page - 1].key == key && referred->pages[page - 1].source == source))
-			return page;
-	}
-}
+	struct hash_probe probe = hash_index_probe(&referred->index, hash_pair(key, source));
+	uint32_t page;
 
-static bool grow_buckets(struct referred *referred)
-{
-	size_t count = referred->buckets_count ? referred->buckets_count * 2 : 64;
-	uint32_t *buckets = calloc(count, sizeof(*buckets));
-	if (!buckets)
-		return false;
-	free(referred->buckets);
-	referred->buckets = buckets;
-	referred->buckets_count = count;
-	for (size_t i = 0; i < referred->pages_count; i++) {
-		size_t at = bucket_of(referred, referred->pages[i].source, referred->pages[i].key);
-		while (buckets[at])
-			at = (at + 1) & (count - 1);
-		buckets[at] = (uint32_t)(i + 1);
+	while (hash_index_next(&referred->index, &probe, &page)) {
+		if (referred->pages[page].key == key && referred->pages[page].source == source)
+			return page + 1;
 	}
-	return true;
+	return 0;
 }
 
 static struct referred_page *add_page(struct referred *referred, uint32_t source, uint64_t key)
 {
 	if (referred->pages_count >= REFERRED_PAGES_MAX ||
-	    !array_reserve(&referred->pages, &referred->pages_room, referred->pages_count + 1, sizeof(*referred->pages)))
+	    !array_reserve(&referred->pages, &referred->pages_room, referred->pages_count + 1, sizeof(*referred->pages)) ||
+	    !hash_index_add(&referred->index, hash_pair(key, source), (uint32_t)referred->pages_count))
 		return NULL;
-	if (referred->pages_count * 2 >= referred->buckets_count && !grow_buckets(referred))
-		return NULL;
-	size_t at = bucket_of(referred, source, key);
-	while (referred->buckets[at])
-		at = (at + 1) & (referred->buckets_count - 1);
 	struct referred_page *page = &referred->pages[referred->pages_count++];
 	*page = (struct referred_page){ .key = key, .source = source, .slot = REFERRED_NONE };
-	referred->buckets[at] = (uint32_t)referred->pages_count;
 	return page;
 }
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
 #include "epprof/status.h"
 
 #define REFERRED_PAGE_IDS 512u
@@ -54,11 +55,10 @@ _Static_assert(sizeof(struct referred_event) == 32, "referred_event");
 struct referred {
 	struct referred_page *pages;
 	size_t pages_count, pages_room;
-	uint32_t *buckets; /* open addressing: page index + 1, 0 is free */
-	size_t buckets_count;
-	uint32_t recent; /* the page of the last call of add */
-	bool has_table;  /* what is noted is kept */
-	bool has_used;   /* and how much of an event was used */
+	struct hash_index index; /* of pages */
+	uint32_t recent;         /* the page of the last call of add */
+	bool has_table;          /* what is noted is kept */
+	bool has_used;           /* and how much of an event was used */
 
 	size_t bytes_most, bytes; /* of events in memory; a page is there in any case */
 	uint32_t *resident;       /* the pages that have them */

@@ -285,10 +285,9 @@ static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *s
 /* The ids of events that ended elsewhere: their blocks do not say when they end. */
 static epp_status *note_ended(struct epp_timeline *timeline)
 {
-	for (size_t i = 0; i < timeline->ends.room && timeline->reader->summaries; i++) {
-		const struct end *end = &timeline->ends.table[i];
-		if (end->id)
-			EPP_TRY(stretch_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
+	for (size_t i = 0; i < timeline->ends.count && timeline->reader->summaries; i++) {
+		const struct end *end = &timeline->ends.ends[i];
+		EPP_TRY(stretch_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
 	}
 	stretch_sort(&timeline->ended_elsewhere);
 	return NULL;

@@ -64,7 +64,7 @@ static struct tally_line *add_line(struct tally_table *table, uint64_t key, cons
 	};
 	line->busy_until_ns = INT64_MIN;
 	line->index = (uint32_t)table->lines_count;
-	if (map_add(&table->index, key, line) < 0)
+	if (!hash_map_add(&table->index, key, (uintptr_t)line))
 		goto fail;
 	table->lines[table->lines_count++] = line;
 	return line;
@@ -93,9 +93,9 @@ static struct tally_line *new_line_by_name(struct tally_table *table, const stru
 	struct tally_line *line;
 
 	if (found)
-		return map_add(&table->index, key, *found) < 0 ? NULL : *found;
+		return hash_map_add(&table->index, key, (uintptr_t)*found) ? *found : NULL;
 	if (table->lines_count >= TALLY_LINES_MAX) {
-		line = map_find(&table->index, UINT64_MAX);
+		line = hash_map_pointer(&table->index, UINT64_MAX);
 		return line ? line : add_line(table, UINT64_MAX, others, sizeof others - 1);
 	}
 	line = add_line(table, key, named->name, named->name_bytes);
@@ -111,7 +111,7 @@ static struct tally_line *new_line_by_name(struct tally_table *table, const stru
 static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event, const struct tally_line *type)
 {
 	uint64_t key = (type ? type->index + UINT64_C(1) : 0) << 40 | (uint64_t)event->name_number << 8 | event->category;
-	struct tally_line *line = map_find(&table->index, key);
+	struct tally_line *line = hash_map_pointer(&table->index, key);
 
 	if (line)
 		return line;
@@ -247,7 +247,7 @@ static struct tally_line *line_by_track(struct tally *tally, const epp_trace_tra
 	struct tally_table *table = &tally->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
 	/* The calls that plugins report of a thread are its own. */
 	const epp_trace_track *shown = track->thread ? track->thread : track;
-	struct tally_line *line = map_find(&table->index, shown->track);
+	struct tally_line *line = hash_map_pointer(&table->index, shown->track);
 
 	if (line)
 		return line;
@@ -282,12 +282,12 @@ static struct tally_line *line_of_phase(struct tally *tally, unsigned phase)
 static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
 {
 	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
-	struct tally_stack *stack = map_find(&tally->stacks, key);
+	struct tally_stack *stack = hash_map_pointer(&tally->stacks, key);
 
 	if (stack)
 		return stack;
 	stack = calloc(1, sizeof *stack);
-	if (stack && map_add(&tally->stacks, key, stack) < 0) {
+	if (stack && !hash_map_add(&tally->stacks, key, (uintptr_t)stack)) {
 		free(stack);
 		stack = NULL;
 	}
@@ -480,15 +480,15 @@ void tally_deinit(struct tally *tally)
 		for (size_t i = 0; i < table->lines_count; i++)
 			line_destroy(table->lines[i]);
 		free(table->lines);
-		map_deinit(&table->index);
+		hash_map_deinit(&table->index);
 	}
 	for (struct tally_device *device = tally->devices, *next; device; device = next) {
 		next = device->next;
 		free(device);
 	}
-	for (size_t i = 0; i < tally->stacks.room; i++)
-		free(tally->stacks.values[i]);
-	map_deinit(&tally->stacks);
+	for (size_t i = 0; i < tally->stacks.count; i++)
+		free((struct tally_stack *)(uintptr_t)tally->stacks.entries[i].value);
+	hash_map_deinit(&tally->stacks);
 	free(tally->causes);
 	memset(tally, 0, sizeof *tally);
 }

@@ -3,8 +3,8 @@
 #ifndef EPPROF_TIMELINE_TALLY_H
 #define EPPROF_TIMELINE_TALLY_H
 
+#include "base/hash_map.h"
 #include "timeline/idle.h"
-#include "timeline/map.h"
 #include "timeline/spread.h"
 #include "timeline/work.h"
 
@@ -35,8 +35,8 @@ struct tally_device {
 };
 
 struct tally_table {
-	struct map index; /* by the name's number and the category, or by the track */
-	void *by_text;    /* tsearch tree: a file may have a text under several numbers */
+	struct hash_map index; /* by the name's number and the category, or by the track */
+	void *by_text;         /* tsearch tree: a file may have a text under several numbers */
 	struct tally_line **lines;
 	size_t lines_count, lines_room;
 };
@@ -52,7 +52,7 @@ struct tally_cause {
 /* Zero at first. */
 struct tally {
 	struct tally_table tables[EPP_BY_COUNT];
-	struct map stacks; /* struct tally_stack by track and lane */
+	struct hash_map stacks; /* struct tally_stack by track and lane */
 	struct tally_device *devices;
 	struct tally_cause *causes; /* TALLY_CAUSES by id, the last ones; NULL: no node told its operator */
 	struct tally_line *phases[PHASE_COUNT];
