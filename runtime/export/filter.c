@@ -17,9 +17,8 @@ bool filter_init(struct filter *filter, const epp_export_options *options, const
 void filter_deinit(struct filter *filter)
 {
 	free(filter->names);
-	free(filter->dropped);
 	filter->names = NULL;
-	filter->dropped = NULL;
+	id_set_deinit(&filter->dropped);
 }
 
 static bool matches(const char *pattern, const char *text)
@@ -76,58 +75,18 @@ static bool long_enough(const struct filter *filter, const epp_event *event)
 	return !lasts || event->duration_ns >= filter->options->min_duration_ns;
 }
 
-/* ---- causes that did not pass ---- */
-
-static uint64_t key_of(uint32_t source, uint64_t id)
-{
-	uint64_t key = id + source * UINT64_C(0x9E3779B97F4A7C15);
-
-	return key ? key : 1;
-}
-
-static size_t slot_of(const struct filter *filter, uint64_t key)
-{
-	size_t slot = (size_t)(key * UINT64_C(0xC2B2AE3D27D4EB4F) >> 16) & (filter->dropped_room - 1);
-
-	while (filter->dropped[slot] && filter->dropped[slot] != key)
-		slot = (slot + 1) & (filter->dropped_room - 1);
-	return slot;
-}
-
-static bool was_dropped(const struct filter *filter, uint32_t source, uint64_t id)
-{
-	return filter->dropped_count && filter->dropped[slot_of(filter, key_of(source, id))];
-}
-
-static epp_status *remember(struct filter *filter, const epp_event *event)
-{
-	if (filter->dropped_count * 2 >= filter->dropped_room) {
-		struct filter larger = { .dropped_room = filter->dropped_room ? filter->dropped_room * 2 : 1024 };
-		larger.dropped = calloc(larger.dropped_room, sizeof *larger.dropped);
-		if (!larger.dropped)
-			return epp_status_no_memory();
-		for (size_t i = 0; i < filter->dropped_room; i++) {
-			if (filter->dropped[i])
-				larger.dropped[slot_of(&larger, filter->dropped[i])] = filter->dropped[i];
-		}
-		free(filter->dropped);
-		filter->dropped = larger.dropped;
-		filter->dropped_room = larger.dropped_room;
-	}
-	uint64_t key = key_of(event->track->source, event->id);
-	size_t slot = slot_of(filter, key);
-	filter->dropped_count += !filter->dropped[slot];
-	filter->dropped[slot] = key;
-	return NULL;
-}
-
 epp_status *filter_judge(struct filter *filter, epp_event *event, bool *passes)
 {
 	EPP_TRY(judge_name(filter, event, passes));
 	*passes = *passes && long_enough(filter, event) && judge_track(filter, event->track);
-	if (!*passes)
-		return event->flags & EPP_FLAG_REFERRED ? remember(filter, event) : NULL;
-	if (event->parent_track && was_dropped(filter, event->parent_track->source, event->parent)) {
+	if (!*passes) {
+		bool added;
+		if (event->flags & EPP_FLAG_REFERRED &&
+		    !id_set_add(&filter->dropped, event->track->source, event->id, &added))
+			return epp_status_no_memory();
+		return NULL;
+	}
+	if (event->parent_track && id_set_has(&filter->dropped, event->parent_track->source, event->parent)) {
 		event->parent_track = NULL;
 		event->parent_start_ns = event->parent_end_ns = event->launch_ns = INT64_MIN;
 	}

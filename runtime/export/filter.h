@@ -2,6 +2,7 @@
 #ifndef EPPROF_EXPORT_FILTER_H
 #define EPPROF_EXPORT_FILTER_H
 
+#include "base/id_set.h"
 #include "export/writer.h"
 
 #define FILTER_TRACKS_COUNT 256u
@@ -15,8 +16,7 @@ struct filter {
 		const epp_trace_track *track;
 		bool passes;
 	} tracks[FILTER_TRACKS_COUNT];
-	uint64_t *dropped; /* events that others may refer to: open addressing, 0 is free */
-	size_t dropped_count, dropped_room;
+	struct id_set dropped; /* the events that did not pass and that others refer to */
 };
 
 /* False: all events pass, and the filter need not be asked. */

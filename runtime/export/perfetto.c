@@ -418,7 +418,7 @@ static epp_status *perfetto_event(struct export_run *run, const epp_event *event
 	row = rows_recent(&perfetto->rows, event->track, event->lane);
 	if (!row)
 		EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
-	if (!seen_before(&perfetto->names, event->name_number))
+	if (!id_set_has(&perfetto->names, 0, event->name_number))
 		EPP_TRY(perfetto_intern_name(run, event));
 	if (event->kind != EPP_EVENT_SLICE || !is_plain(event))
 		return write_other(run, event, row);
@@ -446,7 +446,7 @@ static void perfetto_deinit(struct export_run *run)
 	struct perfetto *perfetto = run->state;
 
 	rows_deinit(&perfetto->rows);
-	seen_deinit(&perfetto->names);
+	id_set_deinit(&perfetto->names);
 	flows_deinit(&perfetto->drawn);
 	launches_deinit(&perfetto->launches);
 	message_deinit(&perfetto->message);

@@ -3,11 +3,11 @@
 #ifndef EPPROF_EXPORT_PERFETTO_H
 #define EPPROF_EXPORT_PERFETTO_H
 
+#include "base/id_set.h"
 #include "export/flows.h"
 #include "export/launches.h"
 #include "export/message.h"
 #include "export/rows.h"
-#include "export/seen.h"
 
 /* Numbers of fields, of perfetto/trace/trace_packet.proto and what it includes. */
 enum { TRACE_PACKET = 1 };
@@ -80,7 +80,7 @@ enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
 struct perfetto {
 	struct rows rows;
-	struct seen names;
+	struct id_set names; /* that were interned */
 	struct flows drawn;
 	struct launches launches;
 	struct message message; /* of packets that are too large for the sink's buffer */

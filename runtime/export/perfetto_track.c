@@ -146,10 +146,11 @@ epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event)
 {
 	struct perfetto *perfetto = run->state;
 	char *at, *interned, *name;
-	bool first;
+	bool added;
 
-	EPP_TRY(seen_meet(&perfetto->names, event->name_number, &first));
-	if (!first)
+	if (!id_set_add(&perfetto->names, 0, event->name_number, &added))
+		return epp_status_no_memory();
+	if (!added)
 		return NULL;
 	EPP_TRY(perfetto_packet_begin(run, NUMBERS_BYTES + message_text_bytes(event->name_bytes), &at));
 	at = interned = protobuf_begin(at, PACKET_INTERNED_DATA);

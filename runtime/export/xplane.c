@@ -310,20 +310,11 @@ static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, 
 /* The name must be explained in the plane of the event's process. */
 static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
-	bool first;
+	bool added;
 
-	if (row->process < part->names_count && seen_before(&part->names[row->process], event->name_number))
-		return NULL;
-	if (row->process >= part->names_count) {
-		struct seen *larger = reallocarray(part->names, row->process + 1, sizeof *larger);
-		if (!larger)
-			return epp_status_no_memory();
-		memset(larger + part->names_count, 0, (row->process + 1 - part->names_count) * sizeof *larger);
-		part->names = larger;
-		part->names_count = row->process + 1;
-	}
-	EPP_TRY(seen_meet(&part->names[row->process], event->name_number, &first));
-	if (first)
+	if (!id_set_add(&part->names, row->process, event->name_number, &added))
+		return epp_status_no_memory();
+	if (added)
 		part->names_bytes += XPLANE_ENTRY_BYTES + event->name_bytes;
 	return NULL;
 }
@@ -411,9 +402,7 @@ static void xplane_deinit(struct export_run *run)
 	for (size_t i = 0; i < xplanes->parts_count; i++) {
 		struct xplane_part *part = &xplanes->parts[i];
 		xplane_lines_deinit(&part->lines);
-		for (size_t k = 0; k < part->names_count; k++)
-			seen_deinit(&part->names[k]);
-		free(part->names);
+		id_set_deinit(&part->names);
 	}
 	for (size_t i = 0; i < xplanes->properties_count; i++)
 		free(xplanes->properties[i].bytes);

@@ -3,9 +3,9 @@
 #ifndef EPPROF_EXPORT_XPLANE_H
 #define EPPROF_EXPORT_XPLANE_H
 
+#include "base/id_set.h"
 #include "export/message.h"
 #include "export/rows.h"
-#include "export/seen.h"
 #include "wire/xspace.h"
 
 /* Of an entry that explains a number, beside its text. */
@@ -101,8 +101,7 @@ struct xplane_key {
 /* What one file holds: the events of a stretch of time. */
 struct xplane_part {
 	struct xplane_lines lines;
-	struct seen *names; /* of each process of `rows`: what its plane must explain */
-	size_t names_count;
+	struct id_set names; /* by process of `rows`: the names that its plane must explain */
 	uint64_t names_bytes;
 };
 

@@ -61,11 +61,12 @@ static void put_entry(struct part *plane, uint32_t field, uint32_t number, const
 	part_text(plane, XMETADATA_NAME, name, bytes);
 }
 
-static void put_names(const struct export_run *run, struct part *plane, const struct seen *names)
+static void put_names(const struct export_run *run, struct part *plane, const struct id_set_page *names)
 {
-	for (size_t i = 0; i < names->words_count; i++) {
-		for (uint64_t word = names->words[i]; word; word &= word - 1) {
-			uint32_t number = (uint32_t)(i * 64) + (uint32_t)__builtin_ctzll(word);
+	for (unsigned i = 0; i < ID_SET_PAGE_IDS / 64; i++) {
+		for (uint64_t word = names->bits[i]; word; word &= word - 1) {
+			uint32_t number = (uint32_t)names->number * ID_SET_PAGE_IDS + i * 64 +
+			                  (uint32_t)__builtin_ctzll(word);
 			size_t bytes;
 			const char *name = epp_trace_name(run->trace, number, &bytes);
 			put_entry(plane, XPLANE_EVENT_METADATA, number + 1, name, bytes);
@@ -300,9 +301,10 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 	sink_commit(&plane->sink, protobuf_u64(part_room(plane, 32), XPLANE_ID, number));
 	part_text(plane, XPLANE_NAME, name, strlen(name));
 	free(name);
-	for (size_t i = 0; i < file->names_count; i++) {
-		if (i == process || (!of->group && !xplanes->rows.processes[i].group))
-			put_names(run, plane, &file->names[i]);
+	for (size_t i = 0; i < file->names.pages_count; i++) {
+		const struct id_set_page *names = &file->names.pages[i];
+		if (names->source == process || (!of->group && !xplanes->rows.processes[names->source].group))
+			put_names(run, plane, names);
 	}
 	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++)
 		put_entry(plane, XPLANE_STAT_METADATA, stat, xplane_stat(stat), strlen(xplane_stat(stat)));
