@@ -5,50 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 void rows_deinit(struct rows *rows)
 {
 	free(rows->processes);
 	free(rows->rows);
-	free(rows->buckets);
+	hash_index_deinit(&rows->index);
 	memset(rows, 0, sizeof *rows);
-}
-
-static size_t bucket_of(const struct rows *rows, uint32_t track, uint32_t lane)
-{
-	uint64_t hash = (track * UINT64_C(0x9E3779B97F4A7C15)) ^ (lane * UINT64_C(0xC2B2AE3D27D4EB4F));
-
-	return (size_t)(hash ^ hash >> 32) & (rows->buckets_count - 1);
-}
-
-/* Room for one more row, in the table at most half full. */
-static epp_status *grow(struct rows *rows)
-{
-	size_t room = rows->rows_room ? rows->rows_room * 2 : 64;
-	struct row *larger;
-	uint32_t *buckets;
-
-	if (rows->rows_count < rows->rows_room)
-		return NULL;
-	larger = realloc(rows->rows, room * sizeof *larger);
-	if (!larger)
-		return epp_status_no_memory();
-	rows->rows = larger;
-	buckets = calloc(room * 2, sizeof *buckets);
-	if (!buckets)
-		return epp_status_no_memory();
-	free(rows->buckets);
-	rows->buckets = buckets;
-	rows->buckets_count = room * 2;
-	rows->rows_room = room;
-	for (size_t i = 0; i < rows->rows_count; i++) {
-		size_t at = bucket_of(rows, rows->rows[i].track->track, rows->rows[i].lane);
-		while (buckets[at])
-			at = (at + 1) & (rows->buckets_count - 1);
-		buckets[at] = (uint32_t)i + 1;
-	}
-	return NULL;
 }
 
 static uint32_t synthetic(struct rows *rows)
@@ -122,25 +87,26 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 {
 	uint32_t process = 0;
 	struct row *row;
-	size_t at = 0;
+	uint32_t number;
 
 	*found = rows_recent(rows, track, lane);
 	if (*found)
 		return NULL;
-	if (rows->rows_count) {
-		for (at = bucket_of(rows, track->track, lane); rows->buckets[at];
-		     at = (at + 1) & (rows->buckets_count - 1)) {
-			row = &rows->rows[rows->buckets[at] - 1];
-			if (row->track != track || row->lane != lane)
-				continue;
-			rows->recent[(track->track + lane * 61u) % ROWS_RECENT] = rows->buckets[at] - 1;
-			*found = row;
-			return NULL;
-		}
+	uint64_t hash = hash_pair(track->track, lane);
+	for (struct hash_probe probe = hash_index_probe(&rows->index, hash);
+	     hash_index_next(&rows->index, &probe, &number);) {
+		row = &rows->rows[number];
+		if (row->track != track || row->lane != lane)
+			continue;
+		rows->recent[(track->track + lane * 61u) % ROWS_RECENT] = number;
+		*found = row;
+		return NULL;
 	}
 
 	EPP_TRY(process_of(rows, info, track, &process));
-	EPP_TRY(grow(rows));
+	if (!array_reserve(&rows->rows, &rows->rows_room, rows->rows_count + 1, sizeof *rows->rows) ||
+	    !hash_index_add(&rows->index, hash, (uint32_t)rows->rows_count))
+		return epp_status_no_memory();
 	row = &rows->rows[rows->rows_count];
 	memset(row, 0, sizeof *row);
 	row->track = track;
@@ -156,10 +122,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	if (lane || (track->kind != EPP_TRACK_THREAD && !numbered) || (!row->tid && !numbered) ||
 	    tid_taken(rows, process, row->tid))
 		row->tid = synthetic(rows);
-	at = bucket_of(rows, track->track, lane);
-	while (rows->buckets[at])
-		at = (at + 1) & (rows->buckets_count - 1);
-	rows->buckets[at] = (uint32_t)++rows->rows_count;
+	rows->rows_count++;
 	*found = row;
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
 #include "epprof/timeline.h"
 
 /* Beyond the largest number that Linux gives to a process or thread (2^22). */
@@ -44,8 +45,7 @@ struct rows {
 	size_t processes_count;
 	struct row *rows;
 	size_t rows_count, rows_room;
-	uint32_t *buckets; /* open addressing: index of a row + 1, 0 is free */
-	size_t buckets_count;
+	struct hash_index index;      /* of rows */
 	uint32_t recent[ROWS_RECENT]; /* indexes of rows found last, by a part of their hash */
 	uint32_t next_synthetic;
 	bool number_devices, number_streams; /* set at first: these keep their own numbers where nobody else has them */

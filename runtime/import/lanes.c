@@ -21,7 +21,7 @@ void lanes_deinit(struct lanes *lanes)
 	for (uint32_t i = 0; i < lanes->processes_count; i++)
 		free(lanes->processes[i].name);
 	free(lanes->lanes);
-	free(lanes->buckets);
+	hash_index_deinit(&lanes->index);
 	free(lanes->processes);
 	*lanes = (struct lanes){ 0 };
 }
@@ -113,41 +113,9 @@ epp_status *lanes_name_process(struct import *import, const struct event *event,
 
 /* ---- lanes ---- */
 
-static uint32_t bucket_of(const struct lanes *lanes, int64_t pid, int64_t tid, bool is_device)
+static uint64_t hash_of(int64_t pid, int64_t tid, bool is_device)
 {
-	uint64_t hash = ((uint64_t)pid * UINT64_C(0x9E3779B97F4A7C15)) ^ ((uint64_t)tid * UINT64_C(0xC2B2AE3D27D4EB4F));
-	return (uint32_t)((hash ^ hash >> 32) + is_device) & (lanes->buckets_count - 1);
-}
-
-static void insert(struct lanes *lanes, uint32_t index)
-{
-	const struct lane *lane = &lanes->lanes[index];
-	uint32_t at = bucket_of(lanes, lane->pid, lane->tid, lane->is_device);
-
-	while (lanes->buckets[at])
-		at = (at + 1) & (lanes->buckets_count - 1);
-	lanes->buckets[at] = index + 1;
-}
-
-static epp_status *make_room(struct lanes *lanes)
-{
-	if (lanes->count < lanes->room)
-		return NULL;
-	uint32_t room = lanes->room ? lanes->room * 2 : 32;
-	struct lane *larger = reallocarray(lanes->lanes, room, sizeof(*larger));
-	if (!larger)
-		return epp_status_no_memory();
-	lanes->lanes = larger;
-	uint32_t *buckets = calloc(room * 2u, sizeof(*buckets));
-	if (!buckets)
-		return epp_status_no_memory();
-	free(lanes->buckets);
-	lanes->buckets = buckets;
-	lanes->buckets_count = room * 2;
-	lanes->room = room;
-	for (uint32_t i = 0; i < lanes->count; i++)
-		insert(lanes, i);
-	return NULL;
+	return hash_pair((uint64_t)tid, (uint64_t)pid * 2 + is_device);
 }
 
 static bool is_lane(const struct lane *lane, int64_t pid, int64_t tid, bool is_device)
@@ -164,9 +132,9 @@ epp_status *lanes_find(struct import *import, const struct event *event, bool is
 	*index = lanes->last;
 	if (lanes->count && is_lane(&lanes->lanes[lanes->last], pid, tid, is_device))
 		return NULL;
-	for (uint32_t at = lanes->count ? bucket_of(lanes, pid, tid, is_device) : 0; lanes->count && lanes->buckets[at];
-	     at = (at + 1) & (lanes->buckets_count - 1)) {
-		*index = lanes->buckets[at] - 1;
+	uint64_t hash = hash_of(pid, tid, is_device);
+	for (struct hash_probe probe = hash_index_probe(&lanes->index, hash);
+	     hash_index_next(&lanes->index, &probe, index);) {
 		if (is_lane(&lanes->lanes[*index], pid, tid, is_device)) {
 			lanes->last = *index;
 			return NULL;
@@ -177,12 +145,13 @@ epp_status *lanes_find(struct import *import, const struct event *event, bool is
 		return NULL;
 	uint32_t process;
 	EPP_TRY(find_process(import, event, pid, &process));
-	EPP_TRY(make_room(lanes));
+	if (!array_reserve(&lanes->lanes, &lanes->room, lanes->count + (size_t)1, sizeof(*lanes->lanes)) ||
+	    !hash_index_add(&lanes->index, hash, lanes->count))
+		return epp_status_no_memory();
 	struct lane *lane = &lanes->lanes[lanes->count];
 	*lane = (struct lane){ .pid = pid, .tid = tid, .process = process, .is_device = is_device };
 	if (event->tid_text.bytes)
 		lane->name = strndup(event_chars(event, event->tid_text), event->tid_text.bytes);
-	insert(lanes, lanes->count);
 	*index = lanes->last = lanes->count++;
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
 #include "base/status.h"
 
 #define LANES_MAX 16384u
@@ -34,9 +35,9 @@ struct lane_process {
 
 struct lanes {
 	struct lane *lanes;
-	uint32_t count, room;
-	uint32_t *buckets; /* 0: empty, else index + 1 */
-	uint32_t buckets_count;
+	uint32_t count;
+	size_t room;
+	struct hash_index index; /* of lanes */
 	uint32_t last;
 	struct lane_process *processes;
 	uint32_t processes_count;
