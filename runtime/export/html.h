@@ -12,6 +12,7 @@
 #ifndef EPPROF_EXPORT_HTML_H
 #define EPPROF_EXPORT_HTML_H
 
+#include "base/string_table.h"
 #include "export/args_text.h"
 #include "export/rows.h"
 #include "export/writer.h"
@@ -47,13 +48,9 @@ struct html_bytes {
 	size_t count, room;
 };
 
-/* Texts by number, each once. */
+/* Texts by number, each once; a newline ends each of them. */
 struct html_texts {
-	struct html_bytes bytes;
-	uint64_t *ends; /* of each text, behind its line's end */
-	size_t count, room;
-	uint32_t *buckets; /* open addressing: number + 1, 0 is free */
-	size_t buckets_count;
+	struct string_table table;
 	uint64_t left_out;
 };
 
@@ -69,11 +66,12 @@ struct html_columns {
 	struct html_texts names, args;
 	struct html_link *links;
 	size_t links_count, links_room;
-	struct {
+	struct html_end {
 		uint64_t id;
-		uint32_t source, event; /* event + 1; 0 is free */
-	} * ends;                       /* events that others refer to: open addressing */
+		uint32_t source, event;
+	} * ends; /* events that others refer to */
 	size_t ends_count, ends_room;
+	struct hash_index ends_index;
 	uint64_t events_count;
 	int64_t base_ns, last_start_ns;
 };

@@ -28,106 +28,29 @@ static bool put(struct html_bytes *column, uint64_t value)
 
 /* ---- texts ---- */
 
-static uint64_t hash_of(const char *bytes, size_t count)
-{
-	uint64_t hash = count;
-
-	for (; count >= 8; bytes += 8, count -= 8) {
-		uint64_t word;
-		memcpy(&word, bytes, 8);
-		hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-		hash ^= hash >> 29;
-	}
-	for (; count; bytes++, count--)
-		hash = (hash ^ (unsigned char)*bytes) * UINT64_C(0xC2B2AE3D27D4EB4F);
-	return hash ^ hash >> 32;
-}
-
-static bool is_text(const struct html_texts *texts, uint32_t number, const char *bytes, size_t count)
-{
-	uint64_t from = number ? texts->ends[number - 1] : 0;
-
-	return texts->ends[number] - from == count + 1 && memcmp(texts->bytes.bytes + from, bytes, count) == 0;
-}
-
-static size_t bucket_of(const struct html_texts *texts, const char *bytes, size_t count)
-{
-	size_t at = hash_of(bytes, count) & (texts->buckets_count - 1);
-
-	while (texts->buckets[at] && !is_text(texts, texts->buckets[at] - 1, bytes, count))
-		at = (at + 1) & (texts->buckets_count - 1);
-	return at;
-}
-
-static bool grow_texts(struct html_texts *texts)
-{
-	size_t room = texts->room ? texts->room * 2 : 256;
-	uint64_t *ends = reallocarray(texts->ends, room, sizeof *ends);
-	uint32_t *buckets = calloc(room * 2, sizeof *buckets);
-
-	if (ends)
-		texts->ends = ends;
-	if (!ends || !buckets) {
-		free(buckets);
-		return false;
-	}
-	free(texts->buckets);
-	texts->buckets = buckets;
-	texts->buckets_count = room * 2;
-	texts->room = room;
-	for (size_t i = 0; i < texts->count; i++) {
-		uint64_t from = i ? ends[i - 1] : 0;
-		size_t count = (size_t)(ends[i] - from) - 1;
-		buckets[bucket_of(texts, texts->bytes.bytes + from, count)] = (uint32_t)i + 1;
-	}
-	return true;
-}
-
-/* Sets *number; the limit leaves out what is not there yet. */
+/* Sets *number; UINT32_MAX: the text is new, and the limit leaves it out. */
 static bool put_text(struct html_texts *texts, const char *bytes, size_t count, uint32_t *number)
 {
-	if (texts->count == texts->room && !grow_texts(texts))
-		return false;
-	size_t bucket = bucket_of(texts, bytes, count);
-	if (!texts->buckets[bucket]) {
-		if (texts->bytes.count + count >= HTML_TEXTS_BYTES_MAX) {
-			texts->left_out++;
-			*number = UINT32_MAX;
-			return true;
-		}
-		char *at = room_for(&texts->bytes, count + 1);
-		if (!at)
-			return false;
-		memcpy(at, bytes, count);
-		at[count] = '\n';
-		texts->bytes.count += count + 1;
-		texts->ends[texts->count] = texts->bytes.count;
-		texts->buckets[bucket] = (uint32_t)++texts->count;
-	}
-	*number = texts->buckets[bucket] - 1;
+	if (texts->table.bytes_count + count <= HTML_TEXTS_BYTES_MAX)
+		return string_table_add(&texts->table, bytes, count, number);
+	*number = string_table_find(&texts->table, bytes, count);
+	texts->left_out += *number == UINT32_MAX;
 	return true;
-}
-
-static void texts_deinit(struct html_texts *texts)
-{
-	free(texts->bytes.bytes);
-	free(texts->ends);
-	free(texts->buckets);
 }
 
 static epp_status *add_name(struct html_columns *columns, struct args_text *text, const epp_event *event)
 {
-	static const char others[] = "\"(other names)\"";
+	static const char others[] = "\"(other names)\"\n";
 	size_t name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category);
 	size_t bytes = name_bytes < NAME_BYTES_MAX ? name_bytes : NAME_BYTES_MAX;
 	uint32_t number = 0;
 
 	/* It has a number before the limit is reached. */
-	if (!columns->names.count && !put_text(&columns->names, others, sizeof others - 1, &number))
+	if (!columns->names.table.count && !put_text(&columns->names, others, sizeof others - 1, &number))
 		return epp_status_no_memory();
 	sink_bytes(&text->sink, "\"", 1);
 	sink_json_text(&text->sink, event->name, bytes);
-	sink_text(&text->sink, bytes < name_bytes ? "...\"" : "\"");
+	sink_text(&text->sink, bytes < name_bytes ? "...\"\n" : "\"\n");
 	EPP_TRY(args_text_take(text));
 	if (!put_text(&columns->names, text->memory.bytes, text->memory.count, &number) ||
 	    !put(&columns->columns[HTML_NAME], number == UINT32_MAX ? 0 : number))
@@ -167,6 +90,7 @@ static epp_status *add_args(struct html_columns *columns, struct args_text *text
 
 	if (event->args_count) {
 		args_text_put(text, event);
+		sink_text(&text->sink, "\n");
 		EPP_TRY(args_text_take(text));
 		if (!put_text(&columns->args, text->memory.bytes, text->memory.count, &number))
 			return epp_status_no_memory();
@@ -184,44 +108,40 @@ static bool add_link(struct html_columns *columns, struct html_link link)
 	return true;
 }
 
-static size_t end_of(const struct html_columns *columns, uint32_t source, uint64_t id)
+static struct html_end *find_end(const struct html_columns *columns, uint32_t source, uint64_t id)
 {
-	uint64_t hash = (id + source) * UINT64_C(0x9E3779B97F4A7C15);
-	size_t at = (size_t)(hash ^ hash >> 32) & (columns->ends_room - 1);
+	struct hash_probe probe = hash_index_probe(&columns->ends_index, hash_pair(id, source));
+	uint32_t number;
 
-	while (columns->ends[at].event && (columns->ends[at].id != id || columns->ends[at].source != source))
-		at = (at + 1) & (columns->ends_room - 1);
-	return at;
+	while (hash_index_next(&columns->ends_index, &probe, &number)) {
+		if (columns->ends[number].id == id && columns->ends[number].source == source)
+			return &columns->ends[number];
+	}
+	return NULL;
 }
 
 static bool add_end(struct html_columns *columns, const epp_event *event)
 {
-	if (columns->ends_count * 2 >= columns->ends_room) {
-		struct html_columns larger = *columns;
-		larger.ends_room = columns->ends_room ? columns->ends_room * 2 : 256;
-		larger.ends = calloc(larger.ends_room, sizeof *larger.ends);
-		if (!larger.ends)
-			return false;
-		for (size_t i = 0; i < columns->ends_room; i++) {
-			if (columns->ends[i].event)
-				larger.ends[end_of(&larger, columns->ends[i].source, columns->ends[i].id)] = columns->ends[i];
-		}
-		free(columns->ends);
-		columns->ends = larger.ends;
-		columns->ends_room = larger.ends_room;
+	uint32_t source = event->track->source, number = (uint32_t)columns->events_count;
+	struct html_end *known = find_end(columns, source, event->id);
+
+	if (known) {
+		known->event = number;
+		return true;
 	}
-	size_t at = end_of(columns, event->track->source, event->id);
-	columns->ends_count += columns->ends[at].event == 0;
-	columns->ends[at].id = event->id;
-	columns->ends[at].source = event->track->source;
-	columns->ends[at].event = (uint32_t)columns->events_count + 1;
+	if (!array_reserve(&columns->ends, &columns->ends_room, columns->ends_count + 1, sizeof *columns->ends) ||
+	    !hash_index_add(&columns->ends_index, hash_pair(event->id, source), (uint32_t)columns->ends_count))
+		return false;
+	columns->ends[columns->ends_count++] = (struct html_end){ .id = event->id, .source = source, .event = number };
 	return true;
 }
 
 /* The event's number + 1; 0: it is not shown. */
-static uint32_t find_end(const struct html_columns *columns, uint32_t source, uint64_t id)
+static uint32_t event_of(const struct html_columns *columns, uint32_t source, uint64_t id)
 {
-	return columns->ends_room ? columns->ends[end_of(columns, source, id)].event : 0;
+	const struct html_end *end = find_end(columns, source, id);
+
+	return end ? end->event + 1 : 0;
 }
 
 epp_status *html_columns_link(struct html_columns *columns)
@@ -231,8 +151,8 @@ epp_status *html_columns_link(struct html_columns *columns)
 
 	for (size_t i = 0; ok && i < columns->links_count; i++) {
 		const struct html_link *link = &columns->links[i];
-		uint32_t from = find_end(columns, link->source, link->from);
-		uint32_t to = link->to ? find_end(columns, link->source, link->to) : link->event + 1;
+		uint32_t from = event_of(columns, link->source, link->from);
+		uint32_t to = link->to ? event_of(columns, link->source, link->to) : link->event + 1;
 		if (!from || !to)
 			continue;
 		if (link->to) {
@@ -296,9 +216,10 @@ void html_columns_deinit(struct html_columns *columns)
 {
 	for (unsigned i = 0; i < HTML_COLUMNS_COUNT; i++)
 		free(columns->columns[i].bytes);
-	texts_deinit(&columns->names);
-	texts_deinit(&columns->args);
+	string_table_deinit(&columns->names.table);
+	string_table_deinit(&columns->args.table);
 	free(columns->links);
 	free(columns->ends);
+	hash_index_deinit(&columns->ends_index);
 	memset(columns, 0, sizeof *columns);
 }

@@ -133,8 +133,8 @@ static epp_status *write_data(struct export_run *run, struct html *html)
 		return epp_status_no_memory();
 	html->pack->started = true;
 	EPP_TRY(pack_section(html->pack, html->text.memory.bytes, html->text.memory.count));
-	EPP_TRY(pack_section(html->pack, columns->names.bytes.bytes, columns->names.bytes.count));
-	EPP_TRY(pack_section(html->pack, columns->args.bytes.bytes, columns->args.bytes.count));
+	EPP_TRY(pack_section(html->pack, columns->names.table.bytes, columns->names.table.bytes_count));
+	EPP_TRY(pack_section(html->pack, columns->args.table.bytes, columns->args.table.bytes_count));
 	for (unsigned i = 0; i < HTML_COLUMNS_COUNT; i++)
 		EPP_TRY(pack_section(html->pack, columns->columns[i].bytes, columns->columns[i].count));
 	return pack_bytes(html->pack, "", 0, Z_FINISH);

@@ -55,7 +55,7 @@ static void begin_group(struct parquet_file *file)
 	file->group_rows = file->group_bytes = 0;
 	for (size_t i = 0; i < file->columns_count; i++) {
 		struct parquet_column *column = &file->columns[i];
-		numbered_clear(&column->dictionary);
+		string_table_clear(&column->dictionary);
 		memset(column->recent, 0, sizeof column->recent);
 		column->pages.count = 0;
 		column->nulls_count = column->uncompressed_bytes = 0;
@@ -103,7 +103,7 @@ void parquet_file_deinit(struct parquet_file *file)
 		free(column->levels);
 		free(column->numbers);
 		free(column->plain.bytes);
-		numbered_deinit(&column->dictionary);
+		string_table_deinit(&column->dictionary);
 		free(column->pages.bytes);
 	}
 	free(file->columns);
@@ -138,7 +138,8 @@ static epp_status *add_to_dictionary(struct parquet_file *file, struct parquet_c
 {
 	uint32_t before = column->dictionary.count;
 
-	EPP_TRY(numbered_add(&column->dictionary, bytes, count, number));
+	if (!string_table_add(&column->dictionary, bytes, count, number))
+		return epp_status_no_memory();
 	if (column->dictionary.count > before)
 		file->group_bytes += count + sizeof(uint32_t);
 	column->numbers[column->values_count++] = *number;
@@ -319,7 +320,7 @@ static epp_status *end_page(struct parquet_file *file)
 
 static epp_status *write_dictionary(struct parquet_file *file, struct parquet_column *column)
 {
-	const struct numbered *dictionary = &column->dictionary;
+	const struct string_table *dictionary = &column->dictionary;
 	char header[HEADER_BYTES];
 
 	file->scratch.count = 0;
@@ -327,7 +328,7 @@ static epp_status *write_dictionary(struct parquet_file *file, struct parquet_co
 	char *at = file->scratch.bytes;
 	for (uint32_t i = 0; i < dictionary->count; i++) {
 		size_t count;
-		const char *bytes = numbered_bytes(dictionary, i, &count);
+		const char *bytes = string_table_bytes(dictionary, i, &count);
 		if (column->field->is_text)
 			at = mempcpy(at, &(uint32_t){ (uint32_t)count }, sizeof(uint32_t));
 		at = mempcpy(at, bytes, count);
@@ -369,7 +370,7 @@ static void find_limits(const struct parquet_column *column, uint64_t rows, stru
 	}
 	for (uint32_t i = 0; i < column->dictionary.count; i++) {
 		struct limit text;
-		text.bytes = numbered_bytes(&column->dictionary, i, &text.count);
+		text.bytes = string_table_bytes(&column->dictionary, i, &text.count);
 		if (!i || compare_texts(&text, least) < 0)
 			*least = text;
 		if (!i || compare_texts(&text, largest) > 0)

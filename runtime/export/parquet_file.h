@@ -14,7 +14,7 @@
 
 #include <zstd.h>
 
-#include "export/numbered.h"
+#include "base/string_table.h"
 #include "export/sink.h"
 
 #define PARQUET_PAGE_ROWS 16384u
@@ -44,7 +44,7 @@ struct parquet_column {
 	struct sink_memory plain; /* values of a column without a dictionary; integers have room for a page */
 	uint32_t values_count;
 	/* Of the row group: */
-	struct numbered dictionary;
+	struct string_table dictionary;
 	struct parquet_recent recent[1u << PARQUET_RECENT_BITS];
 	struct sink_memory pages; /* with their headers, compressed */
 	uint64_t nulls_count, uncompressed_bytes;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "base/string_table.h"
 #include "epprof/trace_writer.h"
 #include "file/columns.h"
 #include "file/whole_file.h"
@@ -28,19 +29,8 @@
 struct reader;
 struct reader_decoded;
 
-struct trace_writer_name {
-	uint64_t hash;
-	uint32_t offset; /* in `text` */
-	uint32_t bytes;
-};
-
 struct trace_writer_names {
-	struct trace_writer_name *names; /* numbers from EPF_NAME_FIRST_FREE on */
-	uint32_t count, room;
-	uint32_t *buckets; /* 0: empty, else index + 1 */
-	uint32_t buckets_count;
-	char *text;
-	size_t text_bytes, text_room;
+	struct string_table table; /* numbers plus EPF_NAME_FIRST_FREE */
 	uint32_t count_max, text_bytes_max;
 };
 
