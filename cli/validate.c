@@ -106,6 +106,14 @@ static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 		print_finding(&errors, &(epp_trace_finding){ EPP_WARNING, UINT64_MAX, text });
 		++*found;
 	}
+	if (counts->adrift_clocks) {
+		snprintf(text, sizeof text,
+		         "%" PRIu64
+		         " device clocks without clock pairs show events when no model ran, or runs without events, and "
+		         "nothing names the causes of these events: their bounds reach from the start of the recording's run to its end",
+		         counts->adrift_clocks);
+		print_finding(&errors, &(epp_trace_finding){ EPP_NOTE, UINT64_MAX, text });
+	}
 }
 
 static epp_status *check_causes(epp_trace *trace, uint64_t *found)

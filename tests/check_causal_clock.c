@@ -35,6 +35,8 @@ struct program {
 	bool one_pair;       /* a clock of nanoseconds with one pair, instead of microseconds since the start */
 	bool has_no_session; /* its runs are events of another category, which need not end after their kernels */
 	bool is_chaotic;     /* each event's times are anything within 50 ms */
+	bool has_no_ids;     /* nothing names the causes of its events */
+	unsigned threads;    /* that run at once; 0: one */
 };
 
 struct truth {
@@ -76,9 +78,12 @@ static void add_kernel(struct playing *playing, uint64_t node, int64_t node_star
 	bool pair = playing->program->one_pair;
 	int64_t start = pair ? from_ns + 50 * MS : from_ns / US - (from_ns % US < 0);
 	int64_t duration = pair ? to_ns - from_ns : to_ns / US - from_ns / US;
-	*truth = (struct truth){ .parent = node, .start_ns = start_ns, .end_ns = end_ns, .parent_start_ns = node_start_ns };
+	*truth = (struct truth){ .parent = playing->program->has_no_ids ? 0 : node,
+		                 .start_ns = start_ns,
+		                 .end_ns = end_ns,
+		                 .parent_start_ns = node_start_ns };
 	truth->id = builder_complete(playing->builder, playing->stream, (uint64_t)start, (uint64_t)duration, EPP_KERNEL,
-	                             playing->name, node, NULL, 0);
+	                             playing->name, playing->program->has_no_ids ? 0 : node, NULL, 0);
 	if (!playing->program->is_async)
 		playing->now_ns = end_ns + random_below(8 * US);
 	else
@@ -116,7 +121,6 @@ static struct playing play(const struct program *program)
 		                              .run = 1,
 		                              .bracket_ticks = 20 * US };
 
-	playing.thread = builder_thread(b, "host", 10);
 	playing.name = builder_name(b, "n");
 	if (program->one_pair) {
 		playing.stream = builder_device(b, "stream", "gpu", 0, 1, EPF_TRACK_CLOCK_DEVICE);
@@ -124,10 +128,18 @@ static struct playing play(const struct program *program)
 	} else {
 		playing.stream = builder_track(b, &definition, "stream", "gpu");
 	}
-	playing.truths = calloc((size_t)program->runs * 2, sizeof(*playing.truths));
-	for (unsigned i = 0; i < program->runs; i++)
-		play_run(&playing);
-	builder_run_end(b, AT(playing.now_ns + MS));
+	unsigned threads = program->threads ? program->threads : 1;
+	int64_t end_ns = 0;
+	playing.truths = calloc((size_t)program->runs * 2 * threads, sizeof(*playing.truths));
+	for (unsigned thread = 0; thread < threads; thread++) {
+		playing.thread = builder_thread(b, "host", 10 + thread);
+		playing.now_ns = MS + thread * 37 * US;
+		playing.free_ns = 0;
+		for (unsigned i = 0; i < program->runs; i++)
+			play_run(&playing);
+		end_ns = playing.now_ns > end_ns ? playing.now_ns : end_ns;
+	}
+	builder_run_end(b, AT(end_ns + MS));
 	return playing;
 }
 
@@ -242,6 +254,39 @@ START_TEST(jumps_without_sessions)
 }
 END_TEST
 
+static const struct program without_ids[] = {
+	{ "right", { .ppm = 0 }, .runs = 3000 },
+	{ "20 ppm", { .ppm = 20 }, .runs = 3000 },
+	{ "-20 ppm", { .ppm = -20 }, .runs = 3000 },
+	{ "200 ppm", { .ppm = 200 }, .runs = 3000 },
+	{ "-200 ppm", { .ppm = -200 }, .runs = 3000 },
+	{ "5,000 ppm", { .ppm = 5000 }, .runs = 3000 },
+	{ "-5,000 ppm", { .ppm = -5000 }, .runs = 3000 },
+	{ "jumps ahead", { .ppm = 20, .jump_ns = 50 * MS, .jump_every_ns = 100 * MS }, .runs = 3000 },
+	{ "jumps back", { .jump_ns = -50 * MS, .jump_every_ns = 100 * MS }, .runs = 3000 },
+	{ "jumps once, late", { .jump_ns = 50 * MS, .jump_every_ns = 400 * MS }, .runs = 3000 },
+};
+#define WITHOUT_IDS_COUNT ((int)(sizeof(without_ids) / sizeof(*without_ids)))
+
+/* Nothing names the cause of an event: a clock that can be right keeps its 500 ppm, and of one that cannot nothing is known. */
+START_TEST(bounds_hold_without_ids)
+{
+	struct program program = without_ids[_i % WITHOUT_IDS_COUNT];
+	unsigned shape = (unsigned)_i / WITHOUT_IDS_COUNT;
+	bool is_right = !program.device.jump_ns && fabs(program.device.ppm) < 500;
+	epp_timeline_counts counts;
+
+	program.has_no_ids = true;
+	program.threads = shape ? 8 : 1;
+	program.one_pair = shape == 2;
+	struct outcome outcome = outcome_of(&program, &counts, NULL);
+	ck_assert_msg(outcome.outside <= (size_t)program.runs * program.threads * 2 / 1000, "%s: %zu outside",
+	              program.name, outcome.outside);
+	ck_assert_uint_eq(counts.adrift_clocks, !is_right);
+	ck_assert_int_le(outcome.most_error_ns, is_right ? MS : 2000 * MS);
+}
+END_TEST
+
 /* By its one comparison alone: what it was before causes were asked. */
 START_TEST(on_request_nothing_is_moved)
 {
@@ -320,6 +365,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tests, bounds_hold_and_events_are_in_their_host_event, 0,
 	                    (int)(sizeof(programs) / sizeof(*programs)));
 	tcase_add_loop_test(tests, jumps_without_sessions, 0, 2);
+	tcase_add_loop_test(tests, bounds_hold_without_ids, 0, 3 * WITHOUT_IDS_COUNT);
 	tcase_add_test(tests, on_request_nothing_is_moved);
 	tcase_add_test(tests, what_the_host_leaves_running);
 	tcase_add_test(tests, what_contradicts_itself);

@@ -161,6 +161,9 @@ typedef struct epp_timeline_counts {
 	 * and those whose causes contradict each other so often that the bound is all that any of them allows. */
 	uint64_t jumped_clocks;
 	uint64_t contradicted_clocks;
+	/* Likewise, those without causes that show events outside all runs of a model, or runs without events: nothing is known of
+	 * their events but the run of the recording that they are in. */
+	uint64_t adrift_clocks;
 } epp_timeline_counts;
 EPP_EXPORT const epp_timeline_counts *epp_timeline_get_counts(const epp_timeline *timeline);
 

@@ -11,6 +11,7 @@
  * Where durations show that events outlast the outermost event of a session, the host leaves work running, and only waits count.
  * Where nothing certain limits when events ended, a clock that has jumped ahead looks like work that the host leaves running: events
  * stay, and their bounds cover the place.
+ * Where no event has a known cause, the sample's bound is kept unless the runs of models contradict it (run_coverage.h).
  * An event stays where its clock puts it unless some limit excludes that; then the whole clock is placed by the bands.
  */
 #ifndef EPPROF_TIMELINE_CAUSAL_CLOCK_H
@@ -18,6 +19,7 @@
 
 #include "timeline/causal_band.h"
 #include "timeline/item.h"
+#include "timeline/run_coverage.h"
 
 struct causal_clock {
 	/* Who it belongs to. */
@@ -26,9 +28,11 @@ struct causal_clock {
 	uint32_t run;
 	const void *device_clock; /* NULL: ONNX Runtime's microseconds of that producer and run */
 	struct causal_point sample;
-	int64_t tick_ns; /* times are rounded down to it, or up by as much */
+	int64_t run_end_ns; /* of the recording's run; INT64_MAX: not known */
+	int64_t tick_ns;    /* times are rounded down to it, or up by as much */
 	/* While points are collected. */
 	struct causal_points points;
+	struct run_coverage coverage; /* as long as there are no points */
 	uint64_t events_count, outlasting_parent_count, outlasting_session_count;
 	/* Once built. */
 	struct causal_band bound, place;
@@ -36,6 +40,7 @@ struct causal_clock {
 	bool has_end;   /* there is a certain limit of when some event ended */
 	bool is_wide;   /* for want of such limits bounds have to cover the place too */
 	bool is_moved;  /* the clock's own times contradict some limit */
+	bool is_adrift; /* it has no causes and cannot be right: nothing is known but the run that its events are in */
 	bool by_causes; /* there are several pieces: the place of an event depends on its cause */
 };
 

@@ -2,8 +2,9 @@
  *
  * First a second timeline merges the host's events, without those of devices.  Each event that is named as a parent is noted, with
  * the outermost event of a session around it.  Then the blocks with events of such clocks are decoded, and each event whose parent
- * was told sets its limits.  Memory: a timeline, which is released again, and the points of the clocks, which are bounded.
- * A trace whose clocks all have clock pairs, or whose events name no parents, costs nothing here.
+ * was told sets its limits.  Of a clock without such events only whether it can be right is found out (run_coverage.h).
+ * Memory: a timeline, which is released again, and the points of the clocks, which are bounded.
+ * A trace whose clocks all have clock pairs costs nothing here.
  */
 #include <stdlib.h>
 
@@ -66,6 +67,7 @@ static epp_status *find_clock(struct epp_timeline *timeline, struct line *line, 
 	clock->run = definition->run;
 	clock->device_clock = line->placing == LINE_BY_PAIRS ? line->clock : NULL;
 	clock->points.most = CAUSAL_POINTS_MOST;
+	clock->run_end_ns = line->run_end_ns;
 	set_sample(timeline, line, clock);
 	timeline->causal[timeline->causal_count++] = line->causal = clock;
 	return NULL;
@@ -85,7 +87,7 @@ static epp_status *find_clocks(struct epp_timeline *timeline)
 
 /* An event of a session, such as a run of a model, ends after its device events; another event may only have launched them.
  * Events come in order of their start, so the session's around an event have been here. */
-static epp_status *note_session(struct epp_timeline *host, const epp_event *event)
+static epp_status *note_session(struct epp_timeline *host, struct host_runs *runs, const epp_event *event)
 {
 	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERRED;
 	struct referred_event *noted;
@@ -96,6 +98,8 @@ static epp_status *note_session(struct epp_timeline *host, const epp_event *even
 	EPP_TRY(lines_find(&host->lines, event->track->track, &index));
 	struct line *line = &host->lines.lines[index];
 	int64_t end_ns = event->start_ns + event->duration_ns;
+	if (is_session && event->start_ns >= line->session_end_ns)
+		EPP_TRY(host_runs_add(runs, causal_clip(event->start_ns), causal_clip(end_ns), event->name_number));
 	if (is_session && end_ns > line->session_end_ns)
 		line->session_end_ns = end_ns;
 	uint32_t number = referred_find(&host->referred, &line->own_lookup, line->source, event->id);
@@ -107,7 +111,7 @@ static epp_status *note_session(struct epp_timeline *host, const epp_event *even
 	return NULL;
 }
 
-static epp_status *note_host_events(const struct epp_timeline *timeline, struct epp_timeline **made)
+static epp_status *note_host_events(const struct epp_timeline *timeline, struct host_runs *runs, struct epp_timeline **made)
 {
 	epp_timeline_options options = timeline->options;
 	epp_event events[16];
@@ -122,8 +126,9 @@ static epp_status *note_host_events(const struct epp_timeline *timeline, struct 
 		(*made)->lines.lines[i].session_end_ns = INT64_MIN;
 	while ((count = timeline_next_some(*made, events, sizeof(events) / sizeof(*events)))) {
 		for (size_t i = 0; i < count; i++)
-			EPP_TRY(note_session(*made, &events[i]));
+			EPP_TRY(note_session(*made, runs, &events[i]));
 	}
+	host_runs_settle(runs);
 	return epp_timeline_status(*made);
 }
 
@@ -157,6 +162,21 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
 	return causal_clock_add(line->causal, &event);
 }
 
+static void add_moment(struct run_coverage *coverage, int64_t at_ns, int64_t error_ns)
+{
+	run_coverage_add(coverage, causal_clip(at_ns) - causal_clip(error_ns), causal_clip(at_ns) + causal_clip(error_ns));
+}
+
+static void add_time(struct epp_timeline *timeline, struct line *line, const struct codec_record *record)
+{
+	struct placed placed;
+
+	place_complete(timeline, line, record, 0, true, &placed);
+	/* What lasted across a jump seems to fill the time that the clock left out: only starts and ends count. */
+	add_moment(&line->causal->coverage, placed.start_ns, placed.start_error_ns);
+	add_moment(&line->causal->coverage, placed.end_ns, placed.end_error_ns);
+}
+
 static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline *host, uint32_t index)
 {
 	struct decoded decoded;
@@ -171,9 +191,14 @@ static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline 
 			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
 			continue;
 		}
-		uint64_t parent = kind == EPF_COMPLETE ? block_parent(&decoded, record, &after) : 0;
-		if (parent && EPF_BITS_PLACEMENT(record->bits) != EPF_PLACED_INFERRED && timeline->lines.lines[line].causal)
-			EPP_TRY(add_event(timeline, host, &timeline->lines.lines[line], parent, record));
+		struct line *of = &timeline->lines.lines[line];
+		if (kind != EPF_COMPLETE || !of->causal)
+			continue;
+		uint64_t parent = block_parent(&decoded, record, &after);
+		if (parent && EPF_BITS_PLACEMENT(record->bits) != EPF_PLACED_INFERRED)
+			EPP_TRY(add_event(timeline, host, of, parent, record));
+		if (!of->causal->points.count)
+			add_time(timeline, of, record);
 	}
 	return NULL;
 }
@@ -191,23 +216,47 @@ static epp_status *add_blocks(struct epp_timeline *timeline, struct epp_timeline
 
 /* ---- all of it ---- */
 
+static epp_status *prepare_clock(struct causal_clock *clock, const struct host_runs *runs)
+{
+	return run_coverage_init(&clock->coverage, runs, causal_clip(clock->sample.at_ns) - clock->sample.high_ns,
+	                         causal_clip(clock->run_end_ns));
+}
+
+static epp_status *build_clock(struct epp_timeline *timeline, struct causal_clock *clock, const struct host_runs *runs)
+{
+	EPP_TRY(causal_clock_build(clock));
+	clock->is_adrift = !clock->is_built && run_coverage_contradicts(&clock->coverage, runs);
+	timeline->counts.jumped_clocks += clock->bound.pieces_count > 1;
+	timeline->counts.contradicted_clocks += clock->bound.is_beyond_repair;
+	timeline->counts.adrift_clocks += clock->is_adrift;
+	return NULL;
+}
+
+static epp_status *measure(struct epp_timeline *timeline, struct host_runs *runs, struct epp_timeline **host)
+{
+	EPP_TRY(note_host_events(timeline, runs, host));
+	for (size_t i = 0; i < timeline->causal_count; i++)
+		EPP_TRY(prepare_clock(timeline->causal[i], runs));
+	EPP_TRY(add_blocks(timeline, *host));
+	for (size_t i = 0; i < timeline->causal_count; i++)
+		EPP_TRY(build_clock(timeline, timeline->causal[i], runs));
+	return NULL;
+}
+
 epp_status *measure_clocks(struct epp_timeline *timeline)
 {
 	struct epp_timeline *host = NULL;
+	struct host_runs runs = { 0 };
 
-	if (timeline->options.as_claimed || timeline->is_measuring || !timeline->parents)
+	if (timeline->options.as_claimed || timeline->is_measuring)
 		return NULL;
 	EPP_TRY(find_clocks(timeline));
 	if (!timeline->causal_count)
 		return NULL;
-	epp_status *status = note_host_events(timeline, &host);
-	if (!status)
-		status = add_blocks(timeline, host);
+	epp_status *status = measure(timeline, &runs, &host);
+	for (size_t i = 0; i < timeline->causal_count; i++)
+		run_coverage_deinit(&timeline->causal[i]->coverage);
+	host_runs_deinit(&runs);
 	epp_timeline_release(host);
-	for (size_t i = 0; i < timeline->causal_count && !status; i++) {
-		status = causal_clock_build(timeline->causal[i]);
-		timeline->counts.jumped_clocks += timeline->causal[i]->bound.pieces_count > 1;
-		timeline->counts.contradicted_clocks += timeline->causal[i]->bound.is_beyond_repair;
-	}
 	return status;
 }

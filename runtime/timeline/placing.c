@@ -163,6 +163,13 @@ static void by_causes(const struct epp_timeline *timeline, const struct line *li
 	}
 }
 
+/* Of a clock that cannot be right. */
+static void by_run(const struct epp_timeline *timeline, const struct line *line, struct placed *placed)
+{
+	placed->start_error_ns = within_run(timeline, line, placed->start_ns, CAUSAL_NS_MAX);
+	placed->end_error_ns = within_run(timeline, line, placed->end_ns, CAUSAL_NS_MAX);
+}
+
 bool place_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
                     uint64_t parent_id, bool take, struct placed *placed)
 {
@@ -192,6 +199,8 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 	}
 	if (line->causal && line->causal->is_built)
 		by_causes(timeline, line, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
+	if (line->causal && line->causal->is_adrift)
+		by_run(timeline, line, placed);
 	/* The record says how its parent was found. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
 	    placed->placement != EPP_PLACED_DURATION)

@@ -98,6 +98,20 @@ class Clocks(unittest.TestCase):
                                  > parent["start_ns"] + parent["duration_ns"] + 3000]
                     self.assertLessEqual(len(elsewhere), len(kernels) // 1000)
 
+    def test_without_ids(self):
+        """Nothing names the causes: a clock that can be right keeps its bound, and of one that cannot nothing is known."""
+        for threads in 1, 8:
+            for what, environment in {**CLOCKS, "-5,000 ppm": {"KERNELS_EP_PPM": "-5000"}}.items():
+                with self.subTest(what, threads=threads):
+                    run = Run(self, "--threads", threads, runs=4000, **environment)
+                    self.assertLessEqual(len(run.outside_their_bound()), len(run.kernels) // 1000)
+                    valid = run_command.epprof("validate", "run.epp")
+                    self.assertEqual(valid.returncode, 0, valid.stdout)
+                    is_right = what in ("right", "20 ppm", "200 ppm")
+                    self.assertEqual("from the start of the recording's run" in valid.stdout, not is_right)
+                    if is_right:
+                        self.assertLess(max(kernel["start_error_ns"] for kernel in run.kernels), 5000000)
+
     def test_without_ids_each_parent_is_marked(self):
         """Of many threads each may be meant, so no event is joined."""
         run = Run(self, "--threads", 8, runs=1000)
