@@ -160,26 +160,56 @@ static size_t present(uint8_t *at, size_t bytes)
 	return count;
 }
 
+/* Of the chunks and the log what is usable, and of the slots the first and more with each step. */
+static void check_present(const struct window *window, size_t slots)
+{
+	const size_t slots_bytes = slots * EPF_SLOT_BYTES, chunks = (size_t)window->chunks_count * EPF_CHUNK_BYTES;
+
+	ck_assert_uint_eq(present(window->base, EPF_SLOTS_OFFSET + slots_bytes),
+	                  (EPF_SLOTS_OFFSET + slots_bytes) / EPF_PAGE_BYTES);
+	ck_assert_uint_eq(present(window->log, EPF_LOG_BYTES), EPF_LOG_BYTES / EPF_PAGE_BYTES);
+	ck_assert_uint_eq(present(window->chunks, chunks), chunks / EPF_PAGE_BYTES);
+}
+
 /* A new window is touched as far as its usable chunks go, and no further; a chunk is touched before it is usable. */
 START_TEST(what_is_usable_was_touched)
 {
 	struct window window;
 	check_ok(window_open_file(check_path("touched.epp"), false, &plain, &window));
-	const size_t first = EPF_CHUNKS_OFFSET, all = (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES;
+	const size_t all = (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES, all_slots = EPF_SLOT_COUNT * EPF_SLOT_BYTES;
 	ck_assert_uint_eq(window.chunks_count, WINDOW_READY_CHUNKS);
 	ck_assert_uint_lt(present(window.chunks, all), all / EPF_PAGE_BYTES / 2);
+	ck_assert_uint_lt(present((uint8_t *)window.slots, all_slots), all_slots / EPF_PAGE_BYTES / 2);
 	while (!window_is_whole(&window)) {
 		uint32_t count = window.chunks_count;
-		size_t used = first + (size_t)count * EPF_CHUNK_BYTES;
-		ck_assert_uint_eq(present(window.base, used), used / EPF_PAGE_BYTES);
+		check_present(&window, WINDOW_READY_SLOTS);
 		/* What is in use is left as it is. */
 		memset(window.chunks + (size_t)(count - 1) * EPF_CHUNK_BYTES, 77, EPF_CHUNK_BYTES);
+		memset(window.slots, 78, all_slots);
 		ck_assert_int_eq(window_grow(&window), 0);
 		ck_assert_uint_eq(window.chunks_count, count + WINDOW_PREPARE_CHUNKS);
 		for (size_t i = 0; i < EPF_CHUNK_BYTES; i += 4095)
 			ck_assert_uint_eq(window.chunks[(size_t)(count - 1) * EPF_CHUNK_BYTES + i], 77);
+		for (size_t i = 0; i < all_slots; i += 4095)
+			ck_assert_uint_eq(((uint8_t *)window.slots)[i], 78);
 		ck_assert_uint_eq(window.chunks[(size_t)count * EPF_CHUNK_BYTES], 0);
 	}
+	window_close(&window, 0, 0);
+}
+END_TEST
+
+/* Slots too become present before threads need them. */
+START_TEST(slots_are_prepared)
+{
+	struct window window;
+	check_ok(window_open_file(check_path("slots.epp"), false, &plain, &window));
+	for (size_t slots = WINDOW_READY_SLOTS; !window_is_whole(&window);) {
+		check_present(&window, slots);
+		ck_assert_int_eq(window_grow(&window), 0);
+		slots += WINDOW_PREPARE_SLOTS;
+		slots = slots < EPF_SLOT_COUNT ? slots : EPF_SLOT_COUNT;
+	}
+	check_present(&window, EPF_SLOT_COUNT);
 	window_close(&window, 0, 0);
 }
 END_TEST
@@ -397,6 +427,7 @@ static Suite *window_suite(void)
 	tcase_add_test(tcase, a_file_is_made_mapped_and_finished);
 	tcase_add_test(tcase, a_window_grows_and_gives_all_back);
 	tcase_add_test(tcase, what_is_usable_was_touched);
+	tcase_add_test(tcase, slots_are_prepared);
 	tcase_add_test(tcase, a_window_that_cannot_be_prepared);
 	tcase_add_test(tcase, a_window_that_cannot_grow);
 	tcase_add_test(tcase, a_place_that_maps_badly);

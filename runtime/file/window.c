@@ -24,6 +24,7 @@
 #define POOL_MAX 16
 #define SHARED_MEMORY "/dev/shm"
 #define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
+#define READY_SLOTS_END ((size_t)EPF_SLOTS_OFFSET + (size_t)WINDOW_READY_SLOTS * EPF_SLOT_BYTES)
 #define READY_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_READY_CHUNKS * EPF_CHUNK_BYTES)
 
 static const struct window none = { .fd = -1, .mapped_fd = -1 };
@@ -152,7 +153,8 @@ static uint8_t *map_shared(int fd, int *error)
 		return NULL;
 	/* A touched page would be read with all that the device reads ahead, which may take longer than the window lasts. */
 	madvise(base, WINDOW_BYTES, MADV_RANDOM);
-	if (!window_touch(fd, base, 0, READY_BYTES))
+	if (!window_touch(fd, base, 0, READY_SLOTS_END) &&
+	    !window_touch(fd, base, EPF_LOG_OFFSET, READY_BYTES - EPF_LOG_OFFSET))
 		return base;
 	munmap(base, WINDOW_BYTES);
 	return NULL;

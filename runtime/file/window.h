@@ -33,8 +33,15 @@
 #define WINDOW_STEP_CHUNKS 8u
 #define WINDOW_READY_CHUNKS 32u
 #define WINDOW_PREPARE_CHUNKS 16u
+/* Of a file's slots, so many are present at once, and a part of the others with each step. */
+#define WINDOW_READY_SLOTS 64u
+#define WINDOW_PREPARE_SLOTS 72u
 #define WINDOW_STEP_BYTES ((size_t)WINDOW_STEP_CHUNKS * EPF_CHUNK_BYTES)
 _Static_assert((WINDOW_FIRST_CHUNKS - WINDOW_READY_CHUNKS) % WINDOW_PREPARE_CHUNKS == 0, "whole steps");
+_Static_assert(WINDOW_READY_SLOTS +
+                       (WINDOW_FIRST_CHUNKS - WINDOW_READY_CHUNKS) / WINDOW_PREPARE_CHUNKS * WINDOW_PREPARE_SLOTS >=
+                   EPF_SLOT_COUNT,
+               "all slots");
 _Static_assert((EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) % WINDOW_STEP_CHUNKS == 0, "whole steps");
 
 struct window {
@@ -87,8 +94,8 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 /* Closes the file but leaves the mapping for ever: somebody may still store into it.  So the file stays locked, too. */
 void window_abandon(struct window *window);
 
-/* Makes the next chunks usable and counts them in chunks_count: WINDOW_PREPARE_CHUNKS that have room already, which takes some
- * 100 us, or WINDOW_STEP_CHUNKS.  Returns 0 or errno, in particular ENOSPC where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
+/* Makes the next chunks usable and counts them in chunks_count: WINDOW_PREPARE_CHUNKS that have room already, with some slots,
+ * which takes some 100 us, or WINDOW_STEP_CHUNKS.  Returns 0 or errno, in particular ENOSPC where the disk has little room left, which is better used for what is recorded; ENOBUFS: there are all. */
 int window_grow(struct window *window);
 
 /* Makes another piece of the log usable and counts it in log_pieces.  Returns 0 or errno, as window_grow. */

@@ -126,12 +126,25 @@ static int make_usable(const struct window *window, size_t at, size_t bytes)
 	return error;
 }
 
+/* With a step of the chunks, some of the slots that no thread needs yet.  Not by zeros: one may be in use by now. */
+static void prepare_slots(const struct window *window)
+{
+	size_t step = (window->chunks_count - WINDOW_READY_CHUNKS) / WINDOW_PREPARE_CHUNKS;
+	size_t from = WINDOW_READY_SLOTS + step * WINDOW_PREPARE_SLOTS, room = EPF_SLOT_COUNT - from;
+	size_t count = room < WINDOW_PREPARE_SLOTS ? room : WINDOW_PREPARE_SLOTS;
+
+	if (from < EPF_SLOT_COUNT)
+		window_make_present(window->base + EPF_SLOTS_OFFSET + from * EPF_SLOT_BYTES, count * EPF_SLOT_BYTES);
+}
+
 int window_grow(struct window *window)
 {
 	if (window->chunks_count == EPF_CHUNK_COUNT)
 		return ENOBUFS;
 	bool reserved = !window_is_whole(window);
 	size_t at = bytes_in_use(window);
+	if (reserved)
+		prepare_slots(window);
 	int error = reserved ? make_present(window, at, PREPARE_BYTES) : make_usable(window, at, WINDOW_STEP_BYTES);
 	if (!error)
 		window->chunks_count += reserved ? WINDOW_PREPARE_CHUNKS : WINDOW_STEP_CHUNKS;
