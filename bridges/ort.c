@@ -6,7 +6,9 @@
  * without EPPROF_OUTPUT there alone; without either it has no profiler, and says so once.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "epprof/ep_push.h"
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_carried.h"
@@ -29,8 +31,16 @@ struct bridge_factory {
 struct bridge_ep {
 	OrtEp ep;
 	struct ort_eps *carried;
+	const OrtLogger *logger;
 	const struct bridge_factory *factory;
 };
+
+static bool host_reads_profile; /* set when the library is registered, before there is a session */
+
+bool ort_host_reads_profile(void)
+{
+	return host_reads_profile;
+}
 
 OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status)
 {
@@ -117,7 +127,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	const struct ort_eps *carried = ((struct bridge_ep *)ep)->carried;
 	if (!ort_output_wanted() && !carried)
 		return NULL;
-	*profiler = ort_collector_create(host, carried);
+	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->logger, carried);
 	return *profiler ? NULL : no_memory(host);
 }
 
@@ -187,6 +197,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 		return status;
 	}
 	made->factory = factory;
+	made->logger = logger;
 	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->ep.GetName = ep_name;
 	made->ep.GetCapability = ep_claim_nothing;
@@ -231,8 +242,8 @@ static struct ort_host host_of(const OrtApiBase *base)
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,
                              OrtEpFactory **factories, size_t max_factories, size_t *num_factories)
 {
-	(void)registered_name;
 	*num_factories = 0;
+	host_reads_profile = registered_name && strcmp(registered_name, EPPROF_COLLECTOR_NAME_OF_READER) == 0;
 	struct ort_host host = host_of(ort_api_base);
 	/* CreateStatus is the first slot of every version. */
 	if (!host.ep)

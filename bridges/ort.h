@@ -28,10 +28,13 @@ int64_t ort_ns_since(uint64_t ticks);
 /* Whether the environment names an output. */
 bool ort_output_wanted(void);
 
+/* The host reads ONNX Runtime's profile itself (EPPROF_COLLECTOR_NAME_OF_READER). */
+bool ort_host_reads_profile(void);
+
 /* Makes a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  It costs nothing until its
- * StartProfiling, which also makes the profilers of `eps` (NULL: none).  Host and EPs outlive it.
+ * StartProfiling, which also makes the profilers of `eps` (NULL: none).  Host, EPs and logger (NULL: none) outlive it.
  * Errors: NULL without memory. */
 struct ort_eps;
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps);
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps);
 
 #endif

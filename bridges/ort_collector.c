@@ -12,10 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #include "ort.h"
 #include "ort_event_args.h"
+#include "ort_joined.h"
+#include "ort_missing.h"
 #include "ort_profilers.h"
 
 /* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
@@ -26,12 +29,16 @@
 
 struct collector {
 	OrtEpProfilerImpl impl; /* first */
+	LIST_ENTRY(collector) others;
+	uint32_t holds; /* ONNX Runtime's and those of profilers that have joined; the last one frees it */
 	const struct ort_host *host;
+	const OrtLogger *logger;
 	bool is_on;           /* an event may begin beside EndProfiling, so what it uses stays until Release */
 	epp_session *session; /* NULL: never started, or could not */
 	epp_member *member;
 	const struct ort_eps *eps;
 	struct ort_profilers *carried;
+	struct ort_missing missing;
 	uint64_t number;       /* of this profiling, unique in the process */
 	const void *counter;   /* the thread that counts its events alone; NULL: none yet */
 	uint64_t events_count; /* of that thread, and of others */
@@ -39,6 +46,10 @@ struct collector {
 	int64_t started_us; /* since ONNX Runtime's profile began: when it was started itself */
 	uint64_t first_id;  /* 0: no event yet */
 };
+
+/* All that there are, for profilers that join. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, collector) all = LIST_HEAD_INITIALIZER(all);
 
 /* What began on this thread and has not ended. */
 struct open_events {
@@ -138,8 +149,11 @@ static void let_go(struct collector *collector)
 
 static void collector_release(OrtEpProfilerImpl *impl)
 {
-	let_go((struct collector *)impl);
-	free(impl);
+	struct collector *collector = (struct collector *)impl;
+	__atomic_store_n(&collector->is_on, false, __ATOMIC_RELEASE);
+	ort_profilers_release(collector->carried);
+	collector->carried = NULL;
+	ort_collector_let_go(collector);
 }
 
 static int64_t unix_ns(void)
@@ -185,6 +199,7 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	collector->events_count = collector->others_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
 	collector->first_id = 0;
+	ort_missing_init(&collector->missing);
 	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &told, &collector->carried);
 	collector->started_us = (told.offset_ns + ort_ns_since(told.ticks)) / 1000;
 	__atomic_store_n(&collector->is_on, collector->session != NULL, __ATOMIC_RELEASE);
@@ -230,6 +245,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
 	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
 	                                        open->memory, &read);
+	if (read.provider)
+		ort_missing_ran(&collector->missing, read.provider);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	if (!collector->carried)
 		return status;
@@ -251,6 +268,39 @@ static void note_what_it_left_out(const struct collector *collector)
 	epp_member_note(collector->member, note);
 }
 
+/* An account for a provider that has none, with a note. */
+static void note_missing(const struct collector *collector, const char *provider)
+{
+	OrtEpProfilerImpl stand_in = collector->impl;
+	epp_member *member;
+	epp_status *status = epp_session_join(collector->session, &stand_in, provider, &member);
+	if (!status) {
+		epp_member_note(member, "its events, if it profiles, are in ONNX Runtime's own profile alone");
+		epp_member_leave(member);
+	}
+	epp_status_release(status);
+}
+
+static void tell_what_is_missing(struct collector *collector)
+{
+	struct ort_names missing;
+	ort_missing_find(&collector->missing, &missing);
+	if (!ort_output_wanted() || ort_host_reads_profile())
+		return;
+	for (size_t i = 0; i < missing.count; i++) {
+		note_missing(collector, missing.names[i]);
+		if (!ort_missing_is_new(missing.names[i]))
+			continue;
+		epp_status *status = epp_status_create(
+		    EPP_PLUGIN,
+		    "epprof: %s ran nodes and the trace has no device events of it; if it profiles, they are in ONNX "
+		    "Runtime's own profile: epprof import -o FILE.epp PROFILE.json",
+		    missing.names[i]);
+		ort_log(collector->host, collector->logger, ORT_LOGGING_LEVEL_WARNING,
+		        ort_status_of(collector->host, status));
+	}
+}
+
 static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
 {
 	struct collector *collector = (struct collector *)impl;
@@ -258,16 +308,21 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 		return NULL;
 	ort_profilers_end(collector->carried, container);
 	note_what_it_left_out(collector);
+	ort_profilers_tell(collector->carried, &collector->missing);
+	tell_what_is_missing(collector);
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	if (!collector)
 		return NULL;
 	collector->host = host;
+	collector->logger = logger;
 	collector->eps = eps;
+	ort_missing_init(&collector->missing);
+	collector->holds = 1;
 	collector->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = collector_release,
@@ -276,7 +331,70 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struc
 		.StopEvent = collector_stop_event,
 		.EndProfiling = collector_end_profiling,
 	};
+	pthread_mutex_lock(&all_lock);
+	LIST_INSERT_HEAD(&all, collector, others);
+	pthread_mutex_unlock(&all_lock);
 	return &collector->impl;
+}
+
+/* ---- profilers that join ---- */
+
+/* The innermost event on this thread with this id, of one collector (0: of any); NULL: there is none. */
+static const struct open_event *find_open(uint64_t number, uint64_t ort_id)
+{
+	const struct open_events *open = this_thread;
+	for (uint32_t i = open ? open->depth : 0; i > 0; i--) {
+		const struct open_event *event = &open->events[i - 1];
+		if (event->ort_id == ort_id && (!number || event->number == number))
+			return event;
+	}
+	return NULL;
+}
+
+struct collector *ort_collector_hold(uint64_t ort_id)
+{
+	const struct open_event *event = find_open(0, ort_id);
+	struct collector *collector = NULL;
+	if (!event || !ort_output_wanted())
+		return NULL;
+	pthread_mutex_lock(&all_lock);
+	LIST_FOREACH(collector, &all, others)
+		if (is_on(collector) && collector->number == event->number)
+			break;
+	if (collector)
+		collector->holds++;
+	pthread_mutex_unlock(&all_lock);
+	return collector;
+}
+
+void ort_collector_let_go(struct collector *collector)
+{
+	pthread_mutex_lock(&all_lock);
+	bool is_last = --collector->holds == 0;
+	if (is_last)
+		LIST_REMOVE(collector, others);
+	pthread_mutex_unlock(&all_lock);
+	if (!is_last)
+		return;
+	let_go(collector);
+	free(collector);
+}
+
+epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
+                               epp_member **member)
+{
+	epp_status *status = epp_session_join(collector->session, profiler, ep_name, member);
+	if (!status) {
+		ort_profilers_mute(collector->carried, profiler);
+		ort_missing_gives(&collector->missing, ep_name ? ep_name : "ep");
+	}
+	return status;
+}
+
+uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id)
+{
+	const struct open_event *event = find_open(collector->number, ort_id);
+	return event ? event->id : 0;
 }
 
 bool ort_output_wanted(void)

@@ -299,8 +299,13 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 	return ort_status_from_epprof(&host, status);
 }
 
-static OrtStatus *add_to_both(const struct ort_container *container, const OrtProfilingEvent *const *events, size_t count)
+static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilingEvent *const *events, size_t count)
 {
+	if (container->is_mute) {
+		container->left_out_count += count;
+		return NULL;
+	}
+	container->added_count += count;
 	/* In one batch: ONNX Runtime copies what it has with each. */
 	OrtProfilingEvent **real = calloc(count, sizeof(*real));
 	OrtStatus *status = real ? NULL
@@ -325,7 +330,7 @@ static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfiling
 {
 	if (!is_ours(to))
 		return host.ep->ProfilingEventsContainer_AddEvents(to, events, count);
-	const struct ort_container *container = (const struct ort_container *)(const void *)to;
+	struct ort_container *container = (struct ort_container *)(void *)to;
 	if (!events || !count)
 		return refuse("ProfilingEventsContainer_AddEvents: no events");
 	pthread_mutex_lock(&adding_lock);

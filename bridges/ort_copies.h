@@ -39,6 +39,8 @@ struct ort_container {
 	OrtProfilingEventsContainer *real;
 	uint64_t (*ort_id_of)(const void *user, uint64_t id);
 	const void *user;
+	bool is_mute; /* what is added is left out */
+	size_t added_count, left_out_count;
 };
 
 /* Makes one, which is known to the copies from now on; its `real` is set before it is used.  NULL: no memory. */

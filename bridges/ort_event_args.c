@@ -29,6 +29,7 @@ enum {
 	KEY_NODE_INDEX, /* the first that is asked for */
 	KEY_STATS,
 	KEY_OF_NODE,
+	KEY_PROVIDER,
 	KEY_OF_MEMORY = KEY_OF_NODE + GROUP_KEYS,
 	KEYS = KEY_OF_MEMORY + GROUP_KEYS
 };
@@ -235,6 +236,8 @@ static OrtStatus *ask_group(const OrtEpApi *ep, const OrtProfilingEvent *event, 
 	OrtStatus *status = NULL;
 	for (unsigned i = 0; i < GROUP_KEYS && !status; i++)
 		status = ep->ProfilingEvent_GetArgValue(event, key_texts[first_key + i], &answers.texts[i]);
+	if (first_key == KEY_OF_NODE)
+		read->provider = answers.texts[KEY_PROVIDER - KEY_OF_NODE];
 	if (!*last || !set_is(*last, &answers))
 		*last = set_find(first_key, &answers);
 	if (*last)
@@ -261,6 +264,7 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	struct name *name = name_find(memory, text ? text : "");
 	read->category = (epp_category)category;
 	read->name = name->number;
+	read->provider = NULL;
 	read->count = 0;
 	if (status)
 		return status;

@@ -9,6 +9,7 @@
 struct ort_event_args {
 	epp_category category;
 	epp_name name;
+	const char *provider; /* of a node; NULL: it has none */
 	size_t count;
 	epp_arg args[ORT_EVENT_ARGS_MAX];
 };

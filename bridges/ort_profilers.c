@@ -10,6 +10,7 @@
  */
 #include "ort_profilers.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "epprof/plugin.h"
 #include "ort_copies.h"
 #include "ort_foreign.h"
+#include "ort_missing.h"
 
 #define NOTES_MAX (4u << 20) /* 64 MiB */
 
@@ -44,6 +46,8 @@ struct ort_profilers {
 		bool is_hung;                    /* it is not called any more */
 		bool is_held;                    /* a thread may be inside for ever: neither it nor this is freed */
 		unsigned inside;                 /* threads that are in StartEvent or StopEvent */
+		bool is_mute;
+		bool has_given; /* something, in the end */
 	} all[];
 };
 
@@ -322,8 +326,10 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 	}
 	for (size_t i = 0; i < profilers->count; i++) {
 		struct ort_container *container = profilers->all[i].container;
-		if (container)
+		if (container) {
 			container->real = real;
+			container->is_mute = __atomic_load_n(&profilers->all[i].is_mute, __ATOMIC_RELAXED);
+		}
 		calls[i].container = (OrtProfilingEventsContainer *)container;
 	}
 	epp_members_end(calls, profilers->count);
@@ -331,6 +337,9 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 		struct carried *of = &profilers->all[i];
 		if (of->container)
 			ort_container_close(of->container);
+		if (of->container && of->container->left_out_count)
+			epp_member_note(of->member, "its events are left out: the instance that runs nodes gives them");
+		of->has_given = !of->container || of->container->added_count > 0;
 		if (calls[i].failure)
 			__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
 		log_failure(profilers, of, calls[i].failure);
@@ -361,6 +370,28 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 	wait_for_events(profilers);
 	end_all(profilers, real);
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
+}
+
+/* Where its library was loaded. */
+static const void *library_of(const OrtEpProfilerImpl *profiler)
+{
+	Dl_info info;
+	return dladdr(*(void *const *)&profiler->StartProfiling, &info) ? info.dli_fbase : NULL;
+}
+
+void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl *driven)
+{
+	const void *library = library_of(driven);
+	for (size_t i = 0; profilers && library && i < profilers->count; i++)
+		if (!profilers->all[i].made.is_foreign && library_of(profilers->all[i].made.profiler) == library)
+			__atomic_store_n(&profilers->all[i].is_mute, true, __ATOMIC_RELAXED);
+}
+
+void ort_profilers_tell(const struct ort_profilers *profilers, struct ort_missing *missing)
+{
+	for (size_t i = 0; profilers && i < profilers->count; i++)
+		if (!profilers->all[i].is_mute && profilers->all[i].has_given)
+			ort_missing_gives(missing, profilers->all[i].made.label);
 }
 
 void ort_profilers_release(struct ort_profilers *profilers)

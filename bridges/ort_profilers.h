@@ -25,6 +25,12 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 /* Asks each for its events, for the trace and for ONNX Runtime's container.  What goes wrong is logged: one that fails loses
  * its own events alone.  Events may begin and end meanwhile and afterwards; they are nobody's. */
 void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContainer *container);
+/* `driven` is driven by ONNX Runtime and in the session itself: those of the same library, which would give the same events
+ * again, give none. */
+void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl *driven);
+/* Whose events the trace has, or has got in the end. */
+struct ort_missing;
+void ort_profilers_tell(const struct ort_profilers *profilers, struct ort_missing *missing);
 void ort_profilers_release(struct ort_profilers *profilers);
 
 #endif

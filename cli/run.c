@@ -114,12 +114,12 @@ static epp_status *end_profiling(struct job *job)
 		if (status)
 			return status;
 	}
-	epp_status *status = run_kernels_append(job->recording, job->account, job->profiles.path,
+	epp_status *status = run_kernels_append(job->recording, &job->ort, job->account, job->profiles.path,
 	                                        job->options->max_bytes, job->eps.count <= 2, &job->kernels);
 	epp_member_leave(job->account);
 	job->account = NULL;
 	if (!status)
-		status = run_kernels_count_failures(job->recording, &job->ort);
+		status = run_failures_count(job->recording, &job->ort);
 	return status;
 }
 

@@ -45,6 +45,7 @@ struct ort_failure {
 	char *message; /* "EndProfiling: ..." */
 	size_t count;
 	size_t ends_count; /* how many were of EndProfiling, for which ONNX Runtime drops all events of the profiler */
+	bool is_recorded;  /* the recording has them from the provider itself */
 };
 
 struct ort {
@@ -229,6 +230,7 @@ struct run_causes {
 	bool has_device_events;
 	char *providers[RUN_PROVIDERS_MAX];
 	uint32_t providers_count;
+	struct run_twins ids; /* of all events that are no causes */
 };
 
 /* Takes all events of a recording. */
@@ -266,6 +268,7 @@ struct run_told {
 	EpprofArg args[RUN_ARGS_MAX];
 	uint32_t count;
 	bool is_carried;
+	int64_t recorded; /* by which id the recording got it; 0: it counted it as lost; -1: it did not get it */
 	bool is_correlated;
 	int64_t correlation;
 	int64_t thread;           /* of the cause; -1: it is not told */
@@ -297,6 +300,10 @@ void run_limit_settle(struct run_limit *limit, const struct run_causes *causes);
 epp_status *run_limit_take_profiles(struct run_limit *limit, const struct run_causes *causes, const char *folder,
                                     struct dirent *const *profiles, int count) EPP_MUST_CHECK;
 
+/* ---- run_stand_in.c ---- */
+
+extern OrtEpProfilerImpl run_stand_in;
+
 /* ---- run_kernels.c: events of providers ---- */
 
 /* Where they are from: of these, any. */
@@ -308,10 +315,15 @@ epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_me
 /* Adds the events that providers have in the profiles that ONNX Runtime wrote into a folder to the recording, but for those
  * that they gave it themselves; what is lost of them is counted in the account.  `account` is NULL if none was expected.
  * `max_bytes` is the limit of the recording; 0: none.  `has_one_clock`: at most one provider was profiled. */
-epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
-                               bool has_one_clock, unsigned *kernels) EPP_MUST_CHECK;
+epp_status *run_kernels_append(epp_session *recording, struct ort *ort, epp_member *account, const char *folder,
+                               uint64_t max_bytes, bool has_one_clock, unsigned *kernels) EPP_MUST_CHECK;
+
+/* ---- run_failures.c: profilers that return errors ---- */
+
+/* Notes which of the providers that failed have given their events to the recording; before events of a profile are added. */
+void run_failures_find_recorded(struct ort *ort, const epp_trace *recorded);
 /* Puts what profilers returned as errors into accounts of their names. */
-epp_status *run_kernels_count_failures(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
+epp_status *run_failures_count(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
 
 /* ---- run_report.c ---- */
 

@@ -23,7 +23,12 @@ static uint32_t provider_number(struct run_causes *causes, const epp_trace_arg *
 	return ++causes->providers_count;
 }
 
-static bool take_cause(struct run_causes *causes, const epp_timeline *timeline, const epp_event *event)
+static epp_status *take_id(struct run_causes *causes, const epp_event *event)
+{
+	return event->id ? run_twins_add(&causes->ids, event->id) : NULL;
+}
+
+static epp_status *take_cause(struct run_causes *causes, const epp_timeline *timeline, const epp_event *event)
 {
 	struct run_cause cause = { .id = event->id,
 		                   .name = event->name_number,
@@ -48,7 +53,7 @@ static bool take_cause(struct run_causes *causes, const epp_timeline *timeline, 
 			started_us = arg.value.i64;
 	}
 	if (!cause.profile_us)
-		return true;
+		return take_id(causes, event);
 	if (started_us >= 0 && since_us - started_us > causes->bracket_us)
 		causes->bracket_us = since_us - started_us;
 	causes->only_us = !causes->count || causes->only_us == cause.profile_us ? cause.profile_us : 0;
@@ -57,12 +62,12 @@ static bool take_cause(struct run_causes *causes, const epp_timeline *timeline, 
 		size_t room = causes->room ? causes->room * 2 : 1024;
 		struct run_cause *larger = reallocarray(causes->causes, room, sizeof *larger);
 		if (!larger)
-			return false;
+			return epp_status_no_memory();
 		causes->causes = larger;
 		causes->room = room;
 	}
 	causes->causes[causes->count++] = cause;
-	return true;
+	return NULL;
 }
 
 /* Of those that began together the innermost, which began last, comes first. */
@@ -79,22 +84,22 @@ epp_status *run_causes_take(struct run_causes *causes, epp_trace *recorded)
 {
 	epp_timeline *timeline;
 	const epp_event *event;
-	bool enough = true;
 
 	causes->recorded = recorded;
 	epp_status *status = epp_timeline_create(recorded, NULL, &timeline);
 	if (status)
 		return status;
-	while (enough && epp_timeline_next(timeline, &event)) {
+	while (!status && epp_timeline_next(timeline, &event)) {
 		if (event->kind != EPP_EVENT_SLICE)
 			continue;
-		if (event->track->kind == EPP_TRACK_DEVICE)
-			causes->has_device_events = true;
-		else
-			enough = take_cause(causes, timeline, event);
+		causes->has_device_events |= event->track->kind == EPP_TRACK_DEVICE;
+		status = event->track->kind == EPP_TRACK_DEVICE ? take_id(causes, event)
+		                                                : take_cause(causes, timeline, event);
 	}
-	status = enough ? epp_timeline_status(timeline) : epp_status_no_memory();
+	if (!status)
+		status = epp_timeline_status(timeline);
 	epp_timeline_release(timeline);
+	run_twins_settle(&causes->ids);
 	if (causes->count)
 		qsort(causes->causes, causes->count, sizeof *causes->causes, by_start);
 	return status;
@@ -104,6 +109,7 @@ void run_causes_deinit(struct run_causes *causes)
 {
 	for (uint32_t i = 0; i < causes->providers_count; i++)
 		free(causes->providers[i]);
+	free(causes->ids.twins);
 	free(causes->causes);
 	memset(causes, 0, sizeof *causes);
 }

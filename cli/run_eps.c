@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "epprof/ep_push.h"
 #include "epprof/epprof.h"
 #include "run.h"
 
@@ -140,6 +141,9 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	if (status)
 		return status;
 	eps->count = 1;
+	/* The profile is read in the end (run_kernels.c). */
+	if (!(eps->eps[0].registered_name = strdup(EPPROF_COLLECTOR_NAME_OF_READER)))
+		return epp_status_no_memory();
 	for (size_t i = 0; i < options->eps_count; i++) {
 		status = parse(&eps->eps[eps->count++], options->eps[i]);
 		if (status)

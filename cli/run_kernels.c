@@ -15,6 +15,9 @@
  * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
  * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.
  *
+ * A provider with the kit hands its events to the recording itself.  In the profile each has the id that it got there: what the
+ * recording has by that id is left out, and the rest is taken.
+ *
  * Of a provider that the collector carries the recording has the events already.  In the profile they bear a mark; where ONNX
  * Runtime drives the same provider too, each stands there once more without it.
  *
@@ -48,35 +51,13 @@ struct kernels {
 	struct run_twins carried; /* event_number() of those with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct run_limit limit;
-	bool is_only; /* there is one profile, of the session, and a limit */
+	bool has_overwritten; /* the recording: what it had and has not is counted */
+	bool is_only;         /* there is one profile, of the session, and a limit */
 	uint64_t pushed_count, unplaced_count, too_old_count;
 	char note[NOTE_BYTES]; /* why something is missing */
 };
 
-/* ---- the provider that gives them ---- */
-
-/* One that does nothing: it stands for those that ONNX Runtime drove. */
-static void stand_in_release(OrtEpProfilerImpl *profiler)
-{
-	(void)profiler;
-}
-
-static OrtStatus *stand_in_start(OrtEpProfilerImpl *profiler, int64_t offset_ns)
-{
-	(void)profiler, (void)offset_ns;
-	return NULL;
-}
-
-static OrtStatus *stand_in_end(OrtEpProfilerImpl *profiler, OrtProfilingEventsContainer *container)
-{
-	(void)profiler, (void)container;
-	return NULL;
-}
-
-static OrtEpProfilerImpl stand_in = { .ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
-	                              .Release = stand_in_release,
-	                              .StartProfiling = stand_in_start,
-	                              .EndProfiling = stand_in_end };
+/* ---- the clock ---- */
 
 /* How much later the collector saw a host event begin than ONNX Runtime says, but for what is the same for all. */
 static double delay_us(const struct run_cause *cause)
@@ -96,7 +77,7 @@ static void push_pair(const struct kernels *kernels, uint32_t clock, const struc
 		                       .clock = clock };
 	const EpprofBatch batch = { .struct_size = sizeof batch, .pairs = &pair, .pairs_count = 1 };
 
-	kernels->push(&stand_in, &batch);
+	kernels->push(&run_stand_in, &batch);
 }
 
 /* One pair: that which was seen soonest after the start.  Providers compared their clocks with ONNX Runtime's there, and it is not
@@ -108,7 +89,7 @@ static void push_clock(const struct kernels *kernels, uint32_t number)
 	const EpprofBatch batch = { .struct_size = sizeof batch, .clocks = &clock, .clocks_count = 1 };
 	const struct run_cause *first = kernels->causes.causes, *end = first + kernels->causes.count, *best = first;
 
-	kernels->push(&stand_in, &batch);
+	kernels->push(&run_stand_in, &batch);
 	for (const struct run_cause *cause = first; cause < end && cause->start_us < first->start_us + PAIR_WITHIN_US;
 	     cause++) {
 		if (delay_us(cause) < delay_us(best))
@@ -186,7 +167,7 @@ static uint64_t event_number(const epp_event *event, const struct run_told *told
 
 static epp_status *join(struct kernels *kernels)
 {
-	return kernels->member ? NULL : epp_session_join(kernels->recording, &stand_in, "providers", &kernels->member);
+	return kernels->member ? NULL : epp_session_join(kernels->recording, &run_stand_in, "providers", &kernels->member);
 }
 
 static bool is_too_old(const struct kernels *kernels, const epp_event *event, const struct run_told *told)
@@ -196,11 +177,21 @@ static bool is_too_old(const struct kernels *kernels, const epp_event *event, co
 	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->limit.from_us;
 }
 
+/* Whether the recording has it from its profiler, or counted it as lost. */
+static bool is_recorded(struct kernels *kernels, const struct run_told *told)
+{
+	return told->recorded == 0 ||
+	       (told->recorded > 0 &&
+	        (run_twins_take(&kernels->causes.ids, (uint64_t)told->recorded) || kernels->has_overwritten));
+}
+
 static epp_status *append(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	struct run_told told;
 
 	run_told_read(timeline, event, &told);
+	if (is_recorded(kernels, &told))
+		return NULL;
 	if (told.is_carried || run_twins_take(&kernels->carried, event_number(event, &told)))
 		return NULL;
 	if (is_too_old(kernels, event, &told)) {
@@ -230,7 +221,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	TRY(join(kernels));
 	if (is_new_clock)
 		push_clock(kernels, pushed.clock);
-	kernels->push(&stand_in, &batch);
+	kernels->push(&run_stand_in, &batch);
 	kernels->pushed_count++;
 	return NULL;
 }
@@ -287,6 +278,8 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 	/* Which of several Runs at once it is in is not told by when it began. */
 	if (!kernels->profile_us && find_told(kernels, event, &told, &cause) == 1)
 		kernels->profile_us = cause->profile_us;
+	if (told.recorded >= 0)
+		return NULL;
 	if (told.is_carried)
 		return run_twins_add(&kernels->carried, event_number(event, &told));
 	return kernels->is_only ? run_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
@@ -345,7 +338,7 @@ static void ignore_receipt(void *user, const char *text)
 
 static epp_status *append_profile(struct kernels *kernels, const char *folder, const char *name)
 {
-	const epp_import_options options = { .struct_size = sizeof options, .format = "ort" };
+	const epp_import_options options = { .struct_size = sizeof options, .format = "ort", .beside_recording = 1 };
 	char profile[1024], imported[1024];
 
 	snprintf(profile, sizeof profile, "%s/%s", folder, name);
@@ -391,14 +384,24 @@ static epp_status *append_profiles(struct kernels *kernels, const char *folder)
 
 epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_member **account)
 {
-	TRY(epp_session_join(recording, &stand_in, label, account));
+	TRY(epp_session_join(recording, &run_stand_in, label, account));
 	epp_member_note(*account, "missing: its events would have come at the end of the run");
 	epp_member_expect(*account, 1);
 	return NULL;
 }
 
-epp_status *run_kernels_append(epp_session *recording, epp_member *account, const char *folder, uint64_t max_bytes,
-                               bool has_one_clock, unsigned *from)
+static epp_status *find_overwritten(struct kernels *kernels)
+{
+	for (size_t i = 0; i < epp_trace_accounts_count(kernels->recorded); i++) {
+		epp_trace_account account;
+		TRY(epp_trace_account_at(kernels->recorded, i, &account));
+		kernels->has_overwritten |= account.lost[EPP_LOSS_POLICY] > 0;
+	}
+	return NULL;
+}
+
+epp_status *run_kernels_append(epp_session *recording, struct ort *ort, epp_member *account, const char *folder,
+                               uint64_t max_bytes, bool has_one_clock, unsigned *from)
 {
 	struct kernels kernels = { .recording = recording,
 		                   .member = account,
@@ -407,6 +410,10 @@ epp_status *run_kernels_append(epp_session *recording, epp_member *account, cons
 
 	*from = RUN_KERNELS_NONE;
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
+	if (!status)
+		status = find_overwritten(&kernels);
+	if (!status)
+		run_failures_find_recorded(ort, kernels.recorded);
 	if (!status)
 		status = run_causes_take(&kernels.causes, kernels.recorded);
 	if (!status && kernels.causes.count)
@@ -429,32 +436,4 @@ epp_status *run_kernels_append(epp_session *recording, epp_member *account, cons
 	run_causes_deinit(&kernels.causes);
 	epp_trace_close(kernels.recorded);
 	return epp_status_prefix(status, "ONNX Runtime's profile");
-}
-
-/* ---- profilers that return errors ---- */
-
-static epp_status *count_failure(epp_session *recording, const struct ort_failure *failure)
-{
-	epp_member *account;
-	char note[NOTE_BYTES];
-
-	TRY(epp_session_join(recording, &stand_in, failure->ep, &account));
-	for (size_t i = 0; i < failure->count; i++)
-		epp_member_count_error(account);
-	epp_member_lose(account, EPP_LOSS_PLUGIN, failure->ends_count);
-	snprintf(note, sizeof note, "%s%s", failure->ends_count ? "its events are lost: " : "", failure->message);
-	epp_member_note(account, note);
-	epp_member_leave(account);
-	return NULL;
-}
-
-epp_status *run_kernels_count_failures(epp_session *recording, struct ort *ort)
-{
-	epp_status *status = NULL;
-
-	pthread_mutex_lock(&ort->logs_lock);
-	for (size_t i = 0; i < ort->failures_count && !status; i++)
-		status = count_failure(recording, &ort->failures[i]);
-	pthread_mutex_unlock(&ort->logs_lock);
-	return status;
 }

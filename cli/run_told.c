@@ -32,11 +32,14 @@ void run_told_read(const epp_timeline *timeline, const epp_event *event, struct 
 	told->count = 0;
 	told->is_carried = told->is_correlated = false;
 	told->correlation = 0;
+	told->recorded = -1;
 	told->thread = -1;
 	told->cause_name.key = NULL;
 	while (epp_event_args(timeline, event, &cursor, &arg)) {
 		if (strcmp(arg.key, "carried_by") == 0)
 			told->is_carried = true;
+		if (strcmp(arg.key, EPPROF_RECORDED_KEY) == 0 && !arg_number(&arg, &told->recorded))
+			told->recorded = -1;
 		if (strcmp(arg.key, "ort_correlation_id") == 0)
 			told->is_correlated = arg_number(&arg, &told->correlation);
 		if (strcmp(arg.key, "ort_thread_id") == 0 && !arg_number(&arg, &told->thread))

@@ -18,7 +18,7 @@
 #include "tokens.h"
 
 #define KIT_BATCH_EVENTS 16384u
-#define KIT_OWN_ARGS_MAX 8u
+#define KIT_OWN_ARGS_MAX 9u
 #define KIT_NUMBER_BYTES 24u
 
 struct kit_batch {
@@ -34,7 +34,8 @@ struct kit_batch {
 
 	OrtProfilingEvent **events;
 	size_t events_count;
-	size_t own_count; /* of these, how many are the kit's own: no ledger counts them */
+	size_t pushed_count; /* of these, how many the collector was given: they are counted already */
+	size_t own_count;    /* and how many are the kit's own, which no ledger counts */
 	size_t events_room;
 	OrtProfilingEvent *event_first; /* should there be no memory */
 
@@ -43,6 +44,13 @@ struct kit_batch {
 	const char *values[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
 	size_t args_count;
 };
+
+/* What the collector was given is not lost, but ONNX Runtime's profile lacks it. */
+static void kit_batch_count_lost(struct kit *kit, uint64_t pushed_count, uint64_t others_count)
+{
+	atomic_fetch_add_explicit(&kit->batch_failures, pushed_count, memory_order_relaxed);
+	kit_count_lost(kit, KIT_OTHER, others_count);
+}
 
 static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfilingEventsContainer *container)
 {
@@ -70,24 +78,25 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 static void kit_batch_flush(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
-	uint64_t emitted_count = batch->events_count - batch->own_count;
+	uint64_t others_count = batch->events_count - batch->own_count - batch->pushed_count;
 	if (batch->events_count == 0)
 		return;
 	OrtStatus *status = kit->ep_api->ProfilingEventsContainer_AddEvents(
 	    batch->container, (const OrtProfilingEvent *const *)batch->events, batch->events_count);
 	if (status) {
-		kit_count_lost(kit, KIT_OTHER, emitted_count);
+		kit_batch_count_lost(kit, batch->pushed_count, others_count);
 		if (batch->status)
 			kit_status_ignore(kit, status);
 		else
 			batch->status = status;
 	} else {
 		batch->added_count += batch->events_count;
-		atomic_fetch_add_explicit(&kit->delivered, emitted_count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&kit->delivered, others_count, memory_order_relaxed);
 	}
 	for (size_t i = 0; i < batch->events_count; i++)
 		kit->ep_api->ReleaseProfilingEvent(batch->events[i]);
 	batch->events_count = 0;
+	batch->pushed_count = 0;
 	batch->own_count = 0;
 }
 
@@ -116,9 +125,10 @@ static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64
 	kit_batch_arg(batch, key, number);
 }
 
-/* Makes the event from the args gathered; `name` is prepared.  Without memory or with a status it is lost. */
+/* Makes the event from the args gathered; `name` is prepared.  Without memory or with a status it is lost.  `counted`: one of
+ * the batch's counts, or NULL. */
 static bool kit_batch_event(struct kit_batch *batch, OrtProfilingEventCategory category, int32_t process_id,
-                            int32_t thread_id, const char *name, int64_t start_us, int64_t duration_us, bool own)
+                            int32_t thread_id, const char *name, int64_t start_us, int64_t duration_us, size_t *counted)
 {
 	struct kit *kit = batch->kit;
 	OrtProfilingEvent *event = NULL;
@@ -132,7 +142,8 @@ static bool kit_batch_event(struct kit_batch *batch, OrtProfilingEventCategory c
 		return false;
 	}
 	batch->events[batch->events_count++] = event;
-	batch->own_count += own;
+	if (counted)
+		++*counted;
 	if (batch->events_count == batch->events_room)
 		kit_batch_flush(batch);
 	return true;
@@ -187,10 +198,11 @@ static int32_t kit_thread_id_of(int64_t stream)
 	return stream == -1 ? -1 : (int32_t)folded;
 }
 
-static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
+static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, bool is_pushed)
 {
 	struct kit *kit = batch->kit;
-	const struct kit_token *token = event->parent ? kit_token_find(kit, event->parent) : NULL;
+	uint64_t token_number = kit_event_token(kit, event, is_pushed);
+	const struct kit_token *token = token_number ? kit_token_find(kit, token_number) : NULL;
 	const struct kit_context *context = token ? token->context : NULL;
 	const char *const contexts[] = {
 		context ? context->name : NULL,
@@ -208,7 +220,7 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
 	for (int i = 0; i < 3; i++)
 		bytes += contexts[i] ? json_text_bytes(contexts[i]) : 0;
 	if (!json_text_reset(&batch->text, bytes)) {
-		kit_count_lost(kit, KIT_OTHER, 1);
+		kit_batch_count_lost(kit, is_pushed, !is_pushed);
 		return;
 	}
 
@@ -232,13 +244,16 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event)
 		if (contexts[i])
 			kit_batch_arg(batch, context_keys[i], contexts[i]);
 	}
+	if (is_pushed)
+		kit_batch_arg_count(batch, EPPROF_RECORDED_KEY, event->parent);
 	int64_t start_us;
 	int64_t duration_us;
 	if (!kit_batch_place(batch, event, token, &start_us, &duration_us))
 		kit_batch_arg(batch, "epprof.placement", "duration only");
-	if (!kit_batch_event(batch, (OrtProfilingEventCategory)event->category, event->device < 0 ? -1 : -1 - event->device,
-	                     kit_thread_id_of(event->stream), name, start_us, duration_us, false))
-		kit_count_lost(kit, KIT_OTHER, 1);
+	if (!kit_batch_event(batch, (OrtProfilingEventCategory)event->category,
+	                     event->device < 0 ? -1 : -1 - event->device, kit_thread_id_of(event->stream), name,
+	                     start_us, duration_us, is_pushed ? &batch->pushed_count : NULL))
+		kit_batch_count_lost(kit, is_pushed, !is_pushed);
 }
 
 /* One event that tells what is missing, if anything is. */
@@ -253,10 +268,11 @@ static void kit_batch_add_lost(struct kit_batch *batch)
 		uint64_t count;
 	} counts[] = {
 		{ "emitted", ledger.emitted },
-		{ "lost_no_buffer", ledger.lost_no_buffer },
+		{ "lost_no_buffer",
+		  ledger.lost_no_buffer + atomic_load_explicit(&kit->batch_no_room, memory_order_relaxed) },
 		{ "lost_refused", ledger.lost_refused },
 		{ "lost_outside_run", ledger.lost_outside_run },
-		{ "lost_other", ledger.lost_other },
+		{ "lost_other", ledger.lost_other + atomic_load_explicit(&kit->batch_failures, memory_order_relaxed) },
 		{ "parents_lost", atomic_load_explicit(&kit->contexts_lost, memory_order_relaxed) },
 		{ "texts_cut", atomic_load_explicit(&kit->cut_count, memory_order_relaxed) },
 	};
@@ -271,8 +287,11 @@ static void kit_batch_add_lost(struct kit_batch *batch)
 	kit_batch_arg(batch, "ep", kit->options.ep_name);
 	for (size_t i = 0; i < counts_count; i++)
 		kit_batch_arg_count(batch, counts[i].key, counts[i].count);
+	/* The recording was told. */
+	if (atomic_load_explicit(&kit->recording, memory_order_relaxed))
+		kit_batch_arg_count(batch, EPPROF_RECORDED_KEY, 0);
 	kit_batch_event(batch, OrtProfilingEventCategory_API, -1, -1, "epprof.lost",
-	                kit_us_of(kit, kit_host_ticks(kit)), 0, true);
+	                kit_us_of(kit, kit_host_ticks(kit)), 0, &batch->own_count);
 }
 
 /* Frees what the batch took.  Returns a status if nothing at all arrived: ONNX Runtime drops everything for one. */

@@ -13,6 +13,9 @@
 
 #include "handover.h"
 #include "kit.h"
+#include "token_find.h"
+
+#define KIT_PART_EVENTS 64u
 
 static inline size_t kit_chunk_room(const struct kit_chunk *chunk)
 {
@@ -47,6 +50,41 @@ static void kit_chunk_empty(struct kit_thread *thread)
 	}
 }
 
+/* Hands what the collector has not got of the thread's chunks to it.  They stay, but for one of its own. */
+static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
+{
+	EpprofEvent part[KIT_PART_EVENTS];
+	uint64_t ids[KIT_PART_EVENTS];
+	for (struct kit_chunk *chunk = thread->chunk; chunk; chunk = chunk->next) {
+		if (chunk->pushed_count > 0 && chunk->pushed_count == chunk->events_count)
+			break;
+		while (chunk->pushed_count < chunk->events_count) {
+			EpprofEvent *events = &chunk->events[chunk->pushed_count];
+			uint32_t count = chunk->events_count - chunk->pushed_count;
+			count = count < KIT_PART_EVENTS ? count : KIT_PART_EVENTS;
+			for (uint32_t i = 0; i < count; i++) {
+				part[i] = events[i];
+				part[i].parent = kit_recorded_id(kit, events[i].parent);
+			}
+			atomic_fetch_add_explicit(&kit->delivered, count, memory_order_relaxed);
+			memset(ids, 0, sizeof(ids));
+			kit_push(kit, &(EpprofBatch){ .events = part, .events_count = count, .ids = ids });
+			for (uint32_t i = 0; i < count; i++)
+				kit_event_pushed(kit, &events[i], ids[i]);
+			chunk->pushed_count += count;
+		}
+	}
+	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
+}
+
+/* Of a full chunk of the collector's own. */
+static void kit_chunk_reuse(struct kit *kit, struct kit_thread *thread)
+{
+	atomic_fetch_add_explicit(&kit->batch_no_room, thread->chunk->events_count, memory_order_relaxed);
+	thread->chunk->pushed_count = 0;
+	kit_chunk_empty(thread);
+}
+
 /* Hands the thread's chunk to an epprof host. */
 static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 {
@@ -63,8 +101,15 @@ static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	struct kit_chunk *full = thread->chunk;
+	EpprofRecording *recording = atomic_load_explicit(&kit->recording, memory_order_acquire);
 	if (kit->push)
 		kit_chunk_push(kit, thread);
+	else if (recording)
+		kit_chunks_push_new(kit, thread);
+	if (full && full->is_collectors) {
+		kit_chunk_reuse(kit, thread);
+		return kit_chunk_room(full) >= bytes ? full : NULL;
+	}
 	size_t want = thread->chunk_bytes;
 	if (want < bytes + sizeof(*full))
 		want = bytes + sizeof(*full);
@@ -77,6 +122,10 @@ static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *ki
 		kit_chunk_destroy(kit, full);
 	else
 		chunk->next = full;
+	/* Others may want their last one, too. */
+	size_t others = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
+	size_t left = kit->options.buffer_bytes - atomic_load_explicit(&kit->bytes_in_hand, memory_order_relaxed);
+	chunk->is_collectors = recording && left < (others + 1) * KIT_CHUNK_BYTES;
 	thread->chunk = chunk;
 	if (thread->chunk_bytes < KIT_CHUNK_BYTES)
 		thread->chunk_bytes *= 4;
@@ -90,7 +139,7 @@ static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t by
 	struct kit_chunk *chunk = thread->chunk;
 	if (!chunk || kit_chunk_room(chunk) < bytes)
 		chunk = kit_chunk_turn(kit, thread, bytes);
-	if (!chunk)
+	if (!chunk || chunk->is_collectors)
 		return NULL;
 	chunk->text_bytes += (uint32_t)bytes;
 	return (char *)chunk + chunk->bytes - chunk->text_bytes;

@@ -6,7 +6,8 @@
  *   buffer.h     the events in hand
  *   pairs.h      the device's clock beside the host's
  *   handover.h   to an epprof host: as buffers fill
- *   tokens.h, profile_start.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
+ *   collector.h  to the collector in ONNX Runtime: likewise
+ *   tokens.h, token_find.h, profile_start.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
  *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
  *
  * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints, aborts, or waits while it records.
@@ -20,6 +21,7 @@
 
 #include "batch.h"
 #include "buffer.h"
+#include "collector.h"
 #include "epprof/ep.h"
 #include "handover.h"
 #include "kit.h"
@@ -91,6 +93,12 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 		atomic_store(&kit->contexts_lost, 0);
 		atomic_store(&kit->cut_count, 0);
 		kit_profile_start(kit);
+		atomic_store(&kit->batch_no_room, 0);
+		atomic_store(&kit->batch_failures, 0);
+		/* Its clock would be another. */
+		kit->collector = kit->host_ticks ? NULL : kit_collector_find();
+		kit->join_tries = KIT_JOIN_TRIES;
+		atomic_store(&kit->may_join, kit->collector != NULL);
 	}
 	if (kit->options.now_ticks) {
 		kit->pair_first = kit_pair_read(kit);
@@ -109,6 +117,7 @@ static OrtStatus *kit_start_event(OrtEpProfilerImpl *impl, uint64_t id)
 	struct kit_thread *thread = kit_thread_get(kit);
 	if (kit_likely(thread != NULL))
 		kit_stack_push(thread, run, id, kit->push ? id : 0);
+	kit_join_if_due(kit, id);
 	return NULL;
 }
 
@@ -118,6 +127,7 @@ static OrtStatus *kit_stop_event(OrtEpProfilerImpl *impl, uint64_t id, const Ort
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
 	if (!kit_run_is_on(run))
 		return NULL;
+	kit_join_if_due(kit, id);
 	struct kit_thread *thread = kit_thread_get(kit);
 	if (!thread)
 		return NULL;
@@ -140,6 +150,8 @@ static struct kit_chunk *kit_collect(struct kit *kit)
 			kit_chunk_push(kit, thread);
 		} else {
 			struct kit_chunk *next;
+			if (kit_recording(kit))
+				kit_chunks_push_new(kit, thread);
 			for (struct kit_chunk *chunk = thread->chunk; chunk; chunk = next) {
 				next = chunk->next;
 				chunk->next = all;
@@ -164,9 +176,9 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 		kit_batch_begin(batch, kit, container);
 	for (const struct kit_chunk *chunk = chunks; chunk; chunk = chunk->next) {
 		for (uint32_t i = 0; batch && i < chunk->events_count; i++)
-			kit_batch_add(batch, &chunk->events[i]);
+			kit_batch_add(batch, &chunk->events[i], i < chunk->pushed_count);
 		if (!batch)
-			kit_count_lost(kit, KIT_OTHER, chunk->events_count);
+			kit_batch_count_lost(kit, chunk->pushed_count, chunk->events_count - chunk->pushed_count);
 	}
 	/* Not before: what any event's parent was may stand in any chunk. */
 	while (chunks) {
@@ -209,10 +221,8 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		kit->pairs_room = 0;
 	}
 	kit->sums_end = kit_sums_read(kit);
-	if (kit->push) {
-		EpprofLedger ledger = kit_ledger(kit, &kit->sums_end);
-		kit->push(impl, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &ledger });
-	}
+	kit_push_with(kit, &kit->sums_end, &(EpprofBatch){ 0 });
+	kit_recording_leave(kit);
 	return status;
 }
 
@@ -233,6 +243,7 @@ static void kit_release(OrtEpProfilerImpl *impl)
 		}
 		free(thread);
 	}
+	kit_recording_leave(kit);
 	kit_tokens_clear(kit);
 	free(kit->pairs);
 	free((char *)kit->options.ep_name);
@@ -404,11 +415,12 @@ void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_ticks, uint64_
 void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_host_ticks)
 {
 	struct kit *kit = profiler ? profiler->state : NULL;
-	struct kit_thread *thread = kit && kit->push && parent ? kit_thread_get(kit) : NULL;
+	bool is_wanted = kit && parent && (kit->push || kit_recording(kit));
+	struct kit_thread *thread = is_wanted ? kit_thread_get(kit) : NULL;
 	if (!thread || !kit_thread_enter(thread))
 		return;
 	if (kit_run_is_on(atomic_load(&kit->run)))
-		kit_push_wait(kit, parent, start_host_ticks);
+		kit_push_wait(kit, kit->push ? parent : kit_recorded_id(kit, parent), start_host_ticks);
 	kit_thread_leave(thread);
 }
 

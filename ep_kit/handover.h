@@ -1,4 +1,4 @@
-/* Handing over to an epprof host: events as they lie, clock and pairs, and the ledger with them.
+/* Handing over to an epprof host, or to the collector: events as they lie, clock and pairs, and the ledger with them.
  *
  * A ledger counts what was handed over with it or before, and what was lost so far: a trace cut off at any moment
  * balances, but for what the EP still had in hand.
@@ -13,13 +13,23 @@
 
 #define KIT_ARG_TEXT 3u /* EpprofArg.type */
 
+static void kit_push_with(const struct kit *kit, const struct kit_sums *sums, EpprofBatch *batch)
+{
+	EpprofLedger ledger = kit_ledger(kit, sums);
+	EpprofRecording *recording = atomic_load_explicit(&kit->recording, memory_order_acquire);
+	batch->struct_size = sizeof(*batch);
+	batch->ledger = &ledger;
+	if (kit->push)
+		kit->push(&kit->profiler->impl, batch);
+	else if (recording)
+		kit->collector->Push(recording, batch);
+	batch->ledger = NULL;
+}
+
 static void kit_push(const struct kit *kit, EpprofBatch *batch)
 {
 	struct kit_sums sums = kit_sums_read(kit);
-	EpprofLedger ledger = kit_ledger(kit, &sums);
-	batch->struct_size = sizeof(*batch);
-	batch->ledger = &ledger;
-	kit->push(&kit->profiler->impl, batch);
+	kit_push_with(kit, &sums, batch);
 }
 
 static void kit_push_events(const struct kit *kit, const EpprofEvent *events, size_t count)
@@ -28,14 +38,27 @@ static void kit_push_events(const struct kit *kit, const EpprofEvent *events, si
 }
 
 /* The kit has one clock, number 0. */
-static void kit_push_clock(const struct kit *kit)
+static EpprofClock kit_clock(const struct kit *kit)
 {
-	const EpprofClock clock = {
+	return (EpprofClock){
 		.kind = kit_has_clock(kit) ? 1 : 2,
 		.bits = kit->options.clock_bits,
 		.ticks_per_second = kit->options.ticks_per_second,
 	};
+}
+
+static void kit_push_clock(const struct kit *kit)
+{
+	const EpprofClock clock = kit_clock(kit);
 	kit_push(kit, &(EpprofBatch){ .clocks = &clock, .clocks_count = 1 });
+}
+
+/* To a recording that other threads do not know of yet. */
+static void kit_push_clock_to(const struct kit *kit, EpprofRecording *recording)
+{
+	const EpprofClock clock = kit_clock(kit);
+	kit->collector->Push(recording,
+	                     &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .clocks = &clock, .clocks_count = 1 });
 }
 
 static void kit_push_pair(const struct kit *kit, const struct clock_pair *pair)

@@ -38,8 +38,9 @@ struct kit_chunk {
 	struct kit_chunk *next; /* the one filled before it */
 	uint32_t bytes;         /* of all, this header too */
 	uint32_t events_count;
-	uint32_t text_bytes; /* used, from the end */
-	uint32_t reserved;
+	uint32_t text_bytes;   /* used, from the end */
+	uint32_t pushed_count; /* events that the collector was given: token_find.h says how they lie from then on */
+	bool is_collectors;    /* emptied when it is full: nothing but events may be in it */
 	EpprofEvent events[];
 };
 
@@ -53,6 +54,7 @@ struct kit_context {
 
 struct kit_token {
 	uint64_t correlation_id;
+	uint64_t recorded_id;              /* the event's in the collector's recording; 0: none */
 	uint32_t thread_id;                /* of who took it, which is who the event is open for */
 	uint64_t taken_ns;                 /* durations only: when, on the host's clock */
 	const struct kit_context *context; /* in a chunk; NULL: the event did not end, or there was no room */
@@ -145,6 +147,15 @@ struct kit {
 	uint32_t pairs_room;
 	struct clock_pair *pairs;
 	struct clock_pair pair_first; /* StartProfiling's, should there be no memory */
+
+	/* The collector in ONNX Runtime. */
+	const EpprofCollector *collector;     /* NULL: there is none */
+	_Atomic(EpprofRecording *) recording; /* NULL: not joined; else until EndProfiling or Release */
+	_Atomic bool may_join;
+	_Atomic uint32_t joining;
+	uint32_t join_tries;             /* left; with `joining` held */
+	_Atomic uint64_t batch_no_room;  /* events that the collector has and ONNX Runtime gets not: no room, */
+	_Atomic uint64_t batch_failures; /* and refused by it */
 };
 
 static inline struct kit *kit_of(const OrtEpProfilerImpl *impl)

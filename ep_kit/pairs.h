@@ -66,10 +66,9 @@ static void kit_pair_add(struct kit *kit, const struct clock_pair *pair)
 {
 	atomic_store_explicit(&kit->pair_host, pair->host, memory_order_relaxed);
 	atomic_store_explicit(&kit->pair_device, pair->device, memory_order_relaxed);
-	if (kit->push) {
-		kit_push_pair(kit, pair);
+	kit_push_pair(kit, pair);
+	if (kit->push)
 		return;
-	}
 	/* Somebody else adds one at this moment: as good. */
 	if (atomic_exchange_explicit(&kit->pairs_busy, 1, memory_order_acquire))
 		return;

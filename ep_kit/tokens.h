@@ -12,38 +12,10 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "collector.h"
 #include "kit.h"
 #include "profile_start.h"
 #include "stack.h"
-
-/* Block `k` holds 256 << k tokens. */
-static inline unsigned kit_token_block(uint32_t index)
-{
-	return 31 - (unsigned)__builtin_clz(index + KIT_TOKEN_BLOCK_FIRST) - 8;
-}
-
-static inline uint32_t kit_token_block_count(unsigned block)
-{
-	return KIT_TOKEN_BLOCK_FIRST << block;
-}
-
-static inline size_t kit_token_place(uint32_t index, unsigned block)
-{
-	return index + KIT_TOKEN_BLOCK_FIRST - kit_token_block_count(block);
-}
-
-/* The entry of a token of this run, or NULL. */
-static struct kit_token *kit_token_find(struct kit *kit, uint64_t token)
-{
-	uint32_t index = (uint32_t)token - 1;
-	if (token >> 32 != kit->token_serial || index >= atomic_load_explicit(&kit->tokens_count, memory_order_relaxed))
-		return NULL;
-	unsigned block = kit_token_block(index);
-	if (block >= KIT_TOKEN_BLOCKS)
-		return NULL;
-	struct kit_token *tokens = atomic_load_explicit(&kit->tokens[block], memory_order_acquire);
-	return tokens ? &tokens[kit_token_place(index, block)] : NULL;
-}
 
 /* Makes sure that a block is there; false: no memory for it. */
 static bool kit_token_block_make(struct kit *kit, unsigned block)
@@ -77,8 +49,10 @@ static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct
 	} while (!atomic_compare_exchange_weak_explicit(&kit->tokens_count, &index, index + 1, memory_order_relaxed,
 	                                                memory_order_relaxed));
 	uint64_t token = (uint64_t)kit->token_serial << 32 | (index + 1);
+	EpprofRecording *recording = kit_join_for_token(kit, open->id);
 	*kit_token_find(kit, token) = (struct kit_token){
 		.correlation_id = open->id,
+		.recorded_id = recording ? kit->collector->EventId(recording, open->id) : 0,
 		.thread_id = (uint32_t)kit_owner_tid(kit_local.owner),
 		.taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit),
 	};

@@ -39,6 +39,7 @@ struct sample_profiler {
 	struct epp_ep_profiler kit; /* first: this is the OrtEpProfilerImpl that hosts see */
 	LIST_ENTRY(sample_profiler) others;
 	size_t launches_count;
+	void (*release)(OrtEpProfilerImpl *impl); /* the kit's */
 };
 
 struct sample_launch {
@@ -214,16 +215,22 @@ static void device_finish(void *device)
 	accelerator_synchronise(device);
 }
 
-static void profiler_release(epp_ep_profiler *kit, void *device)
+/* First nobody finds it any more: other threads run nodes of other sessions and look at all profilers. */
+static void profiler_leave(OrtEpProfilerImpl *impl)
 {
-	(void)device;
-	struct sample_profiler *profiler = (struct sample_profiler *)kit;
+	struct sample_profiler *profiler = (struct sample_profiler *)impl;
 	pthread_mutex_lock(&sample.lock);
 	LIST_REMOVE(profiler, others);
 	while (profiler->launches_count > 0)
 		pthread_cond_wait(&sample.launch_ended, &sample.lock);
 	pthread_mutex_unlock(&sample.lock);
-	free(profiler);
+	profiler->release(impl);
+}
+
+static void profiler_free(epp_ep_profiler *kit, void *device)
+{
+	(void)device;
+	free(kit);
 }
 
 static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
@@ -241,7 +248,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
 		.ticks_per_second = sample.clock.ticks_per_second,
 		.clock_bits = (uint32_t)sample.clock.bits,
 		.end_profiling = device_finish,
-		.release = profiler_release,
+		.release = profiler_free,
 		.user = sample.device,
 	};
 	OrtStatus *status = epp_ep_profiler_init(&profiler->kit, &options);
@@ -249,6 +256,8 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
 		free(profiler);
 		return status;
 	}
+	profiler->release = profiler->kit.impl.Release;
+	profiler->kit.impl.Release = profiler_leave;
 	pthread_mutex_lock(&sample.lock);
 	LIST_INSERT_HEAD(&sample.profilers, profiler, others);
 	pthread_mutex_unlock(&sample.lock);

@@ -1,6 +1,6 @@
 /* epprof run, with the library of tests/fake_ort: what is lost of providers' events is in the ledger, whether ONNX Runtime
- * wrote what cannot be read, a provider failed or lost them itself, or the run was killed.  Covers cli/run_kernels.c;
- * tests/interop/check_run_losses.py does the same with ONNX Runtime itself. */
+ * wrote what cannot be read, a provider failed or lost them itself, or the run was killed.  tests/interop/check_run_losses.py
+ * does the same with ONNX Runtime itself. */
 #include <signal.h>
 
 #include "epprof/trace_reader.h"
@@ -54,6 +54,22 @@ START_TEST(what_is_read_back_is_repaired_and_what_is_lost_is_counted)
 	struct command run = command_run(NULL, "convert", "-t", "ndjson", "-o", "-", "model.epp", NULL);
 	ck_assert_ptr_null(strstr(run.out, "\"name\":\"epprof.lost\""));
 	ck_assert_ptr_nonnull(strstr(run.out, "\"a\\\"b\":\"two\\nlines\",\"shape\":\"{not json\""));
+	command_free(&run);
+}
+END_TEST
+
+START_TEST(what_is_marked_as_recorded_is_left_out_only_if_it_is)
+{
+	char note[80];
+
+	setenv("FAKE_ORT", "kernels=marked", 1);
+	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "30");
+	epp_trace_account account = account_of("model.epp", "SampleEP", note);
+	ck_assert_uint_eq(account.written, 31 + 1);
+	ck_assert_uint_eq(account.lost_total, 0);
+	struct command run = command_run(NULL, "convert", "-t", "ndjson", "-o", "-", "model.epp", NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "\"name\":\"never recorded\""));
+	ck_assert_ptr_null(strstr(run.out, "counted as lost"));
 	command_free(&run);
 }
 END_TEST
@@ -124,6 +140,7 @@ static Suite *cli_run_losses_suite(void)
 
 	tcase_add_checked_fixture(tests, begin, NULL);
 	tcase_add_test(tests, what_is_read_back_is_repaired_and_what_is_lost_is_counted);
+	tcase_add_test(tests, what_is_marked_as_recorded_is_left_out_only_if_it_is);
 	tcase_add_test(tests, a_provider_that_fails_has_an_account_that_says_so);
 	tcase_add_test(tests, nothing_is_missing_where_nothing_is_lost);
 	tcase_add_test(tests, a_killed_run_says_what_is_missing);

@@ -3,7 +3,8 @@
  * One C file and one header (build/kit/, made of ep_kit/ and this) or libepprof_ep.a make an EP's profiler: it embeds
  * OrtEpProfilerImpl, keeps a stack of host events per thread, buffers the EP's events without blocking, relates the EP's
  * clock to the host's, counts every loss, and hands everything over: raw ticks to an epprof host as buffers fill,
- * microseconds to ONNX Runtime in EndProfiling.  libepprof is not needed.
+ * microseconds to ONNX Runtime in EndProfiling, and raw ticks to the collector if that is in the process (epprof/ep_push.h).
+ * libepprof is not needed.
  *
  *   struct my_ep_profiler { struct epp_ep_profiler profiler; ... };
  *   epp_ep_options options = { .struct_size = sizeof(options), .ort_api_base = base, .ep_name = "MyEP",

@@ -138,6 +138,57 @@ typedef uint64_t (*EpprofApi_HostTicks_SinceV1_Fn)(void);
  * gets; the clock is used then if it counts nanoseconds. */
 typedef uint64_t (*EpprofApi_HostTicksPerSecond_SinceV1_Fn)(void);
 
+/* ---- in ONNX Runtime ---- */
+
+/* ONNX Runtime gives a profiler's events to its own profile, at the end.  If the process has the collector
+ * (docs/onnxruntime.md), a profiler can hand them to the collector as well, as they happen, with ticks of its own clock.  The
+ * kit does so.
+ *
+ * The collector is a loaded library whose file name begins with EPPROF_COLLECTOR_FILE and which exports
+ * EPPROF_COLLECTOR_SYMBOL, an EpprofGetCollector_Fn.  Look for it with dl_iterate_phdr and dlopen(RTLD_NOLOAD), for example in
+ * StartProfiling; it is never unloaded.  Without it, or with one that lacks the symbol, ONNX Runtime's container is the only
+ * place for events. */
+#define EPPROF_COLLECTOR_FILE "libepprof_ort"
+#define EPPROF_COLLECTOR_SYMBOL "EpprofGetCollector"
+
+/* If the collector is registered in ONNX Runtime by this name, its host reads ONNX Runtime's profile itself, for the events of
+ * providers that do not hand theirs to the collector; by any other, nobody does. */
+#define EPPROF_COLLECTOR_NAME_OF_READER "epprof run"
+
+/* An event that was handed to the collector and stands in ONNX Runtime's profile as well has this arg there: its number in
+ * EpprofBatch.ids, so that who reads both takes it once; 0: the recording has counted it as lost. */
+#define EPPROF_RECORDED_KEY "epprof.id"
+
+/* A profiler's place in the recording of one session of ONNX Runtime. */
+typedef struct EpprofRecording EpprofRecording;
+
+typedef struct EpprofCollector {
+	size_t struct_size; /* of the collector; a later version may have more entries */
+
+	/* Takes a profiler that ONNX Runtime drives into the recording of its session: that in which the innermost event with
+	 * this correlation id on this thread was recorded.  Call it in StartEvent, in StopEvent, or while an event is open, until
+	 * it succeeds: whether the collector is told of an event first depends on the order of the providers.
+	 * Returns NULL if that event is not recorded, or if the recording has no room for the profiler.
+	 * Thread: [any-thread].  Ownership: the recording is the profiler's until Leave; the name is copied. */
+	EpprofRecording *(*Join)(OrtEpProfilerImpl *profiler, const char *ep_name, uint64_t correlation_id);
+
+	/* What EpprofEvent.parent and EpprofWait.parent are there: the number of the innermost event with this correlation id
+	 * that is open on this thread; 0: there is none.
+	 * Thread: [any-thread]. */
+	uint64_t (*EventId)(EpprofRecording *recording, uint64_t correlation_id);
+
+	/* As EpprofApi_PushEvents_SinceV1, but for the host's clock: host_ticks, start_host_ticks and end_host_ticks are
+	 * nanoseconds of CLOCK_MONOTONIC, which the collector converts; half_width_ticks likewise.
+	 * Thread: [any-thread], several at once.  Ownership: everything is borrowed for the call. */
+	void (*Push)(EpprofRecording *recording, const EpprofBatch *batch);
+
+	/* Ends it, in EndProfiling or Release, when no other call is under way.
+	 * Thread: one at a time. */
+	void (*Leave)(EpprofRecording *recording);
+} EpprofCollector;
+
+typedef const EpprofCollector *(*EpprofGetCollector_Fn)(void);
+
 #ifdef __cplusplus
 }
 #endif

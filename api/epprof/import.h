@@ -30,7 +30,8 @@ typedef struct epp_import_options {
 	int64_t epoch_unix_ns; /* the unix time of the input's time 0; 0: as far as the file tells */
 	const volatile int *cancel; /* may be NULL; once it is not 0 the import ends with EPP_UNAVAILABLE and leaves no file */
 	uint32_t overwrite;         /* 1: an existing output is replaced */
-	uint32_t reserved;
+	uint32_t beside_recording; /* 1: the output goes into the recording of the same process: what the kit's `epprof.lost` says
+	                               is left out if it has the arg `epprof.id`, for then the recording was told */
 } epp_import_options;
 
 typedef struct epp_import_counts {

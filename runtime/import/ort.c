@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "epprof/ep_push.h"
 #include "import/json_events.h"
 #include "import/providers.h"
 #include "import/repair.h"
@@ -118,6 +119,8 @@ static bool take_lost(struct import *import, const struct event *event)
 
 	if (!event_text_is(event, event->name, "epprof.lost") || !event_find_arg(event, "emitted"))
 		return false;
+	if (import->options.beside_recording && event_find_arg(event, EPPROF_RECORDED_KEY))
+		return true;
 	used = (size_t)snprintf(note, sizeof note, "%.*s:", ep ? (int)(ep->text.bytes < 32 ? ep->text.bytes : 32) : 2,
 	                        ep ? event_chars(event, ep->text) : "ep");
 	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -201,6 +201,9 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 		of->shift_us = of->shift_rest_ns = 0;
 	if (session)
 		pthread_mutex_unlock(&session->lock);
+	/* One that is not started here counts from zero, too. */
+	if (!status)
+		handover_begin_run(of);
 	if (status) {
 		worker_release(made->worker);
 		free(made);

@@ -54,6 +54,22 @@ static void add_line(struct profile *profile, char *line)
 	pthread_mutex_unlock(&profile->lock);
 }
 
+/* As the kit marks what it gave to the recording; these it did not give. */
+static void add_marked(struct profile *profile)
+{
+	static const char *const lines[] = {
+		"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :1,\"dur\" :5,\"ts\" :50,\"ph\" : \"X\",\"name\" :\"never recorded\",\"args\" : "
+		"{\"epprof.id\" : \"987654321012345\"}}",
+		"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :1,\"dur\" :5,\"ts\" :60,\"ph\" : \"X\",\"name\" :\"counted as lost\",\"args\" : "
+		"{\"epprof.id\" : \"0\"}}",
+		"{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : "
+		"{\"ep\" : \"SampleEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"epprof.id\" : \"0\"}}",
+	};
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		add_line(profile, strdup(lines[i]));
+}
+
 static void add_broken(struct profile *profile)
 {
 	static const char *const lines[] = {
@@ -70,6 +86,8 @@ void end_profile(struct profile *profile)
 {
 	if (word("kernels=broken"))
 		add_broken(profile);
+	if (word("kernels=marked"))
+		add_marked(profile);
 	if (word("end_fails"))
 		fake_log("OrtEpProfilerImpl::EndProfiling() for SampleEP returned an error OrtStatus: it is told to fail");
 	for (size_t i = 0; i < profile->profilers_count; i++) {

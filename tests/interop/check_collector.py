@@ -173,6 +173,30 @@ class Equality(unittest.TestCase):
             # The provider's own events are in ONNX Runtime's profile, as they would be without the collector.
             kernels = [event for own in recorded.own() for event in own if event["name"] == "relu"]
             self.assertEqual(len(kernels), 100 * 10)
+            # Its profiler is made with the kit and hands them to the collector as well, in nanoseconds.
+            in_trace = [event for event in converted(recorded.trace, "chrome") if event["name"] == "relu"]
+            self.assertEqual(len(in_trace), 100 * 10)
+            self.assertTrue(any(round(event["dur"] * 1000) % 1000 for event in in_trace))
+            with open(f"{recorded.trace}.ort.json", encoding="utf-8") as file:
+                ledger = json.load(file)[-1]["args"]
+            self.assertEqual((ledger["balanced"], ledger["lost"], ledger["uncorrelated"]), ("true", "0", "0"))
+
+    def test_sessions_and_threads_on_one_provider(self):
+        """Each kernel once, in nanoseconds of its own clock with a bound, under the node that launched it."""
+        recorded = Recorded("providers:sample,collector")
+        path = f"{recorded.trace}.ndjson"
+        epprof("convert", "-t", "ndjson", "--force", "-o", path, recorded.trace)
+        with open(path, encoding="utf-8") as file:
+            events = [json.loads(line) for line in file]
+        nodes = {event["id"]: event for event in events if event.get("category") == "Node" and "id" in event}
+        kernels = [event for event in events if event.get("name") == "relu"]
+        self.assertEqual(len(kernels), 3 * 8 * 50 * 10)
+        self.assertEqual(len(kernels), sum(event["name"] == "relu" for own in recorded.own() for event in own))
+        under = collections.Counter(nodes[kernel["parent"]]["id"] for kernel in kernels)
+        self.assertEqual((len(under), set(under.values())), (3 * 8 * 50, {10}))
+        self.assertEqual({kernel["placement"] for kernel in kernels}, {"fitted"})
+        self.assertGreater(min(kernel["start_error_ns"] for kernel in kernels), 0)
+        self.assertLess(min(kernel["start_error_ns"] for kernel in kernels), 1000)
 
 
 class Names(unittest.TestCase):

@@ -105,6 +105,12 @@ class Host:
         run_in_threads(sessions, 50)
         return sessions
 
+    def providers(self):
+        """Three sessions at once on one provider."""
+        sessions = [self.session(chain(10, "Relu")) for _ in range(3)]
+        run_in_threads(sessions, 50, threads=8)
+        return sessions
+
     def sharing(self):
         """Two sessions at once whose nodes give work to one set of plugins, one Run at a time."""
         nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"], name=kind) for i, kind in enumerate(("pu1", "tf", "pjrt"))]

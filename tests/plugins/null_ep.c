@@ -51,9 +51,9 @@ static OrtStatus *null_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEvents
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const struct ort_eps *eps)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps)
 {
-	(void)eps;
+	(void)logger, (void)eps;
 	struct null_profiler *made = calloc(1, sizeof(*made));
 	if (!made)
 		return NULL;

@@ -1,0 +1,50 @@
+/* Profilers that return errors: accounts of their names say so.  For an error from EndProfiling ONNX Runtime drops all events of a
+ * profiler; if it gave them to the recording itself, they are there all the same. */
+#include <stdio.h>
+#include <string.h>
+
+#include "epprof/epprof.h"
+#include "run.h"
+
+#define NOTE_BYTES 80
+
+void run_failures_find_recorded(struct ort *ort, const epp_trace *recorded)
+{
+	const epp_trace_track *track;
+
+	pthread_mutex_lock(&ort->logs_lock);
+	for (size_t i = 0; (track = epp_trace_track_at(recorded, i)); i++) {
+		const char *label = track->kind == EPP_TRACK_DEVICE ? epp_trace_plugin(recorded, track) : NULL;
+		for (size_t j = 0; label && j < ort->failures_count; j++)
+			ort->failures[j].is_recorded |= strcmp(label, ort->failures[j].ep) == 0;
+	}
+	pthread_mutex_unlock(&ort->logs_lock);
+}
+
+static epp_status *count_failure(epp_session *recording, const struct ort_failure *failure)
+{
+	epp_member *account;
+	char note[NOTE_BYTES];
+
+	TRY(epp_session_join(recording, &run_stand_in, failure->ep, &account));
+	for (size_t i = 0; i < failure->count; i++)
+		epp_member_count_error(account);
+	if (!failure->is_recorded)
+		epp_member_lose(account, EPP_LOSS_PLUGIN, failure->ends_count);
+	const char *what = failure->is_recorded ? "ONNX Runtime's profile lacks its events: " : "its events are lost: ";
+	snprintf(note, sizeof note, "%s%s", failure->ends_count ? what : "", failure->message);
+	epp_member_note(account, note);
+	epp_member_leave(account);
+	return NULL;
+}
+
+epp_status *run_failures_count(epp_session *recording, struct ort *ort)
+{
+	epp_status *status = NULL;
+
+	pthread_mutex_lock(&ort->logs_lock);
+	for (size_t i = 0; i < ort->failures_count && !status; i++)
+		status = count_failure(recording, &ort->failures[i]);
+	pthread_mutex_unlock(&ort->logs_lock);
+	return status;
+}

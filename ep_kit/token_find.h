@@ -1,0 +1,58 @@
+/* Where a token's entry is: a table that grows by blocks (tokens.h); and the tokens of events. */
+#ifndef EPPROF_KIT_TOKEN_FIND_H
+#define EPPROF_KIT_TOKEN_FIND_H
+
+#include "kit.h"
+
+/* Block `k` holds 256 << k tokens. */
+static inline unsigned kit_token_block(uint32_t index)
+{
+	return 31 - (unsigned)__builtin_clz(index + KIT_TOKEN_BLOCK_FIRST) - 8;
+}
+
+static inline uint32_t kit_token_block_count(unsigned block)
+{
+	return KIT_TOKEN_BLOCK_FIRST << block;
+}
+
+static inline size_t kit_token_place(uint32_t index, unsigned block)
+{
+	return index + KIT_TOKEN_BLOCK_FIRST - kit_token_block_count(block);
+}
+
+/* The entry of a token of this run, or NULL. */
+static struct kit_token *kit_token_find(struct kit *kit, uint64_t token)
+{
+	uint32_t index = (uint32_t)token - 1;
+	if (token >> 32 != kit->token_serial || index >= atomic_load_explicit(&kit->tokens_count, memory_order_relaxed))
+		return NULL;
+	unsigned block = kit_token_block(index);
+	if (block >= KIT_TOKEN_BLOCKS)
+		return NULL;
+	struct kit_token *tokens = atomic_load_explicit(&kit->tokens[block], memory_order_acquire);
+	return tokens ? &tokens[kit_token_place(index, block)] : NULL;
+}
+
+/* An event that the collector was given keeps the index of its token, or 0, in `clock`, which is 0 as long as it is handed
+ * over, and in `parent` the id by which the collector has it; 0: it has counted it as lost. */
+static void kit_event_pushed(struct kit *kit, EpprofEvent *event, uint64_t recorded_id)
+{
+	event->clock = kit_token_find(kit, event->parent) ? (uint32_t)event->parent : 0;
+	event->parent = recorded_id;
+}
+
+static uint64_t kit_event_token(const struct kit *kit, const EpprofEvent *event, bool is_pushed)
+{
+	if (!is_pushed)
+		return event->parent;
+	return event->clock ? (uint64_t)kit->token_serial << 32 | event->clock : 0;
+}
+
+/* The parent of an event in the collector's recording; whoever has the token got it after its entry was written. */
+static inline uint64_t kit_recorded_id(struct kit *kit, uint64_t token)
+{
+	const struct kit_token *entry = token ? kit_token_find(kit, token) : NULL;
+	return entry ? entry->recorded_id : 0;
+}
+
+#endif
