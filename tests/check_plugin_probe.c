@@ -4,6 +4,7 @@
 #include "check.h"
 #include "command.h"
 #include "epprof/plugin.h"
+#include "hanging.h"
 #include "strict_json.h"
 
 #define PLUGIN(name) CHECK_BUILD "/tests/plugins/" name ".so"
@@ -180,6 +181,38 @@ START_TEST(another_device_is_offered)
 }
 END_TEST
 
+static void expect_hang(const char *plugin, const char *entry, const char *fault, const char *message)
+{
+	setenv("HANG_AT", entry, 1);
+	setenv("PJRT_FAULT", fault, 1);
+	struct command command = command_run(NULL, "probe", "--format", "json", plugin,
+	                                     CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_msg(strstr(command.err, message) != NULL, "%s: %s", entry, command.err);
+	/* And goes on. */
+	struct json *json = json_expect(command.out, command.out_bytes);
+	ck_assert_uint_eq(json->count, 2);
+	ck_assert_ptr_nonnull(strstr(command.out, "SampleEP"));
+	json_free(json);
+	command_free(&command);
+}
+
+START_TEST(a_library_that_hangs_is_given_up)
+{
+	setenv("EPPROF_PLUGIN_TIMEOUT_MS", HANGING_LIMIT_MS, 1);
+	expect_hang(PLUGIN("plain_ep"), "ort:CreateEpFactories", "",
+	            "plain_ep.so: CreateEpFactories: it has not returned after " HANGING_LIMIT_MS " ms");
+	expect_hang(PLUGIN("plain_ep"), "ort:GetSupportedDevices", "",
+	            "plain_ep.so: GetSupportedDevices: it has not returned");
+	expect_hang(PLUGIN("plain_ep"), "ort:CreateEp", "", "plain_ep.so: CreateEp: it has not returned");
+	expect_hang(PLUGIN("plain_ep"), "ort:ReleaseEp", "", "plain_ep.so: ReleaseEp: it has not returned");
+	expect_hang(PLUGIN("plain_ep"), "ort:ReleaseEpFactory", "", "plain_ep.so: ReleaseEpFactory: it has not returned");
+	expect_hang(PLUGIN("tf_fault"), "tf:TF_InitProfiler", "", "tf_fault.so: TF_InitProfiler: it has not returned");
+	expect_hang(PLUGIN("tf_fault"), "tf:destroy_profiler", "", "tf_fault.so: destroy_profiler: it has not returned");
+	expect_hang(PLUGIN("pjrt_fault"), "pjrt:GetPjrtApi", "", "pjrt_fault.so: GetPjrtApi: it has not returned");
+}
+END_TEST
+
 START_TEST(json_is_json)
 {
 	setenv("TF_FAULT", "digit", 1);
@@ -211,6 +244,8 @@ static Suite *plugin_probe_suite(void)
 	tcase_add_test(tests, the_command_says_clearly_what_is_none);
 	tcase_add_test(tests, another_device_is_offered);
 	tcase_add_test(tests, json_is_json);
+	tcase_add_test(tests, a_library_that_hangs_is_given_up);
+	tcase_set_timeout(tests, 120);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -181,8 +181,9 @@ typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
 
 /* Tells what a library is: for each kind of plugin that it is, in the order of their preference, facts.  It is opened as
  * epp_plugin_load would, as each kind, and closed again; it is not profiled.
- * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind.  That it cannot be used as one kind is a fact.
- * Thread: [any-thread]. */
+ * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if an entry, which is named, does not return
+ * within EPPROF_PLUGIN_TIMEOUT_MS.  That it cannot be used as one kind is a fact.
+ * Thread: [any-thread]; facts are told on another one, before this returns. */
 EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;
 
 /* Where the messages go that plugins log at severity warning and above: `log` is called with the plugin's name in front

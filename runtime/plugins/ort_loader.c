@@ -96,6 +96,7 @@ static epp_status *factory_check(const OrtEpFactory *factory)
 static epp_status *create_factories(struct ort_plugin *ort, const char *registration_name)
 {
 	size_t count = 0;
+	plugin_entry("CreateEpFactories");
 	EPP_TRY(take(ort->create_factories(registration_name, epp_ort_api_base(), ort->logger, ort->factories,
 	                                   FACTORIES_MAX, &count),
 	             "CreateEpFactories"));
@@ -117,6 +118,7 @@ static epp_status *find_device(struct ort_plugin *ort)
 	for (size_t i = 0; i < ort->factories_count; i++) {
 		OrtEpFactory *factory = ort->factories[i];
 		size_t count = 0;
+		plugin_entry("GetSupportedDevices");
 		EPP_TRY(take(factory->GetSupportedDevices(factory, &device, 1, ort->ep_devices, EP_DEVICES_MAX, &count),
 		             "GetSupportedDevices"));
 		ort->ep_devices_count = count_filled(count, EP_DEVICES_MAX, (void *const *)ort->ep_devices);
@@ -138,6 +140,7 @@ static epp_status *create_ep(struct ort_plugin *ort)
 	const OrtKeyValuePairs *metadata = ort_api_EpDevice_EpMetadata(ort->ep_devices[0]);
 	EPP_TRY(take(ort_api_CreateSessionOptions(&options), "CreateEp"));
 	OrtEp *ep = NULL;
+	plugin_entry("CreateEp");
 	OrtStatus *refusal = ort->factory->CreateEp(ort->factory, &device, &metadata, 1, options, ort->logger, &ep);
 	ort_api_ReleaseSessionOptions(options);
 	EPP_TRY(take(refusal, "CreateEp"));
@@ -156,10 +159,12 @@ static epp_status *create_ep(struct ort_plugin *ort)
 static void close_plugin(epp_plugin *plugin)
 {
 	struct ort_plugin *ort = plugin->state;
+	plugin_entry("ReleaseEp");
 	if (ort->ep)
 		ort->factory->ReleaseEp(ort->factory, ort->ep);
 	for (size_t i = 0; i < ort->ep_devices_count; i++)
 		ort_ep_api_ReleaseEpDevice(ort->ep_devices[i]);
+	plugin_entry("ReleaseEpFactory");
 	for (size_t i = 0; i < ort->factories_count; i++) {
 		/* Nothing is left that could fail because of it. */
 		ort_status_release(ort->release_factory(ort->factories[i]));
@@ -188,6 +193,7 @@ static epp_status *open_steps(epp_plugin *plugin, struct ort_plugin *ort, const 
 	EPP_TRY(create_factories(ort, registered_name));
 	EPP_TRY(find_device(ort));
 	EPP_TRY(create_ep(ort));
+	plugin_entry("GetName");
 	const char *name = ort->factory->GetName(ort->factory);
 	plugin->name = strdup(name ? name : registered_name);
 	return plugin->name ? NULL : epp_status_no_memory();

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "epprof/pjrt.h"
+#include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
 #include "plugins/shared_run.h"
 
@@ -258,6 +259,7 @@ static epp_status *table_take(struct pjrt_plugin *pjrt, void *library)
 {
 	const PJRT_Api *(*get)(void);
 	*(void **)&get = dlsym(library, "GetPjrtApi");
+	plugin_entry("GetPjrtApi");
 	const PJRT_Api *api = get();
 	if (!api)
 		return epp_status_create(EPP_PLUGIN, "GetPjrtApi: it gave no table");

@@ -59,6 +59,9 @@ struct epp_plugin {
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin);
 void plugin_destroy(epp_plugin *plugin);
 
+/* Adapters say so before they call an entry of the plugin in open, describe and close: a probe names the one that hangs. */
+void plugin_entry(const char *entry);
+
 /* In the order in which a library of several kinds is tried.  The last row has no name. */
 extern const struct plugin_kind plugin_kinds[];
 

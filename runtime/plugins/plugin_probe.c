@@ -1,8 +1,11 @@
-/* Probing: the library is opened once, then taken into use and given back as each kind whose symbols it has. */
+/* Probing: the library is opened once, then taken into use and given back as each kind whose symbols it has.  Its entries are
+ * called on a worker: one that does not return is given up.  Its load is not: it holds the loader's lock. */
 #include "plugins/plugin_probe.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,20 +64,116 @@ static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const s
 	plugin->name = NULL;
 }
 
-epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn told, void *user)
-{
+/* ---- on a worker, which is waited for ---- */
+
+/* What the caller of epp_plugin_probe and the worker share.  If the plugin hangs it stays as it is, with the plugin: the worker
+ * may come back to it. */
+struct shared {
+	pthread_mutex_t lock;
+	epp_plugin_fact_fn told; /* NULL: nobody waits any more */
+	void *user;
+	const char *_Atomic entry; /* of the plugin, that is called */
 	epp_plugin *plugin;
+};
+
+struct probe_call {
+	struct worker_call call; /* first */
+	struct shared *shared;
+	const struct plugin_kind *kind;
+};
+
+static _Thread_local struct shared *of_thread;
+
+void plugin_entry(const char *entry)
+{
+	if (of_thread)
+		of_thread->entry = entry;
+}
+
+static void pass_on(void *user, const epp_plugin_fact *fact)
+{
+	struct shared *shared = user;
+	pthread_mutex_lock(&shared->lock);
+	if (shared->told)
+		shared->told(shared->user, fact);
+	pthread_mutex_unlock(&shared->lock);
+}
+
+static void call_run(struct worker_call *of)
+{
+	struct probe_call *call = (struct probe_call *)of;
+	struct shared *shared = call->shared;
+	of_thread = shared;
+	probe_as(shared->plugin, call->kind, &(struct plugin_probe){ pass_on, shared, call->kind->name });
+	of_thread = NULL;
+}
+
+static void call_discard(struct worker_call *of, bool ran)
+{
+	(void)ran;
+	free(of);
+}
+
+static epp_status *call_make(struct worker *worker, struct shared *shared, const struct plugin_kind *kind, bool *hangs)
+{
+	struct timespec deadline = worker_deadline();
+	struct probe_call *call = calloc(1, sizeof(*call));
+	if (!call)
+		return epp_status_no_memory();
+	call->call.run = call_run;
+	call->call.discard = call_discard;
+	call->shared = shared;
+	call->kind = kind;
+	shared->entry = kind->symbols[0];
+	worker_submit(worker, &call->call);
+	enum worker_result result = worker_await(&call->call, &deadline);
+	*hangs = result == WORKER_HUNG;
+	if (result != WORKER_DONE)
+		return worker_status(result, shared->entry);
+	free(call);
+	return NULL;
+}
+
+static epp_status *probe_all(struct worker *worker, struct shared *shared, bool *hangs)
+{
 	bool is_any = false;
-	if (!path)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_probe: path is NULL");
-	EPP_TRY(plugin_library_open(path, &plugin));
-	for (const struct plugin_kind *kind = plugin_kinds; kind->name; kind++) {
-		if (!plugin_kind_found(kind, plugin->library))
+	epp_status *status = NULL;
+	for (const struct plugin_kind *kind = plugin_kinds; kind->name && !status; kind++) {
+		if (!plugin_kind_found(kind, shared->plugin->library))
 			continue;
 		is_any = true;
-		probe_as(plugin, kind, &(struct plugin_probe){ told, user, kind->name });
+		status = call_make(worker, shared, kind, hangs);
 	}
-	epp_status *status = is_any ? NULL : epp_status_prefix(plugin_kind_none(), "%s", plugin->file);
-	plugin_destroy(plugin);
+	if (!status && !is_any)
+		status = plugin_kind_none();
+	return epp_status_prefix(status, "%s", shared->plugin->file);
+}
+
+epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn told, void *user)
+{
+	bool hangs = false;
+	if (!path)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_probe: path is NULL");
+	epp_plugin *plugin;
+	EPP_TRY(plugin_library_open(path, &plugin));
+	struct shared *shared = calloc(1, sizeof(*shared));
+	struct worker *worker = shared ? worker_for(NULL) : NULL;
+	if (!worker) {
+		free(shared);
+		plugin_destroy(plugin);
+		return epp_status_no_memory();
+	}
+	*shared = (struct shared){ .lock = PTHREAD_MUTEX_INITIALIZER, .told = told, .user = user, .plugin = plugin };
+	epp_status *status = probe_all(worker, shared, &hangs);
+	if (hangs) {
+		/* No fact is told after this. */
+		pthread_mutex_lock(&shared->lock);
+		shared->told = NULL;
+		pthread_mutex_unlock(&shared->lock);
+	} else {
+		plugin_destroy(plugin);
+		free(shared);
+	}
+	worker_release(worker);
 	return status;
 }

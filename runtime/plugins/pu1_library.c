@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/thread.h"
+#include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
 #include "plugins/pu1_pool.h"
 #include "plugins/pu1_reading.h"
@@ -180,10 +181,12 @@ static epp_status *find_symbols(void *handle, struct pu1_calls *calls)
 static epp_status *use_steps(void *handle, struct pu1_calls *calls)
 {
 	EPP_TRY(find_symbols(handle, calls));
+	plugin_entry("pu1GetVersion");
 	uint32_t version = calls->get_version();
 	if (version >> 16 != PU1_VERSION_MAJOR)
 		return epp_status_create(EPP_INCOMPATIBLE, "pu1GetVersion: it has version %u.%u.%u, this host has %u",
 		                         version >> 16, version >> 8 & 255u, version & 255u, PU1_VERSION_MAJOR);
+	plugin_entry("kineto_register_privateuse1_plugin");
 	int rejected = calls->register_plugin();
 	if (rejected)
 		return epp_status_create(EPP_PLUGIN, "kineto_register_privateuse1_plugin: it returned %d", rejected);
@@ -242,6 +245,7 @@ epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library *
 
 void pu1_library_describe(const struct pu1_library *library, const struct plugin_probe *probe)
 {
+	plugin_entry("pu1GetVersion");
 	uint32_t version = library->calls.get_version();
 	plugin_probe_version(probe, "PU1", "%u.%u.%u", version >> 16, version >> 8 & 255u, version & 255u);
 	for (size_t i = KIND_SYMBOLS_COUNT; i < SYMBOLS_COUNT; i++) {

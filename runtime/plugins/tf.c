@@ -85,8 +85,10 @@ static epp_status *fns_check(struct tf_plugin *tf)
 static void destroy(struct shared_run *run)
 {
 	struct tf_plugin *tf = (struct tf_plugin *)run;
+	plugin_entry("destroy_profiler");
 	if (tf->params.destroy_profiler)
 		tf->params.destroy_profiler(&tf->profiler);
+	plugin_entry("destroy_profiler_fns");
 	if (tf->params.destroy_profiler_fns)
 		tf->params.destroy_profiler_fns(&tf->fns.accepted);
 	if (tf->statuses.destroy && tf->status)
@@ -121,6 +123,7 @@ static epp_status *register_steps(struct tf_plugin *tf, void *library)
 	epp_status *status = NULL;
 	if (tf->statuses.set)
 		tf->statuses.set(tf->status, TF_OK, "");
+	plugin_entry("TF_InitProfiler");
 	init(&tf->params, tf->status);
 	if (tf->statuses.code && tf->statuses.code(tf->status) != TF_OK) {
 		status = epp_status_create(EPP_PLUGIN, "TF_InitProfiler: code %d: %s",
