@@ -15,6 +15,8 @@ static const struct bench_case {
 } cases[] = {
 	{ "begin + end, in memory", bench_begin_end },
 	{ "begin + end, sustained into a file", bench_sustained },
+	{ "2 integer args, sustained into a file", bench_sustained_integers },
+	{ "a 16-byte string arg, sustained into a file", bench_sustained_string },
 	{ "begin + end, two threads at once, CPU time", bench_two_threads },
 	{ "begin + end, lossless, eight threads at once", bench_lossless },
 	{ "guest: 500 M events in limited memory", bench_guest },

@@ -144,6 +144,8 @@ void bench_idle_call(struct bench *bench);
 void bench_short_session(struct bench *bench);
 void bench_short_file_session(struct bench *bench);
 void bench_sustained(struct bench *bench);
+void bench_sustained_integers(struct bench *bench);
+void bench_sustained_string(struct bench *bench);
 void bench_two_threads(struct bench *bench);
 void bench_lossless(struct bench *bench);
 void bench_guest(struct bench *bench);
