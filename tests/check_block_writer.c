@@ -37,6 +37,29 @@ static int append(struct block_writer *writer, unsigned number, size_t bytes)
 	return block_writer_append(writer, block);
 }
 
+/* The same of three blocks with one write; -1: there is no room for that. */
+static int append_three(struct block_writer *writer, unsigned number, size_t bytes)
+{
+	size_t each = (sizeof(*block) + bytes + 7) & ~(size_t)7;
+	if (block_writer_room(writer) < 3 * each)
+		return -1;
+	uint8_t *blocks = malloc(3 * each);
+	memset(blocks, 0xee, 3 * each);
+	for (unsigned i = 0; i < 3; i++) {
+		struct epf_block *one = (struct epf_block *)(void *)(blocks + i * each);
+		*one = (struct epf_block){ .type = EPF_BLOCK_RECORDS,
+			                   .payload_bytes = (uint32_t)bytes,
+			                   .sequence = number + i,
+			                   .first_ticks = 1000 + number + i,
+			                   .last_ticks = 2000 + number + i };
+		memset(one + 1, (int)((number + i) % 251), bytes);
+	}
+	int error = block_writer_append_several(writer, (struct epf_block *)(void *)blocks, 3 * each);
+	free(blocks);
+	ck_assert_int_eq(writer->error, error);
+	return error;
+}
+
 /* Reads blocks as format.h says; each must be what `append` made.  Returns how many there were. */
 static unsigned count_blocks(const uint8_t *bytes, size_t bytes_count)
 {
@@ -132,6 +155,45 @@ START_TEST(memory_and_file_are_alike)
 }
 END_TEST
 
+START_TEST(several_with_one_write)
+{
+	struct block_writer one_by_one, together;
+	char *paths[] = { strdup(check_path("one")), strdup(check_path("together")) };
+	int fds[] = { open(paths[0], O_RDWR | O_CREAT, 0666), open(paths[1], O_RDWR | O_CREAT, 0666) };
+	block_writer_init(&one_by_one, fds[0], 0);
+	block_writer_init(&together, fds[1], 0);
+	/* A segment has to be begun first. */
+	ck_assert_uint_eq(block_writer_room(&together), 0);
+	unsigned count = 0, batches = 0;
+	while (count < 400) {
+		size_t bytes = lengths[count % 7] + count;
+		int error = append_three(&together, count + 1, bytes);
+		ck_assert_int_le(error, 0);
+		batches += !error;
+		for (unsigned i = 0; i < 3; i++) {
+			ck_assert_int_eq(append(&one_by_one, count + i + 1, bytes), 0);
+			if (error)
+				ck_assert_int_eq(append(&together, count + i + 1, bytes), 0);
+		}
+		count += 3;
+	}
+	ck_assert_uint_gt(batches, 100);
+	ck_assert_uint_eq(together.blocks_count, count);
+	ck_assert_uint_eq(together.current.at, one_by_one.current.at);
+	size_t bytes[2];
+	uint8_t *all[] = { read_all(paths[0], &bytes[0]), read_all(paths[1], &bytes[1]) };
+	ck_assert_uint_eq(count_blocks(all[1], bytes[1]), count);
+	ck_assert_mem_eq(all[0], all[1], bytes[0] < bytes[1] ? bytes[0] : bytes[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		close(fds[i]);
+		free(all[i]);
+		free(paths[i]);
+	}
+	block_writer_deinit(&one_by_one);
+	block_writer_deinit(&together);
+}
+END_TEST
+
 START_TEST(memory_comes_back_clean)
 {
 	uint8_t *copy = malloc(3 << 20);
@@ -161,6 +223,7 @@ START_TEST(a_limit_leaves_room_to_explain)
 		count++;
 	ck_assert_int_eq(error, ENOBUFS);
 	ck_assert_int_eq(writer.error, ENOBUFS);
+	ck_assert_uint_eq(block_writer_room(&writer), 0);
 	ck_assert_uint_le(writer.current.at, limit - limit / 8);
 	ck_assert_uint_gt(writer.current.at, limit - limit / 8 - 2000);
 	while (true) {
@@ -194,7 +257,9 @@ static int write_under_limits(const char *path, size_t step)
 	for (rlim_t limit = EPF_SEGMENTS_OFFSET; failed < 100; limit += step) {
 		setrlimit(RLIMIT_FSIZE, &(struct rlimit){ limit, RLIM_INFINITY });
 		int error;
-		/* What failed is tried again, or something shorter is, in its place. */
+		/* What failed is tried again, or something shorter is, in its place; and some with one write. */
+		while (failed % 2 && !append_three(&writer, count + 1, 9001))
+			count += 3;
 		while (!(error = append(&writer, count + 1, failed % 3 ? 40000 : 11)))
 			count++;
 		if (error != EFBIG)
@@ -230,6 +295,7 @@ static Suite *block_writer_suite(void)
 	TCase *tcase = tcase_create("block_writer");
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, memory_and_file_are_alike);
+	tcase_add_test(tcase, several_with_one_write);
 	tcase_add_test(tcase, memory_comes_back_clean);
 	tcase_add_test(tcase, a_limit_leaves_room_to_explain);
 	tcase_add_loop_test(tcase, writes_that_are_cut_off, 0, 3);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "file/format_slot.h"
+#include "record/drain.h"
 #include "record/helper.h"
 #include "recording.h"
 
@@ -82,6 +83,44 @@ static bool all_slots_free(struct session *session)
 {
 	return LOAD_RELAXED(&session->slots_free) == EPF_SLOT_COUNT;
 }
+
+/* How often this process has called write or its like. */
+static unsigned long writes(void)
+{
+	char line[64];
+	unsigned long count = 0;
+	FILE *file = fopen("/proc/self/io", "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "syscw: %lu", &count);
+	if (file)
+		fclose(file);
+	return count;
+}
+
+/* One write costs as much as a block's bytes, so full chunks go together, and are free only after that. */
+START_TEST(full_chunks_become_blocks_with_few_writes)
+{
+	char *path = check_path("batch.epp");
+	epp_session *session = recording_start(path);
+	struct session *inside = recording_inside(session);
+	unsigned count = 0;
+	pthread_mutex_lock(&inside->drain_lock);
+	uint64_t blocks = inside->writer.blocks_count;
+	for (; LOAD_RELAXED(&inside->chunks_free) > inside->window.chunks_count - 100; count++)
+		events(session, 1);
+	unsigned long before = writes();
+	drain_visit(inside, false);
+	unsigned long made = writes() - before;
+	ck_assert_uint_ge(inside->writer.blocks_count - blocks, 99);
+	ck_assert_uint_eq(inside->chunks_free, inside->window.chunks_count - 1);
+	pthread_mutex_unlock(&inside->drain_lock);
+	if (before)
+		ck_assert_uint_le(made, 25);
+	struct trace_scan *scan = recording_finish_file(session, path);
+	ck_assert_uint_eq(scan->records_count, count);
+	trace_scan_free(scan);
+}
+END_TEST
 
 START_TEST(a_slot_is_given_back)
 {
@@ -313,6 +352,7 @@ static Suite *drain_suite(void)
 	TCase *tcase = tcase_create("drain");
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, a_full_region_becomes_a_block);
+	tcase_add_test(tcase, full_chunks_become_blocks_with_few_writes);
 	tcase_add_test(tcase, a_slot_is_given_back);
 	tcase_add_test(tcase, what_fails_is_tried_again);
 	tcase_add_test(tcase, what_fails_to_the_end_stays_in_the_window);

@@ -130,15 +130,25 @@ static void give_back_cache(const struct block_writer *writer, uint64_t full_ind
 		posix_fadvise(writer->fd, offset - 8 * (off_t)DROP_BEHIND * SEGMENT, SEGMENT, POSIX_FADV_DONTNEED);
 }
 
-int block_writer_block(struct block_writer *writer, struct block_segment *segment, struct epf_block *block)
+/* A block's bytes, with what is behind it before the next one. */
+static size_t padded(const struct epf_block *block)
 {
-	size_t bytes = sizeof(*block) + block->payload_bytes;
+	return (sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7;
+}
+
+static void seal(struct epf_block *block)
+{
 	block->magic = EPF_BLOCK_MAGIC;
 	block->checksum = 0;
-	block->checksum = checksum_crc32c(0, block, bytes);
-	int error = block_writer_write(writer, segment->at, block, bytes);
+	block->checksum = checksum_crc32c(0, block, sizeof(*block) + block->payload_bytes);
+}
+
+int block_writer_block(struct block_writer *writer, struct block_segment *segment, struct epf_block *block)
+{
+	seal(block);
+	int error = block_writer_write(writer, segment->at, block, sizeof(*block) + block->payload_bytes);
 	if (!error)
-		segment->at += (bytes + 7) & ~(size_t)7;
+		segment->at += padded(block);
 	return error;
 }
 
@@ -203,6 +213,14 @@ static int make_room(struct block_writer *writer, struct block_segment *segment,
 	return next ? block_writer_next(writer, segment) : 0;
 }
 
+static void note_times(struct block_segment *segment, const struct epf_block *block)
+{
+	if (block->first_ticks && block->first_ticks < segment->first_ticks)
+		segment->first_ticks = block->first_ticks;
+	if (block->last_ticks > segment->last_ticks)
+		segment->last_ticks = block->last_ticks;
+}
+
 static int append(struct block_writer *writer, struct epf_block *block)
 {
 	struct block_segment *segment = writer->ring && explains(block) ? &writer->kept : &writer->current;
@@ -216,11 +234,43 @@ static int append(struct block_writer *writer, struct epf_block *block)
 	}
 	if (segment == &writer->kept)
 		kept_note(&writer->ring->kept, block);
-	if (block->first_ticks && block->first_ticks < segment->first_ticks)
-		segment->first_ticks = block->first_ticks;
-	if (block->last_ticks > segment->last_ticks)
-		segment->last_ticks = block->last_ticks;
+	note_times(segment, block);
 	writer->blocks_count++;
+	return 0;
+}
+
+size_t block_writer_room(const struct block_writer *writer)
+{
+	const struct block_segment *segment = &writer->current;
+	uint64_t end = segment->end, limit = writer->limit_bytes - writer->limit_bytes / 8;
+	if (writer->ring || writer->fd < 0 || !segment->number)
+		return 0;
+	if (limit && limit < end)
+		end = limit;
+	return end > segment->at ? (size_t)(end - segment->at) : 0;
+}
+
+int block_writer_append_several(struct block_writer *writer, struct epf_block *blocks, size_t bytes)
+{
+	struct block_segment *segment = &writer->current;
+	uint8_t *at = (uint8_t *)blocks, *end = at + bytes;
+	for (size_t block_bytes; at < end; at += block_bytes) {
+		struct epf_block *block = (struct epf_block *)(void *)at;
+		seal(block);
+		block_bytes = padded(block);
+		memset((uint8_t *)(block + 1) + block->payload_bytes, 0,
+		       block_bytes - sizeof(*block) - block->payload_bytes);
+	}
+	writer->error = block_writer_write(writer, segment->at, blocks, bytes);
+	if (writer->error) {
+		cut_off(writer, segment);
+		return writer->error;
+	}
+	for (at = (uint8_t *)blocks; at < end; at += padded((const struct epf_block *)(const void *)at)) {
+		note_times(segment, (const struct epf_block *)(const void *)at);
+		writer->blocks_count++;
+	}
+	segment->at += bytes;
 	return 0;
 }
 

@@ -60,6 +60,13 @@ void block_writer_deinit(struct block_writer *writer);
  * Returns 0 or errno (ENOSPC, EFBIG, EDQUOT, EIO; ENOBUFS: over limit_bytes; ENOMEM). */
 int block_writer_append(struct block_writer *writer, struct epf_block *block);
 
+/* Units: bytes.  How much may be appended with one write; 0: block after block only (a ring, in memory, a segment to begin). */
+size_t block_writer_room(const struct block_writer *writer);
+
+/* Appends several blocks of records with one write: they lie one behind the other, each padded to 8 bytes, `bytes` in all,
+ * for which there is room.  Returns 0 or errno; then none of them counts, and they may be appended again. */
+int block_writer_append_several(struct block_writer *writer, struct epf_block *blocks, size_t bytes);
+
 /* Tells a ring whose events the block of records appended last holds: those of a thread's track, or of a producer. */
 void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, uint64_t events);
 

@@ -11,26 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name.h"
 #include "file/codec.h"
 #include "file/format_slot.h"
 #include "record/chunks.h"
 #include "record/faults.h"
 #include "record/full.h"
 #include "record/give_up.h"
+#include "record/region_block.h"
 #include "record/sync.h"
 #include "record/tracks.h"
 
 #define PAIR_INTERVAL_PER_SECOND 10u
 #define SPARE_PART 4u
 
-_Static_assert(sizeof(struct epf_block) + CODEC_BOUND_DEFINED(EPF_CHUNK_BYTES) <= SESSION_SCRATCH_BYTES,
-               "a region's block fits");
+/* A write costs as much as some 20 KiB of it. */
+#define BATCH_BYTES ((size_t)256 << 10)
+#define BATCH_MAX 32u
 
-/* Kinds whose records took an id of their own. */
-#define OWN_ID_KINDS \
-	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
-	 1u << EPF_ASYNC_BEGIN)
+_Static_assert(BATCH_BYTES + sizeof(struct epf_block) + CODEC_BOUND_DEFINED(EPF_CHUNK_BYTES) <= SESSION_SCRATCH_BYTES,
+               "another region's block fits behind a batch");
 
 static struct epf_block *scratch_block(struct session *session)
 {
@@ -66,23 +65,6 @@ static int append_plain(struct session *session, enum epf_block_type type, size_
 
 /* ---- one region ---- */
 
-/* Events that are still open when their thread has left or the run is over end there, innermost first. */
-static void append_unended(struct codec_writer *writer, const struct epf_slot *slot, uint64_t end_ticks)
-{
-	for (const struct epf_open *open = slot->open + EPF_OPEN_MAX; open-- > slot->open;) {
-		if (!open->tail)
-			continue;
-		struct epf_record record = {
-			.start_ticks = open->start_ticks,
-			.duration_ticks = end_ticks > open->start_ticks ? end_ticks - open->start_ticks : 0,
-			.id = open->id,
-			.name = open->name,
-			.bits = open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED),
-		};
-		codec_append(writer, &record, NULL);
-	}
-}
-
 /* Their records, or their loss, stand before this: a kill in between leaves them in both places, and readers know that. */
 static void close_open(struct epf_slot *slot)
 {
@@ -107,15 +89,6 @@ static void count_written(struct session *session, const struct epf_block *block
 		each_handed_over(session, region, end, count_producer_written);
 }
 
-/* For codec_writer.defined: what was interned is there for good. */
-static const struct epf_arg *defined_args(const void *user, uint32_t number, uint32_t *slots)
-{
-	struct name_text of = name_get(number);
-	(void)user;
-	*slots = of.bytes / (uint32_t)sizeof(struct epf_arg);
-	return of.is_args ? (const struct epf_arg *)(const void *)of.text : NULL;
-}
-
 /* What becomes of a region that cannot be written. */
 enum failed {
 	FAILED_WAITS, /* for another visit, while there are chunks to spare; else it is lost */
@@ -136,63 +109,38 @@ static bool has_chunks_to_spare(const struct session *session)
 	return LOAD_RELAXED(&session->chunks_free) > first / SPARE_PART;
 }
 
-/* Makes a block of a region and, if `ending`, of what its thread left open, up to `end_ticks`.  `region` may be NULL (the
- * thread had none when the pool was dry).  False: not written and not lost either. */
-static bool drain_region(struct session *session, struct epf_region *region, size_t region_bytes,
-                         const struct recorder *ending, uint64_t end_ticks, enum failed failed)
+/* The block is written, or `error` is why not: the region is free again.  False: not written and not lost either. */
+static bool settle(struct session *session, const struct region_block *of, int error, const struct recorder *ending,
+                   enum failed failed)
 {
-	struct epf_block *block = scratch_block(session);
-	struct codec_writer writer;
-	uint64_t events = 0;
-	uint32_t slot = ending ? ending->slot_index : region->slot;
-	uint8_t *at = NULL;
-	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS, .slot = slot };
-	codec_begin(&writer, (uint8_t *)(block + 1), region ? (const uint64_t *)(const void *)(region + 1) : NULL,
-	            region ? region->open_count : 0);
-	writer.defined = defined_args;
-	if (region) {
-		block->sequence = region->sequence;
-		block->run = region->run;
-		block->track = region->track;
-		block->first_id = region->first_id;
-		at = (uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
-		for (uint8_t *end = (uint8_t *)region + region_bytes; at + EPF_RECORD_BYTES <= end;) {
-			const struct epf_record *record = (const struct epf_record *)(const void *)at;
-			if (!record->tail)
-				break;
-			codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
-			events += OWN_ID_KINDS >> EPF_BITS_KIND(record->bits) & 1;
-			at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
-		}
-	} else {
-		block->run = ending->slot->run;
-		block->track = ending->slot->track;
-		block->first_id = ending->slot->next_id;
-	}
-	if (ending) {
-		append_unended(&writer, ending->slot, end_ticks);
-		events += epf_slot_open_count(ending->slot);
-	}
-	codec_finish(&writer, block);
-	int error = block->record_count ? append(session, block) : 0;
+	struct epf_region *region = of->region;
+	struct epf_slot *slot = &session->window.slots[of->slot];
 	bool stays = failed == FAILED_STAYS && error && error != ENOBUFS;
 	bool waits = failed == FAILED_WAITS && error && has_chunks_to_spare(session);
 	session->accounts_due |= stays;
 	if (stays || waits)
 		return false;
 	if (error)
-		give_up(session, &session->window.slots[slot], error, events, region, at, ending != NULL);
-	else if (session->writer.ring && block->record_count)
-		count_written(session, block, events, region, at);
-	session->drained_records += block->record_count;
+		give_up(session, slot, error, of->events, region, of->end, ending != NULL);
+	else if (session->writer.ring && of->records)
+		count_written(session, of->block, of->events, region, of->end);
+	session->drained_records += of->records;
 	if (ending)
 		close_open(ending->slot);
 	if (region) {
-		memset(region + 1, 0, (size_t)(at - (uint8_t *)(region + 1)));
+		memset(region + 1, 0, (size_t)(of->end - (uint8_t *)(region + 1)));
 		STORE_RELEASE(&region->sequence, ADD_RELAXED(&session->next_sequence, 1));
 	}
-	give_up_end(session, &session->window.slots[slot]);
+	give_up_end(session, slot);
 	return true;
+}
+
+/* Encodes, writes and settles. */
+static bool drain_region(struct session *session, struct epf_region *region, size_t region_bytes,
+                         const struct recorder *ending, uint64_t end_ticks, enum failed failed)
+{
+	struct region_block encoded = region_block_encode(scratch_block(session), region, region_bytes, ending, end_ticks);
+	return settle(session, &encoded, encoded.records ? append(session, encoded.block) : 0, ending, failed);
 }
 
 static struct epf_region *chunk_region(const struct session *session, uint32_t chunk)
@@ -206,14 +154,6 @@ static void put_back(struct session *session, uint32_t chunk)
 	if (chunk >= session->chunks_used)
 		session->chunks_used = chunk + 1;
 	chunks_put_back(session, chunk);
-}
-
-static bool drain_chunk(struct session *session, uint32_t chunk, enum failed failed)
-{
-	bool done = drain_region(session, chunk_region(session, chunk), EPF_CHUNK_BYTES, NULL, 0, failed);
-	if (done)
-		put_back(session, chunk);
-	return done;
 }
 
 /* The regions in slots.  A thread's first region is in its slot: it was filled before any chunk of those, and is looked for
@@ -234,17 +174,55 @@ static unsigned drain_slots(struct session *session, enum failed failed, bool *s
 	return emptied;
 }
 
+/* As many of these chunks as go into one write, at least one.  Returns how many; `*bytes` of blocks. */
+static size_t encode_chunks(struct session *session, const struct full_chunk *full, size_t count,
+                            struct region_block *encoded, size_t *bytes)
+{
+	size_t room = block_writer_room(&session->writer), done = 0;
+	if (room > BATCH_BYTES)
+		room = BATCH_BYTES;
+	*bytes = 0;
+	do {
+		struct epf_block *block = (struct epf_block *)(void *)(session->scratch + *bytes);
+		encoded[done] = region_block_encode(block, chunk_region(session, full[done].chunk), EPF_CHUNK_BYTES,
+		                                    NULL, 0);
+		size_t more = encoded[done].records ? (sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7 : 0;
+		if (done && *bytes + more > room)
+			break;
+		*bytes += more;
+	} while (++done < count && done < BATCH_MAX && *bytes < room);
+	return done;
+}
+
+/* Chunks with one write, or, where that fails, one by one.  Returns how many were emptied. */
+static size_t drain_chunks(struct session *session, const struct full_chunk *full, size_t count, enum failed failed,
+                           bool *stuck)
+{
+	struct region_block encoded[BATCH_MAX];
+	size_t bytes, emptied = 0;
+	count = encode_chunks(session, full, count, encoded, &bytes);
+	bool together = count > 1 && bytes &&
+	                !block_writer_append_several(&session->writer, scratch_block(session), bytes);
+	for (size_t i = 0; i < count && !*stuck; i++) {
+		int error = together || !encoded[i].records ? 0 : append(session, encoded[i].block);
+		*stuck = !settle(session, &encoded[i], error, NULL, failed);
+		if (!*stuck) {
+			put_back(session, full[i].chunk);
+			emptied++;
+		}
+	}
+	return emptied;
+}
+
 /* Regions that their recorders have filled.  `*stuck` is set if one could not be written. */
 static unsigned drain_full(struct session *session, enum failed failed, bool *stuck)
 {
 	struct full_chunk full[EPF_CHUNK_COUNT];
-	size_t count = full_collect(session, full);
+	size_t count = full_collect(session, full), done = 0;
 	unsigned emptied = drain_slots(session, failed, stuck);
-	for (size_t i = 0; i < count && !*stuck; i++) {
-		*stuck = !drain_chunk(session, full[i].chunk, failed);
-		emptied += !*stuck;
-	}
-	return emptied;
+	while (done < count && !*stuck)
+		done += drain_chunks(session, full + done, count - done, failed, stuck);
+	return emptied + (unsigned)done;
 }
 
 bool drain_oldest(struct session *session)
@@ -253,7 +231,7 @@ bool drain_oldest(struct session *session)
 	bool stuck = false, found = full_oldest(session, &oldest);
 	if (drain_slots(session, FAILED_WAITS, &stuck))
 		return true;
-	return !stuck && found && drain_chunk(session, oldest.chunk, FAILED_WAITS);
+	return !stuck && found && drain_chunks(session, &oldest, 1, FAILED_WAITS, &stuck);
 }
 
 /* ---- threads that left, or all of them ---- */

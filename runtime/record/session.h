@@ -30,7 +30,7 @@
 #define SESSION_COUNT_MAX 1024u
 #define SESSION_TRACKS_MAX 4096u /* beside those of threads */
 #define SESSION_ORPHANS 256u
-#define SESSION_SCRATCH_BYTES (1u << 20) /* what is not used of it is not there */
+#define SESSION_SCRATCH_BYTES (2u << 20) /* what is not used of it is not there */
 
 enum session_state {
 	SESSION_FREE = 0,

@@ -1,0 +1,77 @@
+/* Records are encoded one by one as they lie in the region; the first that was not published ends it. */
+#include "record/region_block.h"
+
+#include "base/name.h"
+#include "file/codec.h"
+#include "file/format_slot.h"
+
+/* Kinds whose records took an id of their own. */
+#define OWN_ID_KINDS \
+	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
+	 1u << EPF_ASYNC_BEGIN)
+
+/* Events that are still open when their thread has left or the run is over end there, innermost first. */
+static void append_unended(struct codec_writer *writer, const struct epf_slot *slot, uint64_t end_ticks)
+{
+	for (const struct epf_open *open = slot->open + EPF_OPEN_MAX; open-- > slot->open;) {
+		if (!open->tail)
+			continue;
+		struct epf_record record = {
+			.start_ticks = open->start_ticks,
+			.duration_ticks = end_ticks > open->start_ticks ? end_ticks - open->start_ticks : 0,
+			.id = open->id,
+			.name = open->name,
+			.bits = open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED),
+		};
+		codec_append(writer, &record, NULL);
+	}
+}
+
+/* For codec_writer.defined: what was interned is there for good. */
+static const struct epf_arg *defined_args(const void *user, uint32_t number, uint32_t *slots)
+{
+	struct name_text of = name_get(number);
+	(void)user;
+	*slots = of.bytes / (uint32_t)sizeof(struct epf_arg);
+	return of.is_args ? (const struct epf_arg *)(const void *)of.text : NULL;
+}
+
+struct region_block region_block_encode(struct epf_block *block, struct epf_region *region, size_t region_bytes,
+                                        const struct recorder *ending, uint64_t end_ticks)
+{
+	struct codec_writer writer;
+	struct region_block encoded = { .block = block, .region = region };
+	uint8_t *at = NULL;
+	encoded.slot = ending ? ending->slot_index : region->slot;
+	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS, .slot = encoded.slot };
+	codec_begin(&writer, (uint8_t *)(block + 1), region ? (const uint64_t *)(const void *)(region + 1) : NULL,
+	            region ? region->open_count : 0);
+	writer.defined = defined_args;
+	if (region) {
+		block->sequence = region->sequence;
+		block->run = region->run;
+		block->track = region->track;
+		block->first_id = region->first_id;
+		at = (uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
+		for (uint8_t *end = (uint8_t *)region + region_bytes; at + EPF_RECORD_BYTES <= end;) {
+			const struct epf_record *record = (const struct epf_record *)(const void *)at;
+			if (!record->tail)
+				break;
+			codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
+			encoded.events += OWN_ID_KINDS >> EPF_BITS_KIND(record->bits) & 1;
+			at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
+		}
+	} else {
+		block->run = ending->slot->run;
+		block->track = ending->slot->track;
+		block->first_id = ending->slot->next_id;
+	}
+	if (ending) {
+		append_unended(&writer, ending->slot, end_ticks);
+		encoded.events += epf_slot_open_count(ending->slot);
+	}
+	codec_finish(&writer, block);
+	encoded.end = at;
+	encoded.records = block->record_count;
+	return encoded;
+}
