@@ -245,7 +245,7 @@ static void add_kernel(struct making *making, struct track *stream, uint64_t sta
 	kernel.record.bits = EPF_BITS(EPP_KERNEL, EPF_COMPLETE, 0, 0);
 	kernel.record.arg_slots = 1;
 	codec_append(&stream->writer, &kernel.record, &kernel.arg);
-	if (stream->writer.record_count >= REGION_RECORDS * 2 / 3)
+	if (stream->writer.state.record_count >= REGION_RECORDS * 2 / 3)
 		end_region(making, stream);
 }
 
@@ -347,7 +347,7 @@ static void make(struct making *making, uint64_t events_count)
 			if (making->tracks[i].nodes_left != UINT32_MAX &&
 			    (!track || making->tracks[i].now_ticks < track->now_ticks))
 				track = &making->tracks[i];
-		while (track->writer.record_count < REGION_RECORDS)
+		while (track->writer.state.record_count < REGION_RECORDS)
 			step(making, track);
 		end_region(making, track);
 	}

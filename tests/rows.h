@@ -57,7 +57,7 @@ static inline void rows_add(struct rows *rows, uint64_t start, uint64_t duration
                             uint16_t bits, const struct epf_arg *args, uint32_t slots)
 {
 	struct epf_record record = { .start_ticks = start, .duration_ticks = duration, .id = id };
-	MUST(rows->writer.record_count < RECORDS_MAX);
+	MUST(rows->writer.state.record_count < RECORDS_MAX);
 	record.name = name;
 	record.bits = bits;
 	record.arg_slots = (uint16_t)slots;

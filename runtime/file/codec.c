@@ -133,35 +133,40 @@ void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *
 {
 	uint64_t previous = 0;
 
-	*writer = (struct codec_writer){ .start = payload, .at = payload, .open_count = open_count, .open_ids = open_ids };
+	*writer = (struct codec_writer){
+		.start = payload, .state.at = payload, .open_count = open_count, .open_ids = open_ids
+	};
 	for (uint32_t i = 0; i < open_count; i++) {
-		writer->at = put(writer->at, i ? zigzag(open_ids[i] - previous) : open_ids[i]);
+		writer->state.at = put(writer->state.at, i ? zigzag(open_ids[i] - previous) : open_ids[i]);
 		previous = open_ids[i];
 	}
-	block_times_begin(&writer->times, open_ids, open_count);
+	block_times_begin(&writer->state.times, open_ids, open_count);
+	/* Of a slot that is all zero. */
+	for (unsigned i = 0; i < CODEC_HEADS; i++)
+		writer->heads[i] = (struct codec_head){ .bytes_count = 2, .type = EPP_ARG_I64 };
 }
 
 __attribute__((noinline)) static void append_any(struct codec_writer *writer, const struct epf_record *record,
                                                  const struct epf_arg *args)
 {
 	uint64_t end = record->start_ticks + record->duration_ticks;
-	uint64_t step = zigzag(record->id - writer->previous_id - 1);
-	uint8_t *shape_at = writer->at, *at = shape_at + 1;
+	uint64_t step = zigzag(record->id - writer->state.previous_id - 1);
+	uint8_t *shape_at = writer->state.at, *at = shape_at + 1;
 	uint32_t name = epf_tail_name(record->tail);
 	unsigned shape = 0;
 	bool is_cut = false;
 
-	at = put(at, zigzag(end - writer->previous_end));
+	at = put(at, zigzag(end - writer->state.previous_end));
 	at = put(at, record->duration_ticks);
 	if (step == 0)
 		shape |= CODEC_NEXT_ID;
 	else
 		at = put(at, step);
-	if (name == writer->previous_name)
+	if (name == writer->state.previous_name)
 		shape |= CODEC_SAME_NAME;
 	else
 		at = put(at, name);
-	if (record->bits != writer->previous_bits) {
+	if (record->bits != writer->state.previous_bits) {
 		shape |= CODEC_NEW_BITS;
 		memcpy(at, &record->bits, 2);
 		at += 2;
@@ -183,109 +188,157 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 		return;
 	}
 	*shape_at = (uint8_t)shape;
-	writer->at = at;
-	writer->previous_end = end;
-	writer->previous_id = record->id;
-	writer->previous_name = name;
-	writer->previous_bits = record->bits;
-	writer->record_count++;
-	writer->times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
-	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks,
+	writer->state.at = at;
+	writer->state.previous_end = end;
+	writer->state.previous_id = record->id;
+	writer->state.previous_name = name;
+	writer->state.previous_bits = record->bits;
+	writer->state.record_count++;
+	writer->state.times.kinds |= (uint16_t)(1u << EPF_BITS_KIND(record->bits));
+	block_times_add(&writer->state.times, EPF_BITS_KIND(record->bits), record->start_ticks,
 	                block_times_end(record->start_ticks, record->duration_ticks), record->id);
 }
 
 /* So few slots become less than 128 bytes, whatever is in them: an arg none more than its slots have. */
-#define FEW_SLOTS 7u
+#define FEW_SLOTS CODEC_HEADS
 #define ARGS_HEAD_BYTES 2
 
-/* The args behind a record that has few slots, and their number and bytes before them.  NULL: one of them is not usual. */
-static inline uint8_t *put_few(uint8_t *head, const struct epf_arg *args, uint32_t slots)
+/* False: it is not usual. */
+static bool make_head(struct codec_head *head, const struct epf_arg *arg, uint64_t of)
 {
-	uint8_t *at = head + ARGS_HEAD_BYTES, count = 0;
+	uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
+	uint8_t made[4] = { 0 }, *at = made;
 
-	for (const struct epf_arg *arg = args, *end = args + slots; arg < end; count++) {
-		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
-		uint64_t value = arg->value;
+	if (arg->key >> 14 || arg->key == EPF_NAME_ARGS || type > EPP_ARG_TEXT || bytes > FEW_SLOTS * sizeof(*arg))
+		return false;
+	at = put_short(at, arg->key);
+	*at++ = (uint8_t)type;
+	if (type == EPP_ARG_TEXT)
+		*at++ = (uint8_t)bytes;
+	*head = (struct codec_head){ .of = of, .bytes_count = (uint8_t)(at - made), .type = (uint8_t)type };
+	memcpy(&head->bytes, made, sizeof(made));
+	return true;
+}
 
-		if (unlikely(arg->key >> 14 || arg->key == EPF_NAME_ARGS || type > EPP_ARG_TEXT))
+/* The args behind a record that has few slots, and their number and bytes before them.  NULL: one of them is not usual. */
+static inline __attribute__((always_inline)) uint8_t *put_few(struct codec_head *heads, uint8_t *to,
+                                                              const struct epf_arg *args, uint32_t slots)
+{
+	uint8_t *at = to + ARGS_HEAD_BYTES;
+	struct codec_head *head = heads;
+
+	for (const struct epf_arg *arg = args, *end = args + slots; arg < end; head++) {
+		uint64_t value = arg->value, of;
+
+		memcpy(&of, arg, sizeof(of));
+		if (unlikely(of != head->of) && !make_head(head, arg, of))
 			return NULL;
-		at = put_short(at, arg->key);
-		*at++ = (uint8_t)type;
+		memcpy(at, &head->bytes, 4);
+		at += head->bytes_count;
 		arg++;
-		if (type == EPP_ARG_F64) {
+		if (head->type == EPP_ARG_F64) {
 			memcpy(at, &value, 8);
 			at += 8;
-		} else if (type == EPP_ARG_TEXT) {
+		} else if (head->type == EPP_ARG_TEXT) {
+			uint32_t bytes = (uint32_t)(of >> 40);
 			if (unlikely(bytes > (size_t)(end - arg) * sizeof(*arg)))
 				return NULL;
-			*at++ = (uint8_t)bytes;
 			/* By whole slots; what is copied too much is overwritten. */
-			for (uint8_t *to = at; to < at + bytes; to += sizeof(*arg), arg++)
-				memcpy(to, arg, sizeof(*arg));
+			for (uint8_t *text = at; text < at + bytes; text += sizeof(*arg), arg++)
+				memcpy(text, arg, sizeof(*arg));
 			at += bytes;
 		} else {
-			at = put(at, type == EPP_ARG_I64 ? zigzag(value) : value);
+			value = head->type == EPP_ARG_I64 ? zigzag(value) : value;
+			at = value >> 14 ? put(at, value) : put_short(at, (uint32_t)value);
 		}
 	}
-	head[0] = count;
-	head[1] = (uint8_t)(at - head - ARGS_HEAD_BYTES);
+	to[0] = (uint8_t)(head - heads);
+	to[1] = (uint8_t)(at - to - ARGS_HEAD_BYTES);
 	return at;
 }
 
-/* A record with `slots`, which the compiler knows to be none where there are none. */
-static inline __attribute__((always_inline)) void append(struct codec_writer *writer, const struct epf_record *record,
-                                                         const struct epf_arg *args, uint32_t slots)
+/* A record with `slots`, which the compiler knows to be none where there are none.  False: it is not usual, and nothing has
+ * changed. */
+static inline __attribute__((always_inline)) bool append_usual(struct codec_state *state, struct codec_head *heads,
+                                                               const struct epf_record *record,
+                                                               const struct epf_arg *args, uint32_t slots)
 {
 	uint64_t duration = record->duration_ticks, end = record->start_ticks + duration;
-	uint64_t end_step = zigzag(end - writer->previous_end), step = zigzag(record->id - writer->previous_id - 1);
-	uint8_t *shape_at = writer->at, *at = shape_at + 1;
+	uint64_t end_step = zigzag(end - state->previous_end), step = zigzag(record->id - state->previous_id - 1);
+	uint8_t *shape_at = state->at, *at = shape_at + 1;
 	uint32_t name = epf_tail_name(record->tail);
 	unsigned shape = 0;
 
-	if (unlikely((end_step | duration | step | name) >> 14 || slots > FEW_SLOTS ||
-	             record->bits != writer->previous_bits)) {
-		append_any(writer, record, args);
-		return;
-	}
+	if (unlikely((end_step | duration | step | name) >> 14 || slots > FEW_SLOTS || record->bits != state->previous_bits))
+		return false;
 	at = put_short(at, (uint32_t)end_step);
 	at = put_short(at, (uint32_t)duration);
 	if (step == 0)
 		shape |= CODEC_NEXT_ID;
 	else
 		at = put_short(at, (uint32_t)step);
-	if (name == writer->previous_name)
+	if (name == state->previous_name)
 		shape |= CODEC_SAME_NAME;
 	else
 		at = put_short(at, name);
 	if (slots) {
 		shape |= CODEC_ARGS;
-		at = put_few(at, args, slots);
-		if (unlikely(!at)) {
-			append_any(writer, record, args);
-			return;
-		}
+		at = put_few(heads, at, args, slots);
+		if (unlikely(!at))
+			return false;
 	}
 	*shape_at = (uint8_t)shape;
-	writer->at = at;
-	writer->previous_end = end;
-	writer->previous_id = record->id;
-	writer->previous_name = name;
-	writer->record_count++;
-	block_times_add(&writer->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
+	state->at = at;
+	state->previous_end = end;
+	state->previous_id = record->id;
+	state->previous_name = name;
+	state->record_count++;
+	block_times_add(&state->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
+	return true;
 }
 
 __attribute__((noinline)) static void append_with_args(struct codec_writer *writer, const struct epf_record *record,
                                                        const struct epf_arg *args)
 {
-	append(writer, record, args, record->arg_slots);
+	if (!append_usual(&writer->state, writer->heads, record, args, record->arg_slots))
+		append_any(writer, record, args);
 }
 
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
 {
 	if (record->arg_slots)
 		append_with_args(writer, record, args);
-	else
-		append(writer, record, NULL, 0);
+	else if (!append_usual(&writer->state, NULL, record, NULL, 0))
+		append_any(writer, record, NULL);
+}
+
+const uint8_t *codec_append_region(struct codec_writer *writer, const uint8_t *at, const uint8_t *end, unsigned kinds,
+                                   uint64_t *count)
+{
+	/* Of its own, whose address nobody has: the bytes that are stored cannot reach it, so it is kept in registers. */
+	struct codec_state state = writer->state;
+	uint64_t of_kinds = 0;
+
+	while (at + EPF_RECORD_BYTES <= end) {
+		const struct epf_record *record = (const struct epf_record *)(const void *)at;
+		const struct epf_arg *args = (const struct epf_arg *)(const void *)(record + 1);
+		uint32_t slots = record->arg_slots;
+
+		if (!record->tail)
+			break;
+		bool done = slots ? append_usual(&state, writer->heads, record, args, slots)
+		                  : append_usual(&state, NULL, record, NULL, 0);
+		if (unlikely(!done)) {
+			writer->state = state;
+			append_any(writer, record, args);
+			state = writer->state;
+		}
+		of_kinds += kinds >> EPF_BITS_KIND(record->bits) & 1;
+		at += EPF_RECORD_BYTES + (size_t)slots * sizeof(struct epf_arg);
+	}
+	writer->state = state;
+	*count += of_kinds;
+	return at;
 }
 
 void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,
@@ -295,7 +348,7 @@ void codec_append_decoded(struct codec_writer *writer, const struct codec_record
 		                    .duration_ticks = record->duration_ticks,
 		                    .id = record->id,
 		                    { { .name = record->name, .bits = record->bits } } };
-	uint8_t *shape_at = writer->at;
+	uint8_t *shape_at = writer->state.at;
 	uint32_t end = record->args_offset;
 	struct codec_arg arg;
 
@@ -306,13 +359,14 @@ void codec_append_decoded(struct codec_writer *writer, const struct codec_record
 		return;
 	uint32_t bytes = end - record->args_offset;
 	*shape_at |= CODEC_ARGS;
-	writer->at = mempcpy(put(put(writer->at, record->args_count), bytes), args + record->args_offset, bytes);
+	writer->state.at = mempcpy(put(put(writer->state.at, record->args_count), bytes), args + record->args_offset,
+	                           bytes);
 }
 
 void codec_finish(const struct codec_writer *writer, struct epf_block *block)
 {
-	block->payload_bytes = (uint32_t)(writer->at - writer->start);
-	block->record_count = writer->record_count;
+	block->payload_bytes = (uint32_t)(writer->state.at - writer->start);
+	block->record_count = writer->state.record_count;
 	block->open_count = writer->open_count;
-	block_times_tell(&writer->times, block);
+	block_times_tell(&writer->state.times, block);
 }

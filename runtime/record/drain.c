@@ -128,7 +128,7 @@ static bool settle(struct session *session, const struct region_block *of, int e
 	if (ending)
 		close_open(ending->slot);
 	if (region) {
-		memset(region + 1, 0, (size_t)(of->end - (uint8_t *)(region + 1)));
+		memset(region + 1, 0, (size_t)(of->end - (const uint8_t *)(region + 1)));
 		STORE_RELEASE(&region->sequence, ADD_RELAXED(&session->next_sequence, 1));
 	}
 	give_up_end(session, slot);

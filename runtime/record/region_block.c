@@ -1,4 +1,4 @@
-/* Records are encoded one by one as they lie in the region; the first that was not published ends it. */
+/* The first record that was not published ends a region. */
 #include "record/region_block.h"
 
 #include "base/name.h"
@@ -41,7 +41,7 @@ struct region_block region_block_encode(struct epf_block *block, struct epf_regi
 {
 	struct codec_writer writer;
 	struct region_block encoded = { .block = block, .region = region };
-	uint8_t *at = NULL;
+	const uint8_t *at = NULL;
 	encoded.slot = ending ? ending->slot_index : region->slot;
 	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS, .slot = encoded.slot };
 	codec_begin(&writer, (uint8_t *)(block + 1), region ? (const uint64_t *)(const void *)(region + 1) : NULL,
@@ -52,15 +52,8 @@ struct region_block region_block_encode(struct epf_block *block, struct epf_regi
 		block->run = region->run;
 		block->track = region->track;
 		block->first_id = region->first_id;
-		at = (uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
-		for (uint8_t *end = (uint8_t *)region + region_bytes; at + EPF_RECORD_BYTES <= end;) {
-			const struct epf_record *record = (const struct epf_record *)(const void *)at;
-			if (!record->tail)
-				break;
-			codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
-			encoded.events += OWN_ID_KINDS >> EPF_BITS_KIND(record->bits) & 1;
-			at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
-		}
+		at = (const uint8_t *)(region + 1) + (region->open_count + 3) / 4 * 32;
+		at = codec_append_region(&writer, at, (uint8_t *)region + region_bytes, OWN_ID_KINDS, &encoded.events);
 	} else {
 		block->run = ending->slot->run;
 		block->track = ending->slot->track;

@@ -8,7 +8,7 @@
 struct region_block {
 	struct epf_block *block;
 	struct epf_region *region; /* may be NULL */
-	uint8_t *end;              /* of its records */
+	const uint8_t *end;        /* of its records */
 	uint64_t events;
 	uint32_t records; /* none: there is nothing to write */
 	uint32_t slot;

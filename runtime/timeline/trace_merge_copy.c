@@ -63,7 +63,7 @@ static epp_status *end_block(struct copying *copying)
 	const struct epf_block *from = &copying->from.header;
 	struct epf_block *block = copying->block;
 
-	if (!copying->codec.record_count)
+	if (!copying->codec.state.record_count)
 		return NULL;
 	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS,
 		                     .run = trace_merge_run(copying->input, from->run),
@@ -91,7 +91,7 @@ static void put_switch(struct copying *copying)
 
 static epp_status *make_room(struct copying *copying, uint32_t bytes)
 {
-	if (copying->bytes + bytes <= BLOCK_BYTES && copying->codec.record_count < CODEC_RECORDS_MAX)
+	if (copying->bytes + bytes <= BLOCK_BYTES && copying->codec.state.record_count < CODEC_RECORDS_MAX)
 		return NULL;
 	EPP_TRY(end_block(copying));
 	begin_block(copying, 0);
