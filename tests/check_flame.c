@@ -93,6 +93,38 @@ START_TEST(kernels_stand_below_what_caused_them)
 }
 END_TEST
 
+/* A plugin's calls, by its own clock, stand below what made them, on the host and above their kernels. */
+START_TEST(calls_stand_below_what_made_them)
+{
+	uint32_t thread = builder_thread(builder, "main", 11);
+	uint32_t stream = builder_device(builder, "stream", "d", 0, 1, EPF_TRACK_CLOCK_HOST);
+	builder_producer(builder, 1, "vendor");
+	uint32_t calls = builder_track(builder,
+	                               &(struct epf_track){ .kind = EPF_TRACK_DEVICE,
+	                                                    .clock_kind = EPF_TRACK_CLOCK_DEVICE,
+	                                                    .clock = 99,
+	                                                    .clock_bits = 64,
+	                                                    .ticks_per_second = 1000000000,
+	                                                    .device = -1,
+	                                                    .stream = 11,
+	                                                    .producer = 1 },
+	                               "calls", "vendor");
+	builder_device_pair(builder, calls, 0, BUILDER_START, 1);
+	builder_device_pair(builder, calls, 100000, BUILDER_START + 100000, 1);
+	uint64_t node = builder_begin(builder, thread, BUILDER_START + 10, EPP_NODE, builder_name(builder, "MatMul"));
+	uint64_t call = builder_complete(builder, calls, 20, 40, EPP_API, builder_name(builder, "launch"), node, NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 50, 3000, EPP_KERNEL, builder_name(builder, "gemm"), call,
+	                 NULL, 0);
+	builder_end(builder, thread, node, BUILDER_START + 100, NULL, 0);
+	draw(NULL);
+	/* The operation is all there is of the host, and all that the device worked for. */
+	tells("MatMul", "90\xC2\xA0ns, 100.0 % of all\n1 events");
+	tells("MatMul", "3.00\xC2\xA0\xC2\xB5s, 100.0 % of all</title>");
+	tells("launch", "3.00\xC2\xA0\xC2\xB5s, 100.0 % of all</title>");
+	ck_assert_str_eq(text.receipts, "");
+}
+END_TEST
+
 /* Nodes of one operator type are in one frame, also those that launched something. */
 START_TEST(nodes_are_below_their_operator_type)
 {
@@ -181,6 +213,7 @@ static Suite *flame_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, equal_stacks_are_one_frame);
 	tcase_add_test(tests, kernels_stand_below_what_caused_them);
+	tcase_add_test(tests, calls_stand_below_what_made_them);
 	tcase_add_test(tests, nodes_are_below_their_operator_type);
 	tcase_add_test(tests, what_a_filter_leaves_out_is_in_no_stack);
 	tcase_add_test(tests, stacks_may_be_many_and_deep);

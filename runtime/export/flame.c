@@ -144,6 +144,15 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	return NULL;
 }
 
+/* A plugin's call is on a track of its own: below the event of the thread that made it. */
+static uint32_t around_call(struct flame *flame, const epp_event *event)
+{
+	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
+	bool is_known = event->parent && cause->id == event->parent && cause->source == event->track->source;
+
+	return is_known && event->track->kind == EPP_TRACK_CALLS ? cause->node : FLAME_HOST;
+}
+
 static epp_status *add_host(struct flame *flame, const epp_event *event)
 {
 	struct flame_lane *lane = lane_of(flame, event);
@@ -157,6 +166,8 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 		if (lane->nodes[around] && lane->end_ns[around] > event->start_ns)
 			parent = lane->nodes[around];
 	}
+	if (parent == FLAME_HOST)
+		parent = around_call(flame, event);
 	EPP_TRY(type_of(flame, parent, event, &parent));
 	EPP_TRY(child_of(flame, parent, event, &node));
 	lane->nodes[depth] = node;
