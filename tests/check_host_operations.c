@@ -205,6 +205,8 @@ static void end_session(void)
 	pthread_barrier_destroy(&session.barrier);
 }
 
+static const char *plugin = SAMPLE;
+
 /* Runs `child` in a process of its own, whose exit finishes what it recorded.  Returns the trace. */
 static epp_trace *in_process(const char *name, void (*child)(void))
 {
@@ -213,7 +215,7 @@ static epp_trace *in_process(const char *name, void (*child)(void))
 	pid_t pid = fork();
 	if (!pid) {
 		setenv("EPPROF_OUTPUT", output, 1);
-		setenv("EPPROF_PROFILERS", SAMPLE, 1);
+		setenv("EPPROF_PROFILERS", plugin, 1);
 		load();
 		child();
 		exit(0);
@@ -367,6 +369,49 @@ START_TEST(what_plugins_reported_does_not_depend_on_them)
 }
 END_TEST
 
+static void session_of_calls(void)
+{
+	char id[32];
+	int64_t session_ns = unix_ns();
+	snprintf(id, sizeof(id), "%d", getpid());
+	setenv("TF_CALLS_LINE", id, 1);
+	bridge.expect();
+	bridge.profiler.start(NULL, NULL);
+	bridge.profiler.stop(NULL, NULL);
+	struct thread_profile threads[] = { begin(session_ns, pthread_self(), "main") };
+	int64_t end_ns = unix_ns();
+	add(&threads[0], STEP, session_ns, end_ns);
+	add(&threads[0], OPERATION, session_ns + 1, end_ns);
+	collect();
+	struct xbytes space = finish(session_ns, threads, 1);
+	int result = give(&space);
+	ck_assert_msg(result == RECORDED, "%s", told);
+}
+
+START_TEST(calls_of_an_xspace_are_joined)
+{
+	plugin = CHECK_BUILD "/tests/plugins/tf_calls.so";
+	epp_trace *trace = in_process("calls.epp", session_of_calls);
+	struct merged_events events = merged_events(trace);
+	unsigned calls = 0, kernels = 0;
+
+	for (size_t i = 0; i < events.count; i++) {
+		const epp_event *event = &events.list[i].event, *parent = by_id(&events, event->parent);
+		if (!strcmp(event->name, "launch")) {
+			ck_assert_str_eq(parent->name, "operation");
+			calls++;
+		} else if (event->track->kind == EPP_TRACK_DEVICE && strcmp(event->name, "nobody's") != 0) {
+			ck_assert_str_eq(parent->name, "launch");
+			kernels++;
+		}
+	}
+	ck_assert_uint_eq(calls, 2);
+	ck_assert_uint_eq(kernels, 3);
+	free(events.list);
+	epp_trace_close(trace);
+}
+END_TEST
+
 static void damaged(void)
 {
 	bridge.expect();
@@ -400,6 +445,7 @@ static Suite *host_operations_suite(void)
 	tcase_set_timeout(cases, 120);
 	tcase_add_test(cases, each_session_has_its_operations);
 	tcase_add_loop_test(cases, what_plugins_reported_does_not_depend_on_them, 0, 5);
+	tcase_add_test(cases, calls_of_an_xspace_are_joined);
 	tcase_add_test(cases, a_damaged_profile_costs_operations_at_most);
 	suite_add_tcase(suite, cases);
 	return suite;

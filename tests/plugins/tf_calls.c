@@ -1,5 +1,5 @@
 /* A plugin for TensorFlow that reports calls and the kernels of them, in planes of a GPU, behind the host's or in front of it
- * (TF_CALLS_LAST): two calls, three kernels of theirs, and one of nobody's. */
+ * (TF_CALLS_LAST): two calls, three kernels of theirs, and one of nobody's.  TF_CALLS_LINE: the id of the calls' line. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -38,7 +38,8 @@ static void add_host(struct xbytes *space)
 {
 	struct xbytes plane = { 0 }, line = { 0 };
 	xtext(&plane, 2, "/host:CPU");
-	xline(&line, 77, "thread", start_ns);
+	const char *id = getenv("TF_CALLS_LINE");
+	xline(&line, id ? (int64_t)strtoull(id, NULL, 10) : 77, "thread", start_ns);
 	add(&line, 1, 10, 20, 1, 0);
 	add(&line, 1, 40, 20, 2, 0);
 	xput(&plane, 3, &line);
