@@ -255,11 +255,14 @@ class Bridge(unittest.TestCase):
             package=("/usr/local/lib/epprof/python", str(interop.BUILD / "python")),
             work=('start("logs")\n', 'start("logs")\nimport ctypes\n'
                   f"assert ctypes.CDLL({sample('pu1')!r}).epp_sample_work({COUNT}) == 0\n"),
-            fit=('.stop()\n', f".stop()\nassert ctypes.CDLL({sample('pu1')!r}).epp_sample_work(7) == 0\n"))
+            operations=('start("operations")\n', 'start("operations")\nimport ctypes\n'
+                        'with tf.profiler.experimental.Trace("layer"):\n'
+                        f"    assert ctypes.CDLL({sample('pu1')!r}).epp_sample_work({COUNT}) == 0\n"))
         self.assertNotIn("EPPROF", log)
         self.look_at(space_of(folder / "logs"))
-        self.assertRegex(log, r"joined +\d+ device events to the host event that caused them\n")
-        self.assertRegex(log, r" Node +MatMul\n")
+        self.assertRegex(log, r"joined +[\d,]+ device events to the host event that caused them\n")
+        for operation in "layer", "EagerLocalExecute: MatMul":
+            self.assertRegex(log, rf" Node +{operation}\n")
 
 
 def operations_of(folder):
