@@ -12,6 +12,7 @@ from pathlib import Path
 
 SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: nothing is replaced
 TEXT_BYTES = 2048
+ANY = "HOST.xplane.pb"  # of a profile whose file is not known
 RECORDED, NOT_WANTED, FAILED = range(3)
 
 _log = logging.getLogger("epprof")
@@ -43,6 +44,10 @@ class Bridge:
             finally:
                 del held  # a mapping that somebody holds cannot be closed
 
+    def give_bytes(self, profile):
+        """The same of a profile in memory."""
+        return self._give(ctypes.cast(ctypes.c_char_p(profile), ctypes.c_void_p), len(profile))
+
     def give_nothing(self):
         """Ends the run that waits; False: there is none."""
         return self._give(None, 0)[0] != NOT_WANTED
@@ -57,7 +62,7 @@ def _profiles(folder):
     return found
 
 
-def _missing(why, path="HOST.xplane.pb"):
+def _missing(why, path=ANY):
     _log.warning("%s has no operations of the host: %s.  `epprof import -o operations.epp %s` makes a trace of them.",
                  os.environ.get("EPPROF_OUTPUT"), why, path)
 
@@ -86,24 +91,32 @@ class Session:
         """JAX's."""
         self._stop(lambda: self._session.stop_and_export(folder), folder)
 
-    def _stop(self, stop, folder):
-        before = self._look(folder)
+    def stop(self):
+        """Of both: the profile is the result."""
+        return self._stop(self._session.stop)
+
+    def _stop(self, stop, folder=None):
+        before = self._look(folder) if folder is not None else {}
         try:
-            stop()
+            profile = stop()
         except BaseException:
             self._bridge.give_nothing()
             raise
         try:
-            self._give(folder, before)
+            if folder is None:
+                self._tell(*self._bridge.give_bytes(profile))
+            else:
+                self._give(folder, before)
         except Exception as error:  # pylint: disable=broad-exception-caught
             if self._bridge.give_nothing():
                 _missing(error)
+        return profile
 
     @staticmethod
     def _look(folder):
         try:
             return _profiles(folder)
-        except OSError:
+        except (OSError, TypeError, ValueError):  # no folder of this machine's
             return {}
 
     def _give(self, folder, before):
@@ -115,6 +128,10 @@ class Session:
             result, text = self._bridge.give(path)
         except (OSError, ValueError) as error:
             result, text = (FAILED if self._bridge.give_nothing() else NOT_WANTED), error
+        self._tell(result, text, path)
+
+    @staticmethod
+    def _tell(result, text, path=ANY):
         if result == FAILED:
             _missing(text, path)
         elif result == RECORDED:

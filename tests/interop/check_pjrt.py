@@ -282,6 +282,18 @@ class HostOperations(unittest.TestCase):
         traced.command("flame", "-o", flame)
         self.assertIn("pure_callback", flame.read_text(encoding="utf-8"))
 
+    def test_a_profile_that_goes_to_no_file(self):
+        traced = Traced(LAUNCHES + """
+from jax._src.lib import _profiler
+session = _profiler.ProfilerSession(options)
+gradient(w, x).block_until_ready()
+print(len(session.stop()))
+""", "0", "0")
+        self.assertEqual(traced.log, [])
+        self.assertGreater(len(traced.operations()), 10)
+        for kernel in traced.kernels():
+            self.assertRegex(traced.around(kernel)[0], r"^pure_callback")
+
     def test_switched_off(self):
         traced = Traced(LAUNCHES, "0", "1", EPPROF_HOST_OPERATIONS="0")
         self.assertEqual((traced.log, traced.operations()), ([], []))
