@@ -53,7 +53,7 @@ void accounts_reasons(const uint64_t lost[EPP_LOSS_ENTRY_COUNT], char *text, siz
 
 const char *accounts_missing(const struct accounts *accounts, char text[ACCOUNTS_MISSING_BYTES])
 {
-	char left[CLI_NUMBER_BYTES], of[CLI_NUMBER_BYTES];
+	char left[CLI_NUMBER_BYTES], of[CLI_NUMBER_BYTES], events[CLI_COUNTED_BYTES];
 	size_t used = 0;
 
 	if (accounts->missing_bytes)
@@ -64,8 +64,9 @@ const char *accounts_missing(const struct accounts *accounts, char text[ACCOUNTS
 		used = (size_t)snprintf(text, ACCOUNTS_MISSING_BYTES, "%s are left",
 		                        cli_bytes(accounts->file_bytes, left));
 	if (accounts->missing_events)
-		snprintf(text + used, ACCOUNTS_MISSING_BYTES - used, ", at least %s events are missing",
-		         cli_count(accounts->missing_events, left));
+		snprintf(text + used, ACCOUNTS_MISSING_BYTES - used, ", at least %s %s missing",
+		         cli_counted(accounts->missing_events, "event", events),
+		         accounts->missing_events == 1 ? "is" : "are");
 	return text;
 }
 

@@ -134,6 +134,9 @@ const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES]);
 /* The same for columns: all units are as wide. */
 const char *cli_duration_aligned(double ns, char text[CLI_NUMBER_BYTES]);
 const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES]);
+/* "1 event", "1,234 events": `one` is at most 24 bytes long. */
+#define CLI_COUNTED_BYTES (CLI_NUMBER_BYTES + 26)
+const char *cli_counted(uint64_t count, const char *one, char text[CLI_COUNTED_BYTES]);
 const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
 /* "finished", "recording", "cut off". */
 const char *cli_state(uint32_t state);

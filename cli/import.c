@@ -46,10 +46,10 @@ static const char *choose_format(void)
 
 static void print_counts(const char *output, const epp_import_counts *counts)
 {
-	char events[CLI_NUMBER_BYTES], correlated[CLI_NUMBER_BYTES], inferred[CLI_NUMBER_BYTES],
+	char events[CLI_COUNTED_BYTES], correlated[CLI_NUMBER_BYTES], inferred[CLI_NUMBER_BYTES],
 	    ambiguous[CLI_NUMBER_BYTES], alone[CLI_NUMBER_BYTES];
 
-	fprintf(stderr, "epprof: wrote %s: %s events", output, cli_count(counts->events, events));
+	fprintf(stderr, "epprof: wrote %s: %s", output, cli_counted(counts->events, "event", events));
 	if (counts->correlated || counts->inferred || counts->ambiguous || counts->uncorrelated)
 		fprintf(stderr, "; of devices: %s correlated, %s inferred, %s ambiguous, %s alone",
 		        cli_count(counts->correlated, correlated), cli_count(counts->inferred, inferred),

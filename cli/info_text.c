@@ -30,12 +30,12 @@ static void print_text(const char *text)
 static void print_clock(const struct info *info)
 {
 	const epp_trace_info *trace = epp_trace_get_info(info->trace);
-	char number[CLI_NUMBER_BYTES];
+	char number[CLI_NUMBER_BYTES], counted[CLI_COUNTED_BYTES];
 	epp_trace_clock clock;
 
 	epp_trace_get_clock(info->trace, &clock);
 	printf("clock     %s, %.6g MHz; ", trace->clock, (double)trace->ticks_per_second / 1e6);
-	printf("read %s times, +-%s at worst", cli_count(clock.pairs_count, number),
+	printf("read %s, +-%s at worst", cli_counted(clock.pairs_count, "time", counted),
 	       cli_duration((double)clock.largest_half_width_ns, (char[CLI_NUMBER_BYTES]){ 0 }));
 	if (clock.rate_error_ppb)
 		printf("; its rate is %.3f ppm %s", (double)llabs(clock.rate_error_ppb) / 1000,
@@ -48,7 +48,7 @@ static void print_clock(const struct info *info)
 static void print_head(const struct info *info)
 {
 	const epp_trace_info *trace = epp_trace_get_info(info->trace);
-	char number[CLI_NUMBER_BYTES];
+	char number[CLI_NUMBER_BYTES], counted[CLI_COUNTED_BYTES];
 	struct stat st;
 
 	printf("trace     %s, %s; format %u, id %s\n", info->path, cli_state(trace->state), trace->version, trace->file_id);
@@ -66,8 +66,8 @@ static void print_head(const struct info *info)
 	print_date(trace->epoch_unix_ns);
 	printf("\n");
 	print_clock(info);
-	printf("records   %s under %s names", cli_count(trace->records_count, number),
-	       cli_count(trace->names_count, (char[CLI_NUMBER_BYTES]){ 0 }));
+	printf("records   %s under %s", cli_count(trace->records_count, number),
+	       cli_counted(trace->names_count, "name", counted));
 	printf(" in %s", cli_bytes(trace->file_bytes, number));
 	/* What a finished file had as its window takes no room on the disk. */
 	if (stat(info->path, &st) == 0) {
@@ -81,7 +81,7 @@ static void print_head(const struct info *info)
 		printf("recovered %s of them from what the process left when it ended\n",
 		       cli_count(trace->recovered_records_count, number));
 	if (trace->open_count)
-		printf("open      %s events\n", cli_count(trace->open_count, number));
+		printf("open      %s\n", cli_counted(trace->open_count, "event", counted));
 	if (!trace->survives)
 		printf("note      recorded without a shared window: a kill would have lost what was not yet written\n");
 	accounts_print_warnings(&info->accounts, "");

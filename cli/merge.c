@@ -50,7 +50,7 @@ static int explain_failure(epp_status *status)
 static int merge(epp_trace **traces, size_t count, const char *output, const epp_merge_options *options)
 {
 	struct accounts *accounts = calloc(count, sizeof *accounts);
-	char records[CLI_NUMBER_BYTES];
+	char records[CLI_COUNTED_BYTES];
 	epp_merge_counts counts;
 	epp_status *status = accounts ? NULL : epp_status_no_memory();
 	int code = CLI_OK;
@@ -63,8 +63,8 @@ static int merge(epp_trace **traces, size_t count, const char *output, const epp
 	} else if ((status = epp_trace_merge(traces, count, output, options, cli_print_receipt, NULL, &counts)) != NULL) {
 		code = explain_failure(status);
 	} else {
-		fprintf(stderr, "epprof: wrote %s: %s records, %u process%s on %u machine%s\n", output,
-		        cli_count(counts.records, records), counts.sources, counts.sources == 1 ? "" : "es",
+		fprintf(stderr, "epprof: wrote %s: %s, %u process%s on %u machine%s\n", output,
+		        cli_counted(counts.records, "record", records), counts.sources, counts.sources == 1 ? "" : "es",
 		        counts.machines, counts.machines == 1 ? "" : "s");
 		for (size_t i = 0; i < count; i++)
 			accounts_warn(&accounts[i]);

@@ -250,6 +250,14 @@ const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES])
 	return text;
 }
 
+const char *cli_counted(uint64_t count, const char *one, char text[CLI_COUNTED_BYTES])
+{
+	char number[CLI_NUMBER_BYTES];
+
+	snprintf(text, CLI_COUNTED_BYTES, "%s %s%s", cli_count(count, number), one, count == 1 ? "" : "s");
+	return text;
+}
+
 const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES])
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
@@ -260,7 +268,8 @@ const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES])
 		value /= 1024;
 		unit++;
 	}
-	snprintf(text, CLI_NUMBER_BYTES, "%.*f %s", unit && value < 99.95 ? 1 : 0, value, units[unit]);
+	snprintf(text, CLI_NUMBER_BYTES, "%.*f %s", unit && value < 99.95 ? 1 : 0, value,
+	         bytes == 1 ? "byte" : units[unit]);
 	return text;
 }
 

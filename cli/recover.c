@@ -18,9 +18,9 @@ static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\
 
 static void tell(const epp_trace_info *info, const struct accounts *accounts, const char *output)
 {
-	char records[CLI_NUMBER_BYTES], window[CLI_NUMBER_BYTES], open[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
+	char records[CLI_COUNTED_BYTES], window[CLI_NUMBER_BYTES], open[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
 
-	fprintf(stderr, "epprof: wrote %s: %s records", output, cli_count(info->records_count, records));
+	fprintf(stderr, "epprof: wrote %s: %s", output, cli_counted(info->records_count, "record", records));
 	if (info->recovered_records_count)
 		fprintf(stderr, ", %s of them only in the window", cli_count(info->recovered_records_count, window));
 	fprintf(stderr, "; %s open; %s lost\n", info->open_count ? cli_count(info->open_count, open) : "none",

@@ -16,12 +16,11 @@ static int64_t mean_ns(const epp_summary_line *line)
 	return line->count ? line->total_ns / (int64_t)line->count : 0;
 }
 
-/* "64 events" */
-static void print_number(uint64_t count, const char *one, const char *many)
+static void print_number(uint64_t count, const char *one)
 {
-	char number[CLI_NUMBER_BYTES];
+	char text[CLI_COUNTED_BYTES];
 
-	printf("%s %s", cli_count(count, number), count == 1 ? one : many);
+	fputs(cli_counted(count, one, text), stdout);
 }
 
 static int64_t busy_of(const struct summary *summary, unsigned kind)
@@ -42,15 +41,17 @@ static void print_device(const struct summary *summary, double wall_ns)
 	if (!streams_count)
 		return;
 	printf("  device  ");
-	print_number(streams_count, "stream", "streams");
+	print_number(streams_count, "stream");
 	printf(", ");
-	print_number(totals->device_events, "event", "events");
+	print_number(totals->device_events, "event");
 	printf(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_STREAM), number));
 	if (wall_ns > 0)
 		printf(" (%.1f %% of wall time a stream)",
 		       100 * (double)busy_of(summary, EPP_BY_STREAM) / wall_ns / (double)streams_count);
-	printf("\n  joined  %s device events to the host event that caused them",
-	       cli_count(totals->counts.correlated + totals->counts.inferred, number));
+	printf("\n  joined  ");
+	print_number(totals->counts.correlated + totals->counts.inferred, "device event");
+	printf(" to the host event that caused %s",
+	       totals->counts.correlated + totals->counts.inferred == 1 ? "it" : "them");
 	if (totals->counts.inferred)
 		printf(" (%s by containment)", cli_count(totals->counts.inferred, number));
 	if (totals->counts.ambiguous)
@@ -58,7 +59,7 @@ static void print_device(const struct summary *summary, double wall_ns)
 	if (totals->counts.uncorrelated)
 		printf("; %s without one", cli_count(totals->counts.uncorrelated, number));
 	if (totals->counts.outside_parent)
-		printf("; %s lie outside of it", cli_count(totals->counts.outside_parent, number));
+		printf("; %s outside of it", cli_count(totals->counts.outside_parent, number));
 	printf("\n  clocks  device times are within %s of the host's clock\n",
 	       cli_duration((double)totals->counts.largest_error_ns, number));
 }
@@ -111,26 +112,26 @@ static void print_head(const struct summary *summary)
 	if (summary->accounts.truncated)
 		print_run_length(summary->trace);
 	printf("\n  host    ");
-	print_number(threads_count, "thread", "threads");
+	print_number(threads_count, "thread");
 	printf(", ");
-	print_number(totals->host_events, "event", "events");
+	print_number(totals->host_events, "event");
 	printf(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_THREAD), number));
 	if (totals->unended)
 		printf("; %s never ended", cli_count(totals->unended, number));
 	if (totals->instants) {
 		printf("; ");
-		print_number(totals->instants, "instant", "instants");
+		print_number(totals->instants, "instant");
 	}
 	if (totals->counters) {
 		printf("; ");
-		print_number(totals->counters, "counter value", "counter values");
+		print_number(totals->counters, "counter value");
 	}
 	printf("\n");
 	print_device(summary, wall_ns);
 	accounts_reasons(summary->accounts.lost, reasons, sizeof reasons);
 	if (summary->accounts.lost_total) {
 		printf("  lost    ");
-		print_number(summary->accounts.lost_total, "event", "events");
+		print_number(summary->accounts.lost_total, "event");
 		printf(": %s\n", reasons);
 		print_loss_notes(summary->trace);
 	} else if (!summary->accounts.truncated) {

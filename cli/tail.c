@@ -161,6 +161,7 @@ static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 /* One look at the trace: what is new is printed, its state comes back. */
 static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 {
+	char events[CLI_COUNTED_BYTES];
 	epp_trace *trace;
 	epp_status *status = epp_trace_open(tail->path, &trace);
 
@@ -173,13 +174,15 @@ static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 	status = take_events(tail, trace, all);
 	keep_last(tail);
 	if (tail->left_out && !first)
-		fprintf(stderr, "epprof: %" PRIu64 " more events, too many to print\n", tail->left_out);
+		fprintf(stderr, "epprof: %" PRIu64 " more event%s, too many to print\n", tail->left_out,
+		        tail->left_out == 1 ? "" : "s");
 	tail->left_out = 0;
 	print_lines(tail);
 	if (info->is_truncated && !status)
 		fprintf(stderr, "epprof: the file is cut off\n");
 	else if (info->state == EPP_TRACE_CUT_OFF && !status)
-		fprintf(stderr, "epprof: the recording process is gone; %" PRIu64 " events were open\n", info->open_count);
+		fprintf(stderr, "epprof: the recording process is gone; %s %s open\n",
+		        cli_counted(info->open_count, "event", events), info->open_count == 1 ? "was" : "were");
 	epp_trace_close(trace);
 	return status;
 }

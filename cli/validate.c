@@ -90,19 +90,18 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 {
 	uint64_t errors = 0;
-	char text[256];
+	char text[256], counted[CLI_COUNTED_BYTES];
 
 	if (counts->jumped_clocks) {
-		snprintf(text, sizeof text,
-		         "%" PRIu64 " device clocks without clock pairs jumped: causes tell by how much",
-		         counts->jumped_clocks);
+		snprintf(text, sizeof text, "%s without clock pairs jumped: causes tell by how much",
+		         cli_counted(counts->jumped_clocks, "device clock", counted));
 		print_finding(&errors, &(epp_trace_finding){ EPP_NOTE, UINT64_MAX, text });
 	}
 	if (counts->contradicted_clocks) {
 		snprintf(text, sizeof text,
-		         "%" PRIu64 " device clocks without clock pairs contradict the causes of their events everywhere: "
+		         "%s without clock pairs: the causes of the events contradict each other everywhere; "
 		         "the bounds of these events are all that any cause allows",
-		         counts->contradicted_clocks);
+		         cli_counted(counts->contradicted_clocks, "device clock", counted));
 		print_finding(&errors, &(epp_trace_finding){ EPP_WARNING, UINT64_MAX, text });
 		++*found;
 	}
@@ -120,18 +119,20 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 {
 	static const struct {
 		epp_severity severity;
-		const char *text;
+		const char *one, *text;
 	} kinds[OUTSIDE_KINDS] = {
-		[BEFORE_BY_PAIRS] = { EPP_ERROR, "placed by clock pairs begin before what launched them" },
-		[BEFORE_BY_OTHER] = { EPP_WARNING, "begin before what launched them" },
-		[BEHIND_WAIT] = { EPP_WARNING, "end behind what waited for them" },
-		[BEHIND] = { EPP_NOTE, "end behind all that was around their launch, and nothing waited for them" },
+		[BEFORE_BY_PAIRS] = { EPP_ERROR, "placed by clock pairs begins before what launched it",
+		                      "placed by clock pairs begin before what launched them" },
+		[BEFORE_BY_OTHER] = { EPP_WARNING, "begins before what launched it", "begin before what launched them" },
+		[BEHIND_WAIT] = { EPP_WARNING, "ends after what waited for it", "end after what waited for them" },
+		[BEHIND] = { EPP_NOTE, "ends after every host event that encloses its launch, and no wait covers it",
+		             "end after every host event that encloses their launch, and no wait covers them" },
 	};
 	struct outsiders outsiders = { 0 };
 	uint64_t errors = 0;
 	epp_timeline *timeline;
 	const epp_event *event;
-	char text[1024];
+	char text[1024], counted[CLI_COUNTED_BYTES];
 
 	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
 	if (status)
@@ -148,8 +149,10 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 			continue;
 		uint64_t offset;
 		status = epp_trace_offset_of(trace, outsiders.where[kind].source, outsiders.where[kind].id, &offset);
-		snprintf(text, sizeof text, "%" PRIu64 " device events %s; the first: %s", outsiders.count[kind],
-		         kinds[kind].text, outsiders.first[kind]);
+		bool one = outsiders.count[kind] == 1;
+		snprintf(text, sizeof text, "%s %s; the first: %s",
+		         cli_counted(outsiders.count[kind], "device event", counted),
+		         one ? kinds[kind].one : kinds[kind].text, outsiders.first[kind]);
 		*found += kinds[kind].severity != EPP_NOTE;
 		print_finding(&errors, &(epp_trace_finding){ kinds[kind].severity, offset, text });
 	}
@@ -160,7 +163,7 @@ static int check(epp_trace *trace, const char *path, bool strict)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	struct accounts accounts;
-	char records[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
+	char records[CLI_COUNTED_BYTES], lost[CLI_NUMBER_BYTES];
 	uint64_t found = 0, errors = 0;
 
 	epp_status *status = epp_trace_validate(trace, print_finding, &errors, &found);
@@ -179,7 +182,7 @@ static int check(epp_trace *trace, const char *path, bool strict)
 		printf("%" PRIu64 " %s\n", found, found == 1 ? "finding" : "findings");
 		return CLI_INVALID;
 	}
-	printf("valid: %s records, %s lost, %s\n", cli_count(info->records_count, records),
+	printf("valid: %s, %s lost, %s\n", cli_counted(info->records_count, "record", records),
 	       accounts.lost_total ? cli_count(accounts.lost_total, lost) : "none", cli_state(info->state));
 	return strict && accounts.lost_total ? CLI_INVALID : CLI_OK;
 }

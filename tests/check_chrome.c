@@ -372,7 +372,7 @@ START_TEST(counters_are_numbers)
 	builder_counter(builder, thread, BUILDER_START + 100, name, INT64_MAX);
 	write_and_parse(EPF_FINISHED, NULL);
 	ck_assert_str_eq(number_of(json_get(find("C", "c"), "args"), "value"), "9223372036854775807");
-	ck_assert_str_eq(text.receipts, "1 counter values left out: they are not numbers\n");
+	ck_assert_str_eq(text.receipts, "1 counter value left out: they are not numbers\n");
 }
 END_TEST
 

@@ -201,7 +201,23 @@ START_TEST(the_format_follows_the_name)
 	/* What the format lacks is told, beside the result. */
 	run = command_run(NULL, "convert", "-t", "ort", "-o", "-", sample, NULL);
 	json_free(json_expect(run.out, run.out_bytes));
-	ck_assert_ptr_nonnull(strstr(run.err, "1 arrows left out"));
+	ck_assert_ptr_nonnull(strstr(run.err, "1 arrow left out"));
+	command_free(&run);
+}
+END_TEST
+
+START_TEST(a_filter_without_a_match_is_told)
+{
+	struct command run = command_run(NULL, "convert", "-t", "chrome", "-o", "-", "--name", "no such*", sample, NULL);
+	ck_assert_int_eq(run.code, 0);
+	ck_assert_str_eq(run.err, "epprof: no event fits the filters\n");
+	command_free(&run);
+	run = command_run(NULL, "convert", "-t", "chrome", "-o", "-", "--from", "100s", "--to", "200s", sample, NULL);
+	ck_assert_int_eq(run.code, 0);
+	ck_assert_ptr_nonnull(strstr(run.err, "epprof: no event lies in the window\n"));
+	command_free(&run);
+	run = command_run(NULL, "convert", "-t", "chrome", "-o", "-", "--name", "gemm", sample, NULL);
+	ck_assert_ptr_null(strstr(run.err, "no event"));
 	command_free(&run);
 }
 END_TEST
@@ -257,7 +273,7 @@ START_TEST(strict_tells_of_losses)
 	EXPECT(0, "", "summary", "--strict", sample);
 	EXPECT(0, "", "convert", "-o", "/dev/null", lossy);
 	EXPECT(3, "41 events were lost", "convert", "--strict", "-o", "/dev/null", lossy);
-	EXPECT(3, "1 arrows left out", "convert", "--strict", "-t", "ort", "-o", "/dev/null", sample);
+	EXPECT(3, "1 arrow left out", "convert", "--strict", "-t", "ort", "-o", "/dev/null", sample);
 	EXPECT(0, "", "convert", "--strict", "-o", "/dev/null", sample);
 	EXPECT(0, "", "validate", lossy);
 	EXPECT(3, "", "validate", "--strict", lossy);
@@ -351,6 +367,7 @@ static Suite *cli_suite(void)
 	tcase_add_test(files, a_closed_output_is_noticed);
 	tcase_add_test(files, files_are_not_overwritten_unasked);
 	tcase_add_test(files, the_format_follows_the_name);
+	tcase_add_test(files, a_filter_without_a_match_is_told);
 	tcase_add_test(files, a_window_is_converted);
 	tcase_add_test(files, an_interrupted_conversion_leaves_nothing);
 	suite_add_tcase(suite, files);

@@ -70,7 +70,7 @@ START_TEST(every_kind_is_printed)
 	ck_assert_ptr_nonnull(strstr(run.out, "  33.0 us  main             request\n"));
 	/* What is open has not ended. */
 	ck_assert_ptr_null(strstr(run.out, "stuck"));
-	ck_assert_ptr_nonnull(strstr(run.err, "1 events were open"));
+	ck_assert_ptr_nonnull(strstr(run.err, "1 event was open"));
 	command_free(&run);
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(it_notices_a_killed_process)
 	size_t bytes;
 	char *text = command_file(out, &bytes), *errors = command_file(err, &bytes);
 	ck_assert_uint_eq(lines_in(text), 1);
-	ck_assert_ptr_nonnull(strstr(errors, "the recording process is gone; 1 events were open"));
+	ck_assert_ptr_nonnull(strstr(errors, "the recording process is gone; 1 event was open"));
 	free(text);
 	free(errors);
 }

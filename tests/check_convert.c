@@ -83,7 +83,7 @@ START_TEST(pictures_stand_beside_their_trace)
 	struct command run = command_run(NULL, "report", "--events", "5", sample, NULL);
 
 	ck_assert_int_eq(run.code, 0);
-	ck_assert_ptr_nonnull(strstr(run.err, "22 events are in the tables and not in the timeline"));
+	ck_assert_ptr_nonnull(strstr(run.err, "22 events in the tables and not in the timeline"));
 	ck_assert_int_eq(access(page, F_OK), 0);
 	command_free(&run);
 	run = command_run(NULL, "report", sample, NULL);

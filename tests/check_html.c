@@ -136,7 +136,7 @@ START_TEST(of_a_long_trace_the_busiest_part_is_shown)
 	const struct json *ops = json_get(json_get(json_get(facts, "tables"), "ops"), "lines");
 	ck_assert_int_eq(fact(json_get(&ops->items[0], "durations"), "count"), 200);
 	char receipt[128];
-	snprintf(receipt, sizeof receipt, "%d events are in the tables and not in the timeline", (int)(300 - shown));
+	snprintf(receipt, sizeof receipt, "%d events in the tables and not in the timeline", (int)(300 - shown));
 	ck_assert_ptr_nonnull(strstr(page.receipts, receipt));
 }
 END_TEST

@@ -302,8 +302,8 @@ START_TEST(counters_sums_and_strangers)
 	ck_assert_str_eq(imported_find(imported, "memory")->args, "counter_value=640;");
 	ck_assert_str_eq(imported_find(imported, "op")->args, "program=(3 bytes);");
 	ck_assert_int_eq(imported_find(imported, "")->start_ns, 1);
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 sums of events left out"));
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 events without a name"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 sum of events left out"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 event without a name"));
 	ck_assert_ptr_nonnull(strstr(imported->receipt, "2 stats left out"));
 	free(imported);
 }

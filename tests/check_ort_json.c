@@ -275,9 +275,9 @@ START_TEST(what_the_format_lacks_is_told)
 	builder_destroy(builder);
 	builder = export_sample();
 	write_and_parse();
-	ck_assert_str_eq(text.receipts, "1 instants left out: the format has none\n"
-	                                "1 counter values left out: the format has none\n"
-	                                "1 arrows left out: the format has none\n"
+	ck_assert_str_eq(text.receipts, "1 instant left out: the format has none\n"
+	                                "1 counter value left out: the format has none\n"
+	                                "1 arrow left out: the format has none\n"
 	                                "22 events rounded down to microseconds: the format has nothing finer\n");
 	ck_assert_uint_eq(records->count, 25 + 1);
 }

@@ -152,7 +152,7 @@ START_TEST(the_sample_is_drawn_with_arrows)
 	ck_assert_uint_eq(count_of("class=\"a\""), 10);
 	ck_assert_uint_eq(count_of(">Accelerator 0<"), 1);
 	ck_assert_ptr_nonnull(strstr(text.bytes, "none lost"));
-	ck_assert_str_eq(text.receipts, "3 instants, counter values and asynchronous events left out\n");
+	ck_assert_str_eq(text.receipts, "3 events left out: instants, counter values, asynchronous events\n");
 }
 END_TEST
 

@@ -272,7 +272,7 @@ START_TEST(validate_tells)
 	scene = scene_begin(100);
 	add_kernel(&scene, 101 * MS, 3 * MS);
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
-	expect_validate(&scene, 3, "warning", "1 device events end behind what waited for them");
+	expect_validate(&scene, 3, "warning", "1 device event ends after what waited for it");
 
 	/* A long name is marked where it is cut. */
 	scene = scene_begin(100);
@@ -284,7 +284,7 @@ START_TEST(validate_tells)
 	/* Work may be left running. */
 	scene = scene_begin(100);
 	add_kernel(&scene, 101 * MS, 3 * MS);
-	expect_validate(&scene, 0, "note", "1 device events end behind all that was around their launch");
+	expect_validate(&scene, 0, "note", "1 device event ends after every host event that encloses its launch");
 
 	/* ONNX Runtime's microseconds are moved to where the cause allows them. */
 	scene = scene_begin(100);
@@ -296,7 +296,7 @@ START_TEST(validate_tells)
 		                        .bracket_ticks = 800 };
 	scene.stream = builder_track(scene.builder, &definition, "formula", "gpu");
 	add_kernel(&scene, 50000, 1000);
-	expect_validate(&scene, 0, NULL, "note: 1 device clocks without clock pairs jumped");
+	expect_validate(&scene, 0, NULL, "note: 1 device clock without clock pairs jumped");
 }
 END_TEST
 

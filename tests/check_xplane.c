@@ -57,9 +57,9 @@ START_TEST(every_event_is_on_its_line)
 	ck_assert_uint_eq(gemm->correlation, fc1->correlation);
 	ck_assert_uint_eq(find("prefetch")->correlation, 0);
 	ck_assert_int_eq(find("cache miss")->duration_ps, 0);
-	ck_assert_str_eq(text.receipts, "1 counter values left out: the format's tools show none\n"
-	                                "1 arrows left out: the format has those of launches only\n"
-	                                "1 asynchronous events left out: the format has only what nests\n");
+	ck_assert_str_eq(text.receipts, "1 counter value left out: the format's tools show none\n"
+	                                "1 arrow left out: the format has those of launches only\n"
+	                                "1 asynchronous event left out: the format has only what nests\n");
 }
 END_TEST
 
@@ -145,7 +145,7 @@ START_TEST(times_beyond_picoseconds_are_told)
 	write_and_read(NULL);
 	ck_assert_int_eq(find("early")->offset_ps, 0);
 	ck_assert_int_eq(find("early")->duration_ps, 3000);
-	ck_assert_str_eq(text.receipts, "1 times moved: before the trace's time 0, or beyond 106 days\n");
+	ck_assert_str_eq(text.receipts, "1 time moved: before the trace's time 0, or beyond 106 days\n");
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(unix_times_are_cut_at_their_base)
 	ck_assert_str_eq(find("in")->line, "s"); /* nothing is correlated where it is wanted */
 	for (size_t i = 0; i < space.count; i++)
 		ck_assert_int_eq(space.events[i].line_unix_ns, epp_trace_get_info(trace)->epoch_unix_ns + 1000);
-	ck_assert_str_eq(text.receipts, "1 times moved: before the trace's time 0, or beyond 106 days\n");
+	ck_assert_str_eq(text.receipts, "1 time moved: before the trace's time 0, or beyond 106 days\n");
 }
 END_TEST
 

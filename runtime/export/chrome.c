@@ -282,9 +282,9 @@ void chrome_write_receipts(const struct export_run *run)
 	const struct chrome *chrome = run->state;
 
 	flows_write_receipts(&chrome->drawn, run, chrome->flows_without_end);
-	export_receipt(run, chrome->flows_back_in_time, "%s arrows left out: they would lead back in time");
-	export_receipt(run, chrome->counters_without_number, "%s counter values left out: they are not numbers");
-	export_receipt(run, chrome->before_zero, "%s events start before the trace's time 0; some viewers drop them");
+	export_receipt(run, chrome->flows_back_in_time, "%s arrow%s left out: they would lead back in time");
+	export_receipt(run, chrome->counters_without_number, "%s counter value%s left out: they are not numbers");
+	export_receipt(run, chrome->before_zero, "%s event%s before the trace's time 0; some viewers drop such");
 }
 
 static epp_status *chrome_end(struct export_run *run)

@@ -58,7 +58,7 @@ void export_receipt(const struct export_run *run, uint64_t count, const char *fo
 	if (!run->receipt)
 		return;
 	*json_u64(number, count) = '\0';
-	snprintf(text, sizeof text, format, number);
+	snprintf(text, sizeof text, format, number, count == 1 ? "" : "s");
 	run->receipt(run->receipt_user, text);
 }
 
@@ -80,8 +80,10 @@ static epp_status *write_filtered(const struct export_writer *writer, struct exp
 	bool passes = true;
 
 	EPP_TRY(filter_judge(filter, &copy, &passes));
-	if (passes)
+	if (passes) {
+		run->any = true;
 		return writer->event(run, &copy);
+	}
 	run->filtered += run->pass == 0;
 	return NULL;
 }
@@ -89,6 +91,7 @@ static epp_status *write_filtered(const struct export_writer *writer, struct exp
 static epp_status *write_batch(const struct export_writer *writer, struct export_run *run, struct filter *filter,
                                const struct batch *batch)
 {
+	run->any |= !filter && batch->count;
 	for (size_t i = 0; i < batch->count; i++) {
 		const epp_event *event = &batch->events[i];
 		EPP_TRY(filter ? write_filtered(writer, run, filter, event) : writer->event(run, event));
@@ -173,9 +176,12 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 	run->state = calloc(1, writer->state_bytes);
 	if (run->state) {
 		struct filter *some = filter_init(&filter, &options, run->trace) ? &filter : NULL;
+		bool is_part = run->from_ns != INT64_MIN;
 		status = writer->write ? writer->write(run, some) : all_passes(writer, run, some);
 		if (!status)
 			status = sink_flush(&sink);
+		if (!status && !writer->write && !run->any && run->receipt && (some || is_part))
+			run->receipt(run->receipt_user, some ? "no event fits the filters" : "no event lies in the window");
 		writer->deinit(run);
 		filter_deinit(&filter);
 	} else {

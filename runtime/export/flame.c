@@ -228,9 +228,9 @@ static epp_status *flame_end(struct export_run *run)
 	struct flame *flame = run->state;
 
 	EPP_TRY(flame_draw(run, flame));
-	export_receipt(run, flame->others, "%s instants, counter values and asynchronous events left out");
-	export_receipt(run, flame->cut, "%s events are added up in the stack around them: too many stacks");
-	export_receipt(run, flame->uncaused, "%s device events stand alone: the stack that caused them is not known");
+	export_receipt(run, flame->others, "%s event%s left out: instants, counter values, asynchronous events");
+	export_receipt(run, flame->cut, "%s event%s added up in the stack around: too many stacks");
+	export_receipt(run, flame->uncaused, "%s device event%s without the stack that caused it: not known");
 	return NULL;
 }
 

@@ -84,6 +84,6 @@ const struct flow_end *flows_end(const struct flows *flows, uint32_t source, uin
 void flows_write_receipts(const struct flows *flows, const struct export_run *run, uint64_t without_end)
 {
 	_Static_assert(FLOWS_MAX == 1048576, "as it is told");
-	export_receipt(run, without_end, "%s arrows left out: one of their ends is not part of this");
-	export_receipt(run, flows->left_out, "%s arrows left out: no more than 1048576 that the program drew are kept");
+	export_receipt(run, without_end, "%s arrow%s left out: one of their ends is not part of this");
+	export_receipt(run, flows->left_out, "%s arrow%s left out: no more than 1048576 that the program drew are kept");
 }

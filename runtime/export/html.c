@@ -71,9 +71,9 @@ static epp_status *html_end(struct export_run *run)
 	EPP_TRY(html_facts_put(run, html));
 	EPP_TRY(html_page_write(run, html));
 	export_receipt(run, html->events_count - html->columns.events_count,
-	               "%s events are in the tables and not in the timeline, which shows a part of the trace");
-	export_receipt(run, html->columns.args.left_out, "the args of %s events left out: too many for one page");
-	export_receipt(run, html->columns.names.left_out, "the names of %s events left out: too many for one page");
+	               "%s event%s in the tables and not in the timeline, which shows a part of the trace");
+	export_receipt(run, html->columns.args.left_out, "the args of %s event%s left out: too many for one page");
+	export_receipt(run, html->columns.names.left_out, "the names of %s event%s left out: too many for one page");
 	return NULL;
 }
 

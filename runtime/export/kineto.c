@@ -213,7 +213,7 @@ static epp_status *kineto_end(struct export_run *run)
 	EPP_TRY(ledger_write(run, run->sink));
 	sink_text(run->sink, "}\n}\n");
 	chrome_write_receipts(run);
-	export_receipt(run, kineto->ids_without_number, "%s correlations left out: their ids lie too far apart");
+	export_receipt(run, kineto->ids_without_number, "%s correlation%s left out: their ids lie too far apart");
 	return NULL;
 }
 

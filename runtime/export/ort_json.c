@@ -280,10 +280,10 @@ static epp_status *ort_end(struct export_run *run)
 	EPP_TRY(write_providers(run));
 	EPP_TRY(write_ledger(run));
 	sink_text(run->sink, "\n]\n");
-	export_receipt(run, ort->instants, "%s instants left out: the format has none");
-	export_receipt(run, ort->counters, "%s counter values left out: the format has none");
-	export_receipt(run, ort->flows, "%s arrows left out: the format has none");
-	export_receipt(run, ort->rounded, "%s events rounded down to microseconds: the format has nothing finer");
+	export_receipt(run, ort->instants, "%s instant%s left out: the format has none");
+	export_receipt(run, ort->counters, "%s counter value%s left out: the format has none");
+	export_receipt(run, ort->flows, "%s arrow%s left out: the format has none");
+	export_receipt(run, ort->rounded, "%s event%s rounded down to microseconds: the format has nothing finer");
 	return NULL;
 }
 

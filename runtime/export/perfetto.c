@@ -433,11 +433,11 @@ static epp_status *perfetto_end(struct export_run *run)
 	EPP_TRY(write_drawn(run));
 	EPP_TRY(perfetto_write_facts(run));
 	flows_write_receipts(&perfetto->drawn, run, perfetto->flows_without_end);
-	export_receipt(run, perfetto->flows_back_in_time, "%s arrows left out: they would lead back in time");
-	export_receipt(run, perfetto->counters_without_number, "%s counter values left out: they are not numbers");
-	export_receipt(run, perfetto->counters_rounded, "%s counter values rounded: beyond 2^63");
+	export_receipt(run, perfetto->flows_back_in_time, "%s arrow%s left out: they would lead back in time");
+	export_receipt(run, perfetto->counters_without_number, "%s counter value%s left out: they are not numbers");
+	export_receipt(run, perfetto->counters_rounded, "%s counter value%s rounded: beyond 2^63");
 	export_receipt(run, perfetto->outside_clock,
-	               "%s times moved: they lie outside of what the format's clock can tell");
+	               "%s time%s moved: they lie outside of what the format's clock can tell");
 	return NULL;
 }
 

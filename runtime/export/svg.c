@@ -108,8 +108,8 @@ static epp_status *svg_end(struct export_run *run)
 		uselocale(before);
 		freelocale(plain);
 	}
-	export_receipt(run, svg->left_out, "%s events left out: the shortest ones, too many for one picture");
-	export_receipt(run, svg->others, "%s instants, counter values and asynchronous events left out");
+	export_receipt(run, svg->left_out, "%s event%s left out: the shortest ones, too many for one picture");
+	export_receipt(run, svg->others, "%s event%s left out: instants, counter values, asynchronous events");
 	return status;
 }
 

@@ -23,6 +23,7 @@ struct export_run {
 	int64_t from_ns, to_ns;   /* the window; INT64_MIN and INT64_MAX: everything */
 	const epp_export_options *options;
 	uint64_t filtered; /* events that were not asked for */
+	bool any;          /* an event was written */
 	bool *left_out;    /* set by export_receipt */
 	epp_receipt_fn receipt;
 	void *receipt_user;
@@ -83,7 +84,8 @@ static inline const epp_trace_arg *export_args(const epp_event *event)
 	return event->args;
 }
 
-/* A line for the receipt; nothing if `count` is 0.  `format` has one %s, for the number. */
+/* A line for the receipt; nothing if `count` is 0.  `format`: "%s arrow%s left out", with %s for the number and, if there is a
+ * second one, for the s of a plural. */
 void export_receipt(const struct export_run *run, uint64_t count, const char *format) EPP_FORMAT(3, 0);
 
 /* "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */

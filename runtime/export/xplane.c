@@ -384,12 +384,12 @@ static epp_status *xplane_end(struct export_run *run)
 		EPP_TRY(xplane_write_document(run, &xplanes->parts[i]));
 	}
 	export_receipt(run, xplanes->parts_count > 1 ? xplanes->parts_count : 0,
-	               "%s files, the further ones beside the first with _part2 and so on in their names: readers take none "
+	               "%s file%s, the further ones beside the first with _part2 and so on in their names: readers take none "
 	               "so large, and show them together from one folder");
-	export_receipt(run, xplanes->counters, "%s counter values left out: the format's tools show none");
-	export_receipt(run, xplanes->flows, "%s arrows left out: the format has those of launches only");
-	export_receipt(run, xplanes->asyncs, "%s asynchronous events left out: the format has only what nests");
-	export_receipt(run, xplanes->outside, "%s times moved: before the trace's time 0, or beyond 106 days");
+	export_receipt(run, xplanes->counters, "%s counter value%s left out: the format's tools show none");
+	export_receipt(run, xplanes->flows, "%s arrow%s left out: the format has those of launches only");
+	export_receipt(run, xplanes->asyncs, "%s asynchronous event%s left out: the format has only what nests");
+	export_receipt(run, xplanes->outside, "%s time%s moved: before the trace's time 0, or beyond 106 days");
 	return NULL;
 }
 

@@ -419,12 +419,12 @@ static epp_status *finish(struct chrome_reader *reader)
 	EPP_TRY(providers_place_by_key(import, &reader->causes));
 	EPP_TRY(chrome_arrows_write(&reader->arrows, import));
 	find_epoch(reader);
-	import_note_count(import, reader->ends_alone, "ends left out: nothing had begun");
-	import_note_count(import, reader->phases, "events of phases that a trace has no place for left out");
-	import_note_count(import, reader->series, "counter values left out: they are no numbers");
+	import_note_count(import, reader->ends_alone, "end%s left out: nothing had begun");
+	import_note_count(import, reader->phases, "event%s of phases that a trace has no place for left out");
+	import_note_count(import, reader->series, "counter value%s left out: not a number");
 	import_note_count(import, reader->metadata,
-	                  "metadata records left out: they name no process or thread, or too many");
-	import_note_count(import, reader->members, "members of events that are no args left out");
+	                  "metadata record%s left out: they name no process or thread, or too many");
+	import_note_count(import, reader->members, "member%s of events left out: no args");
 	return NULL;
 }
 

@@ -151,8 +151,8 @@ epp_status *chrome_arrows_write(struct chrome_arrows *arrows, struct import *imp
 	if (!status)
 		status = join(arrows, import, &ends);
 	sorter_deinit(&ends);
-	import_note_count(import, arrows->without_slice, "ends of arrows left out: there is no slice where they point");
-	import_note_count(import, arrows->without_other, "ends of arrows left out: they have no beginning");
-	import_note_count(import, arrows->between_processes, "arrows between processes left out: a trace has none");
+	import_note_count(import, arrows->without_slice, "end%s of arrows left out: there is no slice where they point");
+	import_note_count(import, arrows->without_other, "end%s of arrows left out: they have no beginning");
+	import_note_count(import, arrows->between_processes, "arrow%s between processes left out: a trace has none");
 	return status;
 }

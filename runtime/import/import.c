@@ -52,8 +52,13 @@ void import_note(struct import *import, const char *format, ...)
 
 void import_note_count(struct import *import, uint64_t count, const char *what)
 {
-	if (count)
-		import_note(import, "%llu %s", (unsigned long long)count, what);
+	const char *plural = count == 1 ? "" : "s";
+	char text[256];
+
+	if (!count)
+		return;
+	snprintf(text, sizeof(text), what, plural, plural);
+	import_note(import, "%llu %s", (unsigned long long)count, text);
 }
 
 void import_lose(struct import *import, epp_loss reason)
@@ -219,8 +224,8 @@ static epp_status *finish(struct import *import)
 	if (first < zero)
 		import_note(import, "some events begin before time 0: the trace's time 0 is that of the first one");
 	first = first < zero ? first : zero;
-	import_note_count(import, import->counts.repaired_lines, "lines were not JSON: repaired");
-	import_note_count(import, import->counts.left_out, "events or lines left out: not understood, or no room");
+	import_note_count(import, import->counts.repaired_lines, "line%s repaired: not JSON");
+	import_note_count(import, import->counts.left_out, "event%s or line%s left out: not understood, or no room");
 	if (import->notes_lost)
 		return epp_status_no_memory();
 	EPP_TRY(write_notes(import, first));

@@ -80,8 +80,8 @@ extern const struct import_format import_ort, import_chrome, import_xspace;
 
 /* A line of the receipt, kept for the trace too. */
 void import_note(struct import *import, const char *format, ...) EPP_FORMAT(2, 3);
-/* The same with a count in front, unless that is 0. */
-void import_note_count(struct import *import, uint64_t count, const char *what);
+/* The same with a count in front, unless that is 0.  `what`: "line%s left out", with %s for the s of a plural, at most twice. */
+void import_note_count(struct import *import, uint64_t count, const char *what) EPP_FORMAT(3, 0);
 
 /* An event that cannot be kept; the ledger says so. */
 void import_lose(struct import *import, epp_loss reason);

@@ -292,7 +292,7 @@ static epp_status *ort_read(struct import *import)
 	json_events_deinit(&reader.json);
 	EPP_TRY(status);
 	EPP_TRY(providers_place_by_start(import, reader.first_start));
-	import_note_count(import, reader.no_slices, "records that are no slices left out");
+	import_note_count(import, reader.no_slices, "record%s left out: no slices");
 	import_note_count(import, reader.ledgers, "ledger of epprof's own left out: it is no event");
 	return NULL;
 }

@@ -421,14 +421,14 @@ static void write_notes(const struct xplane_reader *reader)
 {
 	struct import *import = reader->import;
 
-	import_note_count(import, reader->damaged, "messages end early: taken as far as they go");
-	import_note_count(import, reader->nameless, "events without a name: their plane does not explain their number");
-	import_note_count(import, reader->aggregated, "sums of events left out: they have no time");
+	import_note_count(import, reader->damaged, "message%s cut off: taken as far as they go");
+	import_note_count(import, reader->nameless, "event%s without a name: the plane does not explain its number");
+	import_note_count(import, reader->aggregated, "sum%s of events left out: they have no time");
 	import_note_count(import, reader->stats_lost + reader->names.too_large,
-	                  "stats left out: too large, too many, or their plane does not explain them");
-	import_note_count(import, reader->planes_left_out, "planes left out: more than 1024");
-	import_note_count(import, reader->lines_left_out, "lines left out: more than 16384");
-	import_note_count(import, reader->arrows_alone, "ends of arrows left out: they have no beginning");
+	                  "stat%s left out: too large, too many, or not explained by their plane");
+	import_note_count(import, reader->planes_left_out, "plane%s left out: more than 1024");
+	import_note_count(import, reader->lines_left_out, "line%s left out: more than 16384");
+	import_note_count(import, reader->arrows_alone, "end%s of arrows left out: they have no beginning");
 }
 
 static epp_status *read_all(struct xplane_reader *reader)
