@@ -1,20 +1,24 @@
 /* epprof pack: the same trace in less room, with an index. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "accounts.h"
 #include "cli.h"
 #include "epprof/trace_writer.h"
 #include "rewrite.h"
 
-static const char help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"
-			   "       epprof pack --in-place TRACE\n"
-			   "\n"
-			   "Writes a trace anew in a third to two thirds of its room: records in columns under zstd, with an index\n"
-			   "by which a stretch of time is read without the rest.  Every command reads it and says the same of it.\n"
-			   "A trace whose process was killed is recovered on the way.  'epprof recover' unpacks.\n"
-			   "\n"
-			   "Options:\n" REWRITE_HELP;
+static const char
+    help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"
+	     "       epprof pack --in-place TRACE\n"
+	     "\n"
+	     "Writes a trace anew in a third to two thirds of its room: records in columns under zstd, with an index\n"
+	     "by which a stretch of time is read without the rest.  Every command reads it and says the same of it.\n"
+	     "A trace whose process was killed is recovered on the way.  'epprof recover' unpacks.  One that packing\n"
+	     "would make larger, because it is small, stays unpacked.\n"
+	     "\n"
+	     "Options:\n" REWRITE_HELP;
 
 /* What a file takes on the disk: holes count for nothing. */
 static uint64_t disk_bytes(const char *path)
@@ -23,22 +27,60 @@ static uint64_t disk_bytes(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
+/* From here on the index and the heads of columns are small beside what they save. */
+#define SMALL_BYTES (UINT64_C(1) << 20)
+
+/* What a small trace takes when `write` writes it; 0: there is no room to try.  Errors: EPP_OUT_OF_MEMORY. */
+static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace *, const char *, int), uint64_t *bytes)
+{
+	const char *folder = getenv("TMPDIR");
+	char *path;
+
+	*bytes = 0;
+	if (asprintf(&path, "%s/epprof-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
+		return epp_status_no_memory();
+	int fd = mkstemp(path);
+	epp_status *status = fd < 0 ? NULL : write(trace, path, true);
+	if (fd >= 0) {
+		*bytes = status ? 0 : disk_bytes(path);
+		close(fd);
+		unlink(path);
+	}
+	free(path);
+	if (epp_status_code(status) == EPP_OUT_OF_MEMORY)
+		return status;
+	epp_status_release(status);
+	return NULL;
+}
+
 /* The output has the input's records.  It is not opened again: that could fail with the output in place. */
 static void tell(uint64_t records_count, uint64_t before_bytes, const char *output)
 {
-	char records[CLI_NUMBER_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
+	char records[CLI_COUNTED_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
 	struct stat st;
 
-	fprintf(stderr, "epprof: wrote %s: %s records, %s instead of %s", output, cli_count(records_count, records),
+	fprintf(stderr, "epprof: wrote %s: %s, %s instead of %s", output, cli_counted(records_count, "record", records),
 	        cli_bytes(disk_bytes(output), to), cli_bytes(before_bytes, from));
 	if (records_count && stat(output, &st) == 0)
 		fprintf(stderr, ", %.2f bytes each", (double)st.st_size / (double)records_count);
 	fputc('\n', stderr);
 }
 
+/* The trace as it is, since it takes less room than packed; one that its process left behind is finished. */
+static epp_status *keep(epp_trace *trace, const char *output, bool overwrite, bool is_there, uint64_t packed_bytes)
+{
+	char kept[CLI_NUMBER_BYTES], packed[CLI_NUMBER_BYTES];
+	epp_status *status = is_there ? NULL : epp_trace_recover(trace, output, overwrite);
+
+	if (!status)
+		fprintf(stderr, "epprof: %s %s unpacked, %s: packed it would take %s\n", is_there ? "left" : "wrote",
+		        output, cli_bytes(disk_bytes(output), kept), cli_bytes(packed_bytes, packed));
+	return status;
+}
+
 static int pack(const char *input, const char *output, bool overwrite)
 {
-	uint64_t before_bytes = disk_bytes(input);
+	uint64_t before_bytes = disk_bytes(input), packed_bytes = 0, kept_bytes = 0;
 	struct accounts accounts;
 	epp_trace *trace;
 
@@ -47,11 +89,26 @@ static int pack(const char *input, const char *output, bool overwrite)
 		return code;
 	epp_status *status = accounts_add_up(&accounts, trace);
 	if (status) {
-		code = cli_unreadable(status);
-	} else if ((status = epp_trace_pack(trace, output, overwrite)) != NULL) {
+		epp_trace_close(trace);
+		return cli_unreadable(status);
+	}
+	bool is_there = input == output && epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED;
+	bool is_small = before_bytes && before_bytes < SMALL_BYTES;
+	if (is_small)
+		status = try_writing(trace, epp_trace_pack, &packed_bytes);
+	if (is_small && !status && !is_there)
+		status = try_writing(trace, epp_trace_recover, &kept_bytes);
+	if (is_there)
+		kept_bytes = before_bytes;
+	bool grows = kept_bytes && packed_bytes > kept_bytes;
+	if (!status)
+		status = grows ? keep(trace, output, overwrite, is_there, packed_bytes)
+		               : epp_trace_pack(trace, output, overwrite);
+	if (status) {
 		code = cli_not_written(status);
 	} else {
-		tell(epp_trace_get_info(trace)->records_count, before_bytes, output);
+		if (!grows)
+			tell(epp_trace_get_info(trace)->records_count, before_bytes, output);
 		accounts_warn(&accounts);
 	}
 	epp_trace_close(trace);

@@ -439,8 +439,12 @@ END_TEST
 START_TEST(the_command)
 {
 	char *path = keep(check_path("c.epp")), *out = keep(check_path("c.out.epp"));
-	struct epp_builder *b = export_sample();
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1);
+	epp_name op = builder_name(b, "op");
 
+	for (uint64_t i = 0; i < 20000; i++)
+		builder_event(b, thread, BUILDER_START + i * 20, 10, EPP_NODE, op, NULL, 0);
 	builder_write(b, EPF_FINISHED, path);
 	builder_destroy(b);
 	struct command command = command_run(NULL, "pack", path, NULL);
@@ -474,6 +478,43 @@ START_TEST(the_command)
 }
 END_TEST
 
+/* The index of a few events takes more than packing saves: the smaller file is kept, and the reason is told. */
+START_TEST(a_small_trace_does_not_grow)
+{
+	char *path = keep(check_path("small.epp")), *out = keep(check_path("small.out.epp"));
+	struct epp_builder *b = export_sample();
+	struct stat before, after;
+
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	epp_trace *trace = open_trace(path);
+	check_ok(epp_trace_recover(trace, out, 1));
+	epp_trace_close(trace);
+	ck_assert_int_eq(rename(out, path), 0);
+	ck_assert_int_eq(stat(path, &before), 0);
+	struct command command = command_run(NULL, "pack", "--in-place", path, NULL);
+	ck_assert_msg(command.code == 0, "%s", command.err);
+	ck_assert_msg(strstr(command.err, "left ") && strstr(command.err, " unpacked, ") &&
+	                  strstr(command.err, ": packed it would take "),
+	              "%s", command.err);
+	ck_assert_int_eq(stat(path, &after), 0);
+	ck_assert_int_eq(after.st_ino, before.st_ino);
+	command_free(&command);
+	command = command_run(NULL, "pack", "-o", out, path, NULL);
+	ck_assert_msg(command.code == 0, "%s", command.err);
+	ck_assert_ptr_nonnull(strstr(command.err, "wrote "));
+	ck_assert_ptr_nonnull(strstr(command.err, " unpacked, "));
+	ck_assert_int_eq(stat(out, &after), 0);
+	ck_assert_int_le(after.st_blocks, before.st_blocks);
+	command_free(&command);
+	command = command_run(NULL, "validate", out, NULL);
+	ck_assert_int_eq(command.code, 0);
+	command_free(&command);
+	free(path);
+	free(out);
+}
+END_TEST
+
 static Suite *pack_suite(void)
 {
 	Suite *suite = suite_create("pack");
@@ -489,6 +530,7 @@ static Suite *pack_suite(void)
 	tcase_add_loop_test(cases, a_stretch_is_read_without_the_rest, 0, 2);
 	tcase_add_test(cases, a_write_that_fails_leaves_nothing);
 	tcase_add_test(cases, the_command);
+	tcase_add_test(cases, a_small_trace_does_not_grow);
 	suite_add_tcase(suite, cases);
 	return suite;
 }
