@@ -68,6 +68,47 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 	                                      : sources[kernels & (RUN_KERNELS_PUSHED | RUN_KERNELS_IMPORTED)]);
 }
 
+/* Where most of the time of the nodes went, by operator type if the trace tells these, else by node: how many it takes to make up
+ * 80 % of it. */
+static void print_most(const struct summary *summary)
+{
+	enum { NAMES_MAX = 8 };
+	unsigned kind = summary->tables[EPP_BY_OP_TYPE].count ? EPP_BY_OP_TYPE : EPP_BY_OP;
+	const epp_summary_line *nodes[NAMES_MAX], **lines = summary->tables[kind].lines;
+	size_t count = 0, taken = 0;
+	int64_t all_ns = 0, taken_ns = 0;
+
+	for (size_t i = 0; i < summary->tables[kind].count; i++) {
+		if (kind == EPP_BY_OP && lines[i]->category != EPP_NODE)
+			continue;
+		all_ns += lines[i]->self_ns;
+		count++;
+	}
+	if (all_ns <= 0)
+		return;
+	/* The largest that is not taken yet, each time: they are sorted by total time. */
+	while (taken < NAMES_MAX && taken_ns * 5 < all_ns * 4) {
+		const epp_summary_line *next = NULL;
+		for (size_t i = 0; i < summary->tables[kind].count; i++) {
+			bool is_taken = kind == EPP_BY_OP && lines[i]->category != EPP_NODE;
+			for (size_t j = 0; j < taken; j++)
+				is_taken |= nodes[j] == lines[i];
+			if (!is_taken && (!next || lines[i]->self_ns > next->self_ns))
+				next = lines[i];
+		}
+		nodes[taken++] = next;
+		taken_ns += next->self_ns;
+	}
+	printf("\n%.0f %% of the nodes' time: ", 100 * (double)taken_ns / (double)all_ns);
+	for (size_t i = 0; i < taken; i++) {
+		fputs(i ? ", " : "", stdout);
+		cli_print_clean(stdout, nodes[i]->name, nodes[i]->name_bytes);
+		if (taken > 1)
+			printf(" %.0f %%", 100 * (double)nodes[i]->self_ns / (double)all_ns);
+	}
+	printf(" (%zu of %zu %s%s)\n", taken, count, kind == EPP_BY_OP ? "node" : "operator type", count == 1 ? "" : "s");
+}
+
 int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
                const struct run_results *results, unsigned kernels)
 {
@@ -86,6 +127,7 @@ int run_report(const struct run_options *options, const struct ort *ort, const s
 	summary.top = LINES_MAX;
 	summary.shown[EPP_BY_OP_TYPE] = summary.shown[EPP_BY_OP] = summary.shown[EPP_BY_KERNEL] = true;
 	summary_print_text(&summary);
+	print_most(&summary);
 	summary_close(&summary);
 	return CLI_OK;
 }

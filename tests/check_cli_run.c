@@ -10,6 +10,30 @@
 
 /* ---- what comes out ---- */
 
+/* The last line tells the operators that make up 80 % of the nodes' time, the largest first. */
+static void closes_with_what_takes_most(const char *out, const struct json *summary)
+{
+	const struct json *types = json_get(summary, "op_types"), *most = &types->items[0], *other = &types->items[1];
+	char expected[256];
+
+	ck_assert_uint_eq(types->count, 2);
+	if (json_thousandths(most, "self_ns") < json_thousandths(other, "self_ns")) {
+		most = &types->items[1];
+		other = &types->items[0];
+	}
+	double part = (double)json_thousandths(most, "self_ns");
+	part /= part + (double)json_thousandths(other, "self_ns");
+	if (part >= 0.8)
+		snprintf(expected, sizeof expected, "\n\n%.0f %% of the nodes' time: %s (1 of 2 operator types)\n",
+		         100 * part, json_text(most, "name"));
+	else
+		snprintf(expected, sizeof expected,
+		         "\n\n100 %% of the nodes' time: %s %.0f %%, %s %.0f %% (2 of 2 operator types)\n",
+		         json_text(most, "name"), 100 * part, json_text(other, "name"), 100 * (1 - part));
+	ck_assert_msg(strlen(out) > strlen(expected) && !strcmp(out + strlen(out) - strlen(expected), expected),
+	              "not at the end: %sof %s", expected, out);
+}
+
 START_TEST(a_model_runs)
 {
 	struct command run = command_run(NULL, "run", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "7",
@@ -24,8 +48,9 @@ START_TEST(a_model_runs)
 	ck_assert_ptr_nonnull(strstr(run.out, "By op, on the host"));
 	ck_assert_ptr_nonnull(strstr(run.out, "By kernel, on devices"));
 	ck_assert_ptr_null(strstr(run.out, "By thread"));
-	command_free(&run);
 	struct json *summary = summary_of("model.epp");
+	closes_with_what_takes_most(run.out, summary);
+	command_free(&run);
 	ck_assert_int_eq(count_of(summary, "ops", "model_run"), 9);
 	ck_assert_int_eq(count_of(summary, "ops", "gemm"), 9);
 	ck_assert_int_eq(count_of(summary, "ops", "session_initialization"), 1);
