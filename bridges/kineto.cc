@@ -84,28 +84,32 @@ std::string output_path(const std::string &number)
 	return path.insert(path.size() - (has_ending ? 4 : 0), "." + number);
 }
 
-epp_status *create_session(const std::string &path, epp_session **session)
+epp_status *create_session(const std::string &path, bool overwrite, epp_session **session)
 {
 	epp_session_options options = {};
 	options.struct_size = sizeof(options);
 	options.label = "PyTorch";
-	options.overwrite = 1;
+	options.overwrite = overwrite;
 	options.path = path.empty() ? nullptr : path.c_str();
 	return epp_session_create(&options, session);
 }
 
-/* Once another process has come first, this one's have its pid: run.PID.1.epp. */
+/* A file that is there is another process's, and is kept: from then on this one's have its pid, run.PID.1.epp. */
 epp_status *create_session(epp_session **session)
 {
 	static std::atomic<unsigned> count;
 	static std::atomic<bool> is_taken;
 	std::string number = std::to_string(++count);
-	epp_status *status = is_taken ? nullptr : create_session(output_path(number), session);
-	if (epp_status_code(status) == EPP_BUSY) {
+	std::string path = output_path(number);
+	bool has_pid = path.find("%pid%") != std::string::npos;
+	epp_status *status = is_taken ? nullptr : create_session(path, has_pid, session);
+	if (status && !has_pid && !access(path.c_str(), F_OK)) {
+		LOG(WARNING) << "epprof: " << path << " is another process's, this one writes "
+			     << output_path(std::to_string(getpid()) + "." + number);
 		epp_status_release(status);
 		is_taken = true;
 	}
-	return is_taken ? create_session(output_path("%pid%." + number), session) : status;
+	return is_taken ? create_session(output_path("%pid%." + number), true, session) : status;
 }
 
 class Session : public libkineto::IActivityProfilerSession

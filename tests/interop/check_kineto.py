@@ -227,6 +227,27 @@ print("=" + str(os.getpid()))
         self.assertEqual({file.name for file in folder.iterdir()}, {"run.1.epp", f"run.{pid}.1.epp", f"run.{pid}.2.epp"})
         self.assertEqual((folder / "run.1.epp").stat().st_size, 0)
 
+    def test_what_an_earlier_process_wrote_is_left_alone(self):
+        folder = interop.scratch() / "earlier"
+        folder.mkdir()
+        program = """
+import os
+for i in range(2):
+    with profile(activities=[CPU, DEVICE]) as p:
+        torch.ops.sample.work(torch.ones(3), 30)
+trace(p)
+print("=" + str(os.getpid()))
+"""
+        first = Run(program, SAMPLE, EPPROF_OUTPUT=str(folder / "run.epp"))
+        self.assertNotIn("another process", first.log)
+        written = {file.name: file.read_bytes() for file in folder.iterdir()}
+        self.assertEqual(set(written), {"run.1.epp", "run.2.epp"})
+        second = Run(program, SAMPLE, EPPROF_OUTPUT=str(folder / "run.epp"))
+        (pid,) = second.said
+        self.assertEqual({file.name for file in folder.iterdir()}, {*written, f"run.{pid}.1.epp", f"run.{pid}.2.epp"})
+        self.assertEqual({name: (folder / name).read_bytes() for name in written}, written)
+        self.assertEqual(second.log.count(f"run.1.epp is another process's, this one writes {folder}/run.{pid}.1.epp"), 1)
+
 
 class Plugins(unittest.TestCase):
     EMPTY = """
