@@ -205,6 +205,31 @@ START_TEST(names_are_text)
 }
 END_TEST
 
+/* A node that is called as its operator is not drawn twice; a name that has no room is cut with an ellipsis. */
+START_TEST(nothing_is_doubled_and_cuts_are_seen)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_arg op = {
+		.key = builder_name(builder, "op_name"), .type = EPP_ARG_TEXT, .value.text = "MatMul", .text_bytes = 6
+	};
+
+	builder_event(builder, thread, BUILDER_START, 950, EPP_NODE, builder_name(builder, "MatMul_kernel_time"), &op, 1);
+	builder_event(builder, thread, BUILDER_START + 960, 950, EPP_NODE, builder_name(builder, "other_kernel_time"),
+	              &op, 1);
+	builder_event(builder, thread, BUILDER_START + 2000, 100, EPP_SESSION,
+	              builder_name(builder, "a name with little room"), NULL, 0);
+	draw(NULL);
+	ck_assert_uint_eq(count_of("<title>MatMul\n"), 1);
+	ck_assert_uint_eq(count_of("<title>other\n"), 1);
+	ck_assert_ptr_nonnull(strstr(text.bytes, "<title>a name with little room\n"));
+	ck_assert_ptr_null(strstr(text.bytes, "\">a name with little room</text>"));
+	ck_assert_ptr_nonnull(strstr(text.bytes, "\xE2\x80\xA6</text>"));
+	/* The script is a part of an XML document. */
+	const char *script = strstr(text.bytes, "<script>") + strlen("<script>");
+	ck_assert_ptr_eq(script + strcspn(script, "<&"), strstr(script, "</script>"));
+}
+END_TEST
+
 static Suite *flame_suite(void)
 {
 	Suite *suite = suite_create("flame");
@@ -218,6 +243,7 @@ static Suite *flame_suite(void)
 	tcase_add_test(tests, what_a_filter_leaves_out_is_in_no_stack);
 	tcase_add_test(tests, stacks_may_be_many_and_deep);
 	tcase_add_test(tests, names_are_text);
+	tcase_add_test(tests, nothing_is_doubled_and_cuts_are_seen);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

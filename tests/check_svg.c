@@ -168,7 +168,26 @@ START_TEST(only_the_longest_are_kept)
 	ck_assert_uint_eq(count_of("<g>"), SVG_BARS_MAX);
 	ck_assert_uint_eq(count_of("<title>large\n"), 50);
 	ck_assert_str_eq(text.receipts, "4400 events left out: the shortest ones, too many for one picture\n");
-	ck_assert_ptr_nonnull(strstr(text.bytes, "600 events of 5000 (the longest)"));
+	ck_assert_ptr_nonnull(strstr(text.bytes, "600 events of 5000 (the longest of each row)"));
+}
+END_TEST
+
+/* Short kernels are shown beside long host events: each row has its share. */
+START_TEST(each_row_keeps_its_longest)
+{
+	uint32_t thread = builder_thread(builder, "main", 10);
+	uint32_t stream = builder_device(builder, "stream", "gpu", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name host = builder_name(builder, "host"), kernel = builder_name(builder, "kernel");
+
+	for (unsigned i = 0; i < 2000; i++)
+		builder_event(builder, thread, BUILDER_START + i * 1000, 900, EPP_NODE, host, NULL, 0);
+	for (unsigned i = 0; i < 2000; i++)
+		builder_complete(builder, stream, BUILDER_START + i * 1000, i % 100 ? 10 : 20, EPP_KERNEL, kernel, 0,
+		                 NULL, 0);
+	draw(NULL);
+	ck_assert_uint_eq(count_of("<title>host\n"), SVG_BARS_MAX / 2);
+	ck_assert_uint_eq(count_of("<title>kernel\n"), SVG_BARS_MAX / 2);
+	ck_assert_uint_eq(count_of("<title>kernel\n20\xC2\xA0ns"), 20);
 }
 END_TEST
 
@@ -234,6 +253,7 @@ static Suite *svg_suite(void)
 	tcase_add_test(tests, any_name_is_drawn);
 	tcase_add_test(tests, the_sample_is_drawn_with_arrows);
 	tcase_add_test(tests, only_the_longest_are_kept);
+	tcase_add_test(tests, each_row_keeps_its_longest);
 	tcase_add_test(tests, a_window_is_drawn_alone);
 	tcase_add_test(tests, a_moment_can_be_drawn);
 	tcase_add_test(tests, ages_can_be_drawn);

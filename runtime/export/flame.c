@@ -132,9 +132,13 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	const epp_trace_arg *args = export_args(event);
 
 	*found = around;
+	size_t name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category);
 	for (uint32_t i = 0; event->category == EPP_NODE && i < event->args_count; i++) {
 		if (args[i].type != EPP_ARG_TEXT || !args[i].text_bytes || strcmp(args[i].key, "op_name") != 0)
 			continue;
+		/* A node that is called as its type is has one frame. */
+		if (args[i].text_bytes == name_bytes && memcmp(args[i].value.text, event->name, name_bytes) == 0)
+			break;
 		const epp_event type = { .name = args[i].value.text, .name_bytes = args[i].text_bytes };
 		EPP_TRY(child_by_text(flame, around, &type, found));
 		if (*found != around)

@@ -25,23 +25,30 @@ static const char stripes[] = "<defs><pattern id=\"stripes\" width=\"6\" height=
 			      "patternTransform=\"rotate(45)\"><rect width=\"2\" height=\"6\" fill=\"#1b1f24\" "
 			      "fill-opacity=\".18\"/></pattern></defs>\n";
 
-/* A click on a frame gives it the whole width; one on a frame above it, or on the same again, goes back. */
-static const char script[] = "<script>\n"
-			     "for (const tree of document.querySelectorAll('.tree')) {\n"
-			     "\tlet zoomed = null;\n"
-			     "\tconst frames = [...tree.querySelectorAll('.f')].map((frame) => ({ frame, x: +frame.dataset.x, w: +frame.dataset.w }));\n"
-			     "\tconst show = (x, w) => frames.forEach((one) => {\n"
-			     "\t\tconst left = Math.max(0, (one.x - x) / w), right = Math.min(1, (one.x + one.w - x) / w);\n"
-			     "\t\tone.frame.style.display = right - left > 0.0004 ? '' : 'none';\n"
-			     "\t\tone.frame.setAttribute('x', `${100 * left}%`);\n"
-			     "\t\tone.frame.setAttribute('width', `${100 * Math.max(0, right - left)}%`);\n"
-			     "\t});\n"
-			     "\tframes.forEach((one) => one.frame.addEventListener('click', () => {\n"
-			     "\t\tzoomed = zoomed === one ? null : one;\n"
-			     "\t\tshow(zoomed ? one.x : 0, zoomed ? one.w : 1);\n"
-			     "\t}));\n"
-			     "}\n"
-			     "</script>\n";
+/* XML: without < and &.  A click on a frame gives it the whole width; one on a frame above it, or on the same again, goes back. */
+static const char script[] =
+    "<script>\n"
+    "for (const tree of document.querySelectorAll('.tree')) {\n"
+    "\tlet zoomed = null;\n"
+    "\tconst label = (frame, part) => {\n"
+    "\t\tconst name = frame.querySelector('title').textContent.split('\\n')[0], room = Math.floor((part * 1160 - 8) / 6.5);\n"
+    "\t\tconst cut = name.length > room ? `${name.slice(0, room - 1)}\u2026` : name;\n"
+    "\t\tframe.querySelector('text').textContent = room > 2 ? cut : '';\n"
+    "\t};\n"
+    "\tconst frames = [...tree.querySelectorAll('.f')].map((frame) => ({ frame, x: +frame.dataset.x, w: +frame.dataset.w }));\n"
+    "\tconst show = (x, w) => frames.forEach((one) => {\n"
+    "\t\tconst left = Math.max(0, (one.x - x) / w), right = Math.min(1, (one.x + one.w - x) / w);\n"
+    "\t\tlabel(one.frame, right - left);\n"
+    "\t\tone.frame.style.display = right - left > 0.0004 ? '' : 'none';\n"
+    "\t\tone.frame.setAttribute('x', `${100 * left}%`);\n"
+    "\t\tone.frame.setAttribute('width', `${100 * Math.max(0, right - left)}%`);\n"
+    "\t});\n"
+    "\tframes.forEach((one) => one.frame.addEventListener('click', () => {\n"
+    "\t\tzoomed = zoomed === one ? null : one;\n"
+    "\t\tshow(zoomed ? one.x : 0, zoomed ? one.w : 1);\n"
+    "\t}));\n"
+    "}\n"
+    "</script>\n";
 
 struct drawing {
 	const struct flame *flame;
@@ -143,8 +150,9 @@ static void draw_frame(struct drawing *drawing, const struct flame_node *node, d
 	if (is_copy(node))
 		sink_text(sink, "<rect width=\"100%\" height=\"100%\" rx=\"2\" fill=\"url(#stripes)\"/>");
 	sink_text(sink, "<text class=\"n\" x=\"5\" y=\"13.5\">");
-	if (pixels > 14)
-		svg_write_text(sink, node->name, node->name_bytes < 200 ? node->name_bytes : 200);
+	size_t letters = pixels > 8 ? (size_t)((pixels - 8) / LETTER) : 0;
+	if (letters > 2)
+		svg_write_cut(sink, node->name, letters);
 	sink_text(sink, "</text></svg>\n");
 }
 
@@ -199,8 +207,9 @@ static void draw_part(struct export_run *run, const struct flame *flame, const s
 	struct drawing drawing = { .flame = flame, .sink = run->sink, .whole_ns = part->whole_ns };
 	char time[32];
 
-	sink_format(run->sink, "<text class=\"t\" x=\"%.0f\" y=\"%.0f\">%s: %s</text>\n", MARGIN, y, part->title,
-	            svg_duration(part->whole_ns, time));
+	sink_format(run->sink, "<text class=\"t\" x=\"%.0f\" y=\"%.0f\">%s: %s%s</text>\n", MARGIN, y, part->title,
+	            svg_duration(part->whole_ns, time),
+	            part->root == FLAME_DEVICE && flame->has_copies ? " (striped: copies and fills)" : "");
 	sink_format(run->sink, "<svg class=\"tree\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\">\n", MARGIN,
 	            y + 10, WIDTH - 2 * MARGIN, part->levels * STEP);
 	draw_tree(&drawing, part->root, part->root == FLAME_DEVICE);
@@ -224,10 +233,7 @@ static epp_status *prepare(struct flame *flame)
 epp_status *flame_draw(struct export_run *run, struct flame *flame)
 {
 	struct part parts[] = { { .root = FLAME_HOST, .title = "Host, all threads, by stack" },
-		                { .root = FLAME_DEVICE,
-		                  .title = flame->has_copies
-		                               ? "Devices, below the host stacks that caused it; striped: copies and fills"
-		                               : "Devices, below the host stacks that caused it" } };
+		                { .root = FLAME_DEVICE, .title = "Devices, below the host stacks that caused their work" } };
 	const char *label = run->info->label && run->info->label[0] ? run->info->label : run->info->program;
 	struct sink *sink = run->sink;
 	double height = 56;

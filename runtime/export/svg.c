@@ -1,7 +1,7 @@
 /* A picture of a trace for documents: SVG that is legible on light and dark pages.
  *
- * Collects the slices of the window, the longest SVG_BARS_MAX of them, so that memory and picture stay small however long
- * the trace; the number of those left out stands in the picture and in the receipt. */
+ * Collects the slices of the window, SVG_BARS_MAX of them, the longest of each row, so that memory and picture stay small however
+ * long the trace, and the short kernels of a stream are shown beside long host events; the number of those left out stands in the picture and in the receipt. */
 #include "export/svg.h"
 
 #include <locale.h>
@@ -26,16 +26,31 @@ static int by_start(const void *a, const void *b)
 	return (left->depth > right->depth) - (left->depth < right->depth);
 }
 
-/* Keeps the longest. */
-static void drop_short(struct svg *svg)
+static int by_rank(const void *a, const void *b)
+{
+	const struct svg_bar *left = a, *right = b;
+
+	return left->rank != right->rank ? (left->rank < right->rank ? -1 : 1) : longer_first(a, b);
+}
+
+/* Keeps the longest of each row: as many of one as of another, while it has so many. */
+static epp_status *drop_short(struct svg *svg)
 {
 	if (svg->bars_count <= SVG_BARS_MAX)
-		return;
+		return NULL;
+	uint32_t *counts = calloc(svg->rows.rows_count, sizeof *counts);
+	if (!counts)
+		return epp_status_no_memory();
 	qsort(svg->bars, svg->bars_count, sizeof *svg->bars, longer_first);
+	for (size_t i = 0; i < svg->bars_count; i++)
+		svg->bars[i].rank = counts[svg->bars[i].row]++;
+	free(counts);
+	qsort(svg->bars, svg->bars_count, sizeof *svg->bars, by_rank);
 	for (size_t i = SVG_BARS_MAX; i < svg->bars_count; i++)
 		free(svg->bars[i].name);
 	svg->left_out += svg->bars_count - SVG_BARS_MAX;
 	svg->bars_count = SVG_BARS_MAX;
+	return NULL;
 }
 
 static epp_status *svg_begin(struct export_run *run)
@@ -83,9 +98,7 @@ static epp_status *svg_event(struct export_run *run, const epp_event *event)
 	bar->name = strndup(event->name, event->name_bytes);
 	if (!bar->name)
 		return epp_status_no_memory();
-	if (++svg->bars_count == 2 * SVG_BARS_MAX)
-		drop_short(svg);
-	return NULL;
+	return ++svg->bars_count == 2 * SVG_BARS_MAX ? drop_short(svg) : NULL;
 }
 
 static epp_status *svg_end(struct export_run *run)
@@ -95,12 +108,12 @@ static epp_status *svg_end(struct export_run *run)
 	/* A number's decimal point is a point. */
 	locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	locale_t before = plain ? uselocale(plain) : (locale_t)0;
-	struct svg_layout layout;
-	epp_status *status;
+	struct svg_layout layout = { 0 };
+	epp_status *status = drop_short(svg);
 
-	drop_short(svg);
 	qsort(svg->bars, svg->bars_count, sizeof *svg->bars, by_start);
-	status = svg_layout_init(&layout, svg, run->from_ns, run->to_ns);
+	if (!status)
+		status = svg_layout_init(&layout, svg, run->from_ns, run->to_ns);
 	if (!status)
 		status = svg_draw(run, &layout);
 	svg_layout_deinit(&layout);
@@ -124,7 +137,8 @@ static void svg_deinit(struct export_run *run)
 }
 
 const struct export_writer export_svg = {
-	.format = { "svg", ".svg", "a picture for documents: the longest events of the trace or of --from, --to" },
+	.format = { "svg", ".svg",
+	            "a picture for documents: the longest events of each row, of the trace or of --from, --to" },
 	.state_bytes = sizeof(struct svg),
 	.begin = svg_begin,
 	.event = svg_event,

@@ -7,7 +7,7 @@
 #include "export/svg_text.h"
 #include "export/writer.h"
 
-/* The most bars in a picture; beyond, the longest are kept. */
+/* The most bars in a picture; beyond, the longest of each row are kept. */
 #define SVG_BARS_MAX 600u
 
 struct svg_bar {
@@ -18,6 +18,7 @@ struct svg_bar {
 	uint32_t row; /* index into rows */
 	uint32_t source;
 	uint32_t depth;
+	uint32_t rank; /* so many of its row are longer */
 	uint8_t category;
 	uint8_t placement;
 	uint8_t colour; /* decided by svg_layout */

@@ -215,7 +215,8 @@ static epp_status *draw_foot(const struct picture *picture)
 	sink_format(sink, "<text class=\"m s\" x=\"20\" y=\"%.1f\">%zu events", picture->layout->bottom + FOOT - 16,
 	            picture->svg->bars_count);
 	if (picture->svg->left_out)
-		sink_format(sink, " of %" PRIu64 " (the longest)", picture->svg->bars_count + picture->svg->left_out);
+		sink_format(sink, " of %" PRIu64 " (the longest of each row)",
+		            picture->svg->bars_count + picture->svg->left_out);
 	sink_text(sink, " \xC2\xB7 <tspan>");
 	EPP_TRY(svg_write_lost(picture->run));
 	sink_text(sink, "</tspan>");
