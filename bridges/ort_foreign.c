@@ -136,15 +136,6 @@ static void fill_args(struct filling *filling, const epp_timeline *timeline, con
 		arg_of_event(filling, &arg);
 }
 
-/* A plugin is carried into a shared trace once for each session, always under the same label. */
-static uint64_t plugin_hash(const char *label)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (; label && *label; label++)
-		hash = (hash ^ (unsigned char)*label) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static epp_status *event_make(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
 {
 	int64_t start_ns = filling->epoch_ns + event->start_ns;
@@ -164,9 +155,10 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 	const char *name = prepared(filling, event->name, event->name_bytes, false);
 	fill_args(filling, timeline, event);
 	const char *plugin = epp_trace_plugin(filling->trace, event->track);
+	/* A plugin is carried into a shared trace once for each session, always under the same label: its name's number. */
+	epp_name owner = plugin ? epp_name_intern(plugin) : 0;
 	int32_t process_id = is_call ? (int32_t)event->track->pid
-	                             : ort_devices_number(filling->of->devices, plugin_hash(plugin),
-	                                                  -1 - event->track->device);
+	                             : ort_devices_number(filling->of->devices, owner, -1 - event->track->device);
 	OrtProfilingEventCategory category = is_call ? OrtProfilingEventCategory_API : OrtProfilingEventCategory_KERNEL;
 	status = failed(filling, filling->of->host->ep->CreateProfilingEvent(
 				     category, process_id, folded(event->track->stream), name, start_us,

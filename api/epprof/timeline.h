@@ -10,7 +10,7 @@
  * Events of devices are placed on the host's clock: by the piecewise fit over clock pairs, by ONNX Runtime's formula
  * where there is one sample, inside their parent where there is no common clock; each says how, and within what bound.
  * They are joined to the host event that caused them by token or id, else by containment (marked inferred).  An event without
- * a host event is in a lane of its own; if several host events could be its parent it is marked ambiguous.
+ * a host event is marked uncorrelated; if several host events could be its parent it is marked ambiguous.
  *
  * Cause and effect narrow the bound.  An event of a device begins no earlier than its parent, if the parent was told.  It ends no
  * later than the host event that waited for it: an event of category API to which a flow leads from the device's event or from
