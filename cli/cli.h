@@ -159,7 +159,7 @@ void cli_cut(char *text, int columns);
 struct cli_table;
 
 /* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right; one that begins with
- * '?' is left out where the terminal is too narrow, the first of these first. */
+ * '?', before that, is left out where the terminal is too narrow, the first of these first. */
 struct cli_table *cli_table_create(const char *titles);
 /* The same with titles of any text. */
 struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);

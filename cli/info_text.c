@@ -201,7 +201,7 @@ static void print_tracks(const struct info *info)
 			tracks[count++] = track;
 	}
 	qsort(tracks, count, sizeof *tracks, by_group);
-	struct cli_table *table = cli_table_create("<group|<kind|number|<name|<clock");
+	struct cli_table *table = cli_table_create("<group|<kind|number|<name|?<clock");
 	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++)
 		print_track(table, tracks[i]);
 	free(tracks);

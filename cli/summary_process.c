@@ -87,7 +87,7 @@ static epp_status *add_losses(epp_trace *trace, struct process *processes, size_
 static void print_text(const struct process *processes, const uint8_t *shown, size_t count)
 {
 	struct cli_table *table = cli_table_create(
-	    "process|pid|<host|<label|began|wall|host events|busy|device events|busy|lost");
+	    "process|pid|?began|wall|host events|?busy|device events|?busy|lost|?<host|<label");
 	char text[CLI_NUMBER_BYTES];
 
 	for (size_t i = 0; i < count; i++) {
@@ -97,8 +97,6 @@ static void print_text(const struct process *processes, const uint8_t *shown, si
 		cli_table_count(table, process->source.source);
 		snprintf(text, sizeof text, "%u", process->source.pid);
 		cli_table_cell(table, text);
-		cli_table_cell(table, process->source.hostname);
-		cli_table_cell(table, process->source.label);
 		cli_table_duration(table, (double)process->totals.first_ns);
 		cli_table_duration(table, (double)(process->totals.last_ns - process->totals.first_ns));
 		cli_table_count(table, process->totals.host_events);
@@ -106,6 +104,8 @@ static void print_text(const struct process *processes, const uint8_t *shown, si
 		cli_table_count(table, process->totals.device_events);
 		cli_table_duration(table, (double)process->device_busy_ns);
 		cli_table_count(table, process->lost);
+		cli_table_cell(table, process->source.hostname);
+		cli_table_cell(table, process->source.label);
 	}
 	printf("By process\n");
 	cli_table_print(table);

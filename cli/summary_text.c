@@ -209,8 +209,8 @@ static void print_op_types(const struct summary *summary)
 		has_device |= summary->tables[EPP_BY_OP_TYPE].lines[i]->device_count != 0;
 	cli_print_heading("By operator type");
 	struct cli_table *table = cli_table_create(
-	    has_device ? "count|total|of run|?mean|?p50|?p99|kernels|on devices|<provider|<type"
-		       : "count|total|of run|?mean|?p50|?p99|<provider|<type");
+	    has_device ? "count|total|of run|?mean|?p50|?p99|?kernels|on devices|?<provider|<type"
+		       : "count|total|of run|?mean|?p50|?p99|?<provider|<type");
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[EPP_BY_OP_TYPE].lines[i];
 		cli_table_count(table, line->count);

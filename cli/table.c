@@ -60,9 +60,10 @@ struct cli_table *cli_table_create(const char *titles)
 	size_t count = 0;
 
 	while (copy && (title = strsep(&rest, "|")) && count < MAX) {
-		left[count] = title[0] == '<';
 		optional[count] = title[0] == '?';
-		names[count] = title + (left[count] || optional[count]);
+		title += optional[count];
+		left[count] = title[0] == '<';
+		names[count] = title + left[count];
 		count++;
 	}
 	struct cli_table *table = copy ? cli_table_create_columns(count, names, left) : NULL;

@@ -135,7 +135,7 @@ START_TEST(a_histogram_has_every_event)
 END_TEST
 
 /* Standard output as a terminal of so many columns; what came there.  False: a bare container may have no terminals. */
-static bool summarize_on_terminal(unsigned short columns, char text[16384])
+static bool show_on_terminal(unsigned short columns, char text[16384], const char *command, const char *by)
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 	struct winsize size = { .ws_row = 40, .ws_col = columns };
@@ -148,7 +148,7 @@ static bool summarize_on_terminal(unsigned short columns, char text[16384])
 	ck_assert_int_eq(unlockpt(terminal), 0);
 	ck_assert_int_eq(ioctl(terminal, TIOCSWINSZ, &size), 0);
 	int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
-	pid_t pid = command_start(ptsname(terminal), "/dev/null", "summary", path, NULL);
+	pid_t pid = command_start(ptsname(terminal), "/dev/null", command, path, by, NULL);
 	ck_assert_int_eq(command_wait(pid), 0);
 	ck_assert_int_eq(fcntl(terminal, F_SETFL, O_NONBLOCK), 0);
 	for (ssize_t count; bytes < 16383 && (count = read(terminal, text + bytes, 16383 - bytes)) > 0;)
@@ -157,6 +157,11 @@ static bool summarize_on_terminal(unsigned short columns, char text[16384])
 	close(other);
 	close(terminal);
 	return true;
+}
+
+static bool summarize_on_terminal(unsigned short columns, char text[16384])
+{
+	return show_on_terminal(columns, text, "summary", NULL);
 }
 
 START_TEST(a_terminal_has_a_width_and_bold_letters)
@@ -254,6 +259,35 @@ START_TEST(a_terminal_cuts_each_text_that_is_too_long)
 }
 END_TEST
 
+START_TEST(tables_of_processes_and_tracks_fit_a_terminal)
+{
+	static const struct {
+		const char *command, *by, *heading;
+		int columns;
+	} tables[] = { { "summary", "--by=process", "By process", 80 }, { "info", NULL, "Tracks", 60 } };
+	static char text[16384];
+	uint32_t stream = builder_device(builder, "stream 1", "Accelerator device 0", 0, 1, EPF_TRACK_CLOCK_DEVICE);
+
+	builder_device_pair(builder, stream, 0, BUILDER_START, 1000);
+	builder_complete(builder, stream, BUILDER_START, 100, EPP_KERNEL, builder_name(builder, "k"), 0, NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+	setenv("TERM", "dumb", 1);
+	for (unsigned i = 0; i < 2; i++) {
+		if (!show_on_terminal((unsigned short)tables[i].columns, text, tables[i].command, tables[i].by)) {
+			printf("SKIP: how a table looks on a terminal: /dev/pts is not mounted here\n");
+			return;
+		}
+		const char *line = strstr(text, tables[i].heading), *last = strstr(line, "Ledger");
+		for (const char *end; (!last || line < last) && (end = strstr(line, "\r\n")) != NULL; line = end + 2) {
+			int columns = 0;
+			for (const char *at = line; at < end; at++)
+				columns += ((unsigned char)*at & 0xC0) != 0x80;
+			ck_assert_msg(columns <= tables[i].columns, "%d columns: %.120s", columns, line);
+		}
+	}
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("summary_text");
@@ -267,6 +301,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, a_terminal_has_a_width_and_bold_letters);
 	tcase_add_test(tc, names_are_whole);
 	tcase_add_test(tc, a_terminal_cuts_each_text_that_is_too_long);
+	tcase_add_test(tc, tables_of_processes_and_tracks_fit_a_terminal);
 	suite_add_tcase(s, tc);
 	return s;
 }
