@@ -121,6 +121,9 @@ START_TEST(two_providers_never_share_a_row)
 	ck_assert_int_ne(json_thousandths(find("b"), "pid"), 0);
 	ck_assert_int_ne(json_thousandths(find("c"), "pid"), 0);
 	ck_assert_int_ne(json_thousandths(find("c"), "pid"), json_thousandths(find("b"), "pid"));
+	/* Nor has a device the number of a stream, which Perfetto would take for its main thread. */
+	ck_assert_int_gt(json_thousandths(find("b"), "pid"), json_thousandths(find("b"), "tid"));
+	ck_assert_int_gt(json_thousandths(find("c"), "pid"), json_thousandths(find("b"), "tid"));
 }
 END_TEST
 

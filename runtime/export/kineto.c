@@ -6,7 +6,7 @@
  * to what it launched, by the plugin's number; where a plugin gives none, it joins the host event to what it caused.  These numbers
  * are counted from the first of each source and plugin, because readers keep them as doubles, and no two sources or plugins share one.
  * A device is a process and a stream a thread, by their own numbers.  A device whose number another plugin's device has, or that has
- * none, gets the next one behind the largest. */
+ * none, gets the next one behind the largest of a device or stream. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -126,6 +126,18 @@ static const struct chrome_dialect dialect = { category, category_ends, put_ids,
 
 /* ---- the document ---- */
 
+/* The numbers of a device's track; the next device gets one behind them.  Perfetto takes a thread for another process's main thread
+ * if its number is that process's. */
+static void pass_numbers(struct rows *rows, const epp_trace_track *track)
+{
+	const int64_t numbers[] = { track->device, track->stream < ROWS_FIRST_SYNTHETIC ? track->stream : -1 };
+
+	for (size_t i = 0; i < 2; i++) {
+		if (numbers[i] >= (int64_t)rows->next_device)
+			rows->next_device = (uint32_t)numbers[i] + 1;
+	}
+}
+
 /* Gives each device its number in the file, and lists them.  Processes have theirs first. */
 static epp_status *write_devices(struct export_run *run)
 {
@@ -137,8 +149,8 @@ static epp_status *write_devices(struct export_run *run)
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
 		if (track->kind != EPP_TRACK_DEVICE)
 			EPP_TRY(rows_find(rows, run->info, track, 0, &row));
-		else if (track->device >= (int64_t)rows->next_device)
-			rows->next_device = (uint32_t)track->device + 1;
+		else
+			pass_numbers(rows, track);
 	}
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
 		size_t known = rows->processes_count;
