@@ -1,6 +1,7 @@
 /* See array.h. */
 #include "base/array.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ bool array_grow(void *array_pointer, size_t *room, size_t count, size_t item_byt
 
 	if (larger < count)
 		larger = count;
+	if (larger > PTRDIFF_MAX / item_bytes)
+		return false;
 	/* The caller's pointer has a type of its own, so it is copied. */
 	memcpy(&array, array_pointer, sizeof(array));
 	array = reallocarray(array, larger, item_bytes);
