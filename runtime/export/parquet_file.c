@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "epprof/epprof.h"
 #include "wire/protobuf.h"
@@ -33,15 +34,7 @@ enum { REQUIRED = 0, OPTIONAL = 1 };
 
 static epp_status *reserve(struct sink_memory *memory, size_t bytes)
 {
-	if (memory->room - memory->count >= bytes)
-		return NULL;
-	size_t room = (memory->count + bytes) * 2;
-	char *larger = realloc(memory->bytes, room);
-	if (!larger)
-		return epp_status_no_memory();
-	memory->bytes = larger;
-	memory->room = room;
-	return NULL;
+	return array_reserve(&memory->bytes, &memory->room, memory->count + bytes, 1) ? NULL : epp_status_no_memory();
 }
 
 static void write_bytes(struct parquet_file *file, const void *bytes, size_t count)

@@ -2,6 +2,7 @@
  * texts are copied one behind the other. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "export/sql.h"
 
@@ -13,22 +14,9 @@ void sql_kept_args_deinit(struct sql_kept_args *args)
 	*args = (struct sql_kept_args){ 0 };
 }
 
-static bool grow(void **items, size_t *room, size_t count, size_t item_bytes)
-{
-	if (count < *room)
-		return true;
-	size_t larger_room = count + count / 2 + 1024;
-	void *larger = reallocarray(*items, larger_room, item_bytes);
-	if (!larger || larger_room > UINT32_MAX)
-		return false;
-	*items = larger;
-	*room = larger_room;
-	return true;
-}
-
 static bool keep_arg(struct sql_kept_args *args, const epp_trace_arg *arg)
 {
-	if (!grow((void **)&args->args, &args->room, args->count, sizeof *args->args))
+	if (args->count >= UINT32_MAX || !array_reserve(&args->args, &args->room, args->count + 1, sizeof *args->args))
 		return false;
 	epp_trace_arg *kept = &args->args[args->count++];
 	*kept = *arg;
@@ -44,7 +32,7 @@ static bool keep_event(struct sql_kept_args *args, const struct sql_scan *scan)
 	size_t cursor = 0;
 	epp_trace_arg arg;
 
-	if (!grow((void **)&args->first_of, &args->first_room, args->events_count + 1, sizeof *args->first_of))
+	if (!array_reserve(&args->first_of, &args->first_room, args->events_count + 2, sizeof *args->first_of))
 		return false;
 	args->first_of[args->events_count++] = (uint32_t)args->count;
 	while (epp_event_args(scan->timeline, scan->event, &cursor, &arg)) {
