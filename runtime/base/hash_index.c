@@ -53,6 +53,22 @@ void hash_index_deinit(struct hash_index *index)
 	*index = (struct hash_index){ 0 };
 }
 
+/* Less than 8 bytes as a number that differs from that of other bytes of the same count. */
+static inline uint64_t last_bytes(const char *at, size_t count)
+{
+	uint32_t first, last;
+
+	if (count >= sizeof(first)) {
+		memcpy(&first, at, sizeof(first));
+		memcpy(&last, at + count - sizeof(last), sizeof(last));
+		return (uint64_t)last << 32 | first;
+	}
+	if (!count)
+		return 0;
+	return (uint64_t)(unsigned char)at[count - 1] << 16 | (uint64_t)(unsigned char)at[count / 2] << 8 |
+	       (unsigned char)at[0];
+}
+
 uint64_t hash_bytes(const void *bytes, size_t count)
 {
 	const char *at = bytes;
@@ -63,9 +79,6 @@ uint64_t hash_bytes(const void *bytes, size_t count)
 		hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
 		hash ^= hash >> 32;
 	}
-	word = 0;
-	if (count)
-		memcpy(&word, at, count);
-	hash = (hash ^ word) * UINT64_C(0xC2B2AE3D27D4EB4F);
+	hash = (hash ^ last_bytes(at, count)) * UINT64_C(0xC2B2AE3D27D4EB4F);
 	return hash_u64(hash);
 }
