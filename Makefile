@@ -408,7 +408,7 @@ install: all $(if $(SCDOC),$(MANUAL))
 		ln -sf $$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so || exit 1; done
 	$(Q)$(foreach bridge,$(basename $(notdir $(BRIDGES))),$(CC) $(call LINK_BRIDGE,$(DIRS_lib)/$(bridge).so,'$(LIBDIR)',$(OBJECTS_$(bridge))) &&) :
 	$(Q)test ! -e $(KINETO) || $(call LINK_KINETO,$(DIRS_lib)/$(notdir $(KINETO)),'$(LIBDIR)')
-	$(Q)$(foreach file,$(BRIDGE_PYTHON:$(BUILD)/python/%=%),$(INSTALL) -D -m 644 $(BUILD)/python/$(file) $(DIRS_python)/$(file) &&) :
+	$(Q)$(foreach file,$(BRIDGE_PYTHON:$(BUILD)/%=%),$(INSTALL) -D -m 644 $(BUILD)/$(file) $(DIRS_python)/$(file) &&) :
 	$(Q)$(call LINK_COMMAND,$(DIRS_bin)/epprof,$(FROM_BIN_TO_LIB))
 	$(Q)$(foreach package,$(PACKAGES),printf '%s\n' "$$PC_TEXT_$(subst -,_,$(package))" >$(DIRS_pc)/$(package).pc &&) :
 
