@@ -268,6 +268,31 @@ START_TEST(bounds_of_providers_are_what_the_file_warrants)
 }
 END_TEST
 
+/* A device's clock that is slow shows its events before the host events that caused them. */
+START_TEST(ids_of_a_slow_clock_are_found)
+{
+	static const unsigned starts_us[] = { 1000, 1117, 1231, 1360, 1478 };
+	char text[4096];
+	size_t bytes = (size_t)snprintf(text, sizeof text, "[\n" INIT);
+
+	for (size_t i = 0; i < 5; i++)
+		bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
+		                          ",\n{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :8,\"dur\" :50,\"ts\" :%u,\"ph\" : \"X\","
+		                          "\"name\" :\"node\",\"args\" : {}}",
+		                          starts_us[i]);
+	for (size_t i = 0; i < 5; i++)
+		bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
+		                          ",\n{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :%u,\"ph\" : \"X\","
+		                          "\"name\" :\"k\",\"args\" : {\"ort_correlation_id\" : \"170000000000%u\"}}",
+		                          starts_us[i] - 300, starts_us[i]);
+	bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "\n]\n");
+	struct imported *imported = imported_text(text, bytes);
+	ck_assert_uint_eq(imported->counts.correlated, 5);
+	ck_assert_int_eq(imported->epoch_unix_ns, 1700000000000000000);
+	free(imported);
+}
+END_TEST
+
 /* One id proves nothing: it meets any host event at some time. */
 START_TEST(ids_that_meet_nothing_are_not_believed)
 {
@@ -401,6 +426,7 @@ static Suite *import_suite(void)
 	tcase_add_test(tests, events_without_an_id_belong_to_the_only_host_event_around_them_or_to_none);
 	tcase_add_test(tests, an_id_of_two_threads_is_told_apart_or_believed_of_none);
 	tcase_add_test(tests, bounds_of_providers_are_what_the_file_warrants);
+	tcase_add_test(tests, ids_of_a_slow_clock_are_found);
 	tcase_add_test(tests, ids_that_meet_nothing_are_not_believed);
 	tcase_add_test(tests, providers_losses_are_in_their_account);
 	tcase_add_test(tests, output_is_whole_or_not_there);

@@ -7,11 +7,11 @@
 #include "file/format.h"
 
 #define SAMPLES_MAX 64u
-#define CANDIDATES_MAX 512u
+#define CANDIDATES_MAX 1024u
 #define GUESSED_FROM 8u             /* samples that candidates are made from */
-#define LOOKED_BACK 64u             /* host events before a sample that may be its parent */
+#define LOOKED_AT 64u               /* host events before a sample, and behind it, that may be its parent */
 #define UNKNOWN_HALF_WIDTH 1000000u /* us: without any host event a second is as good as any other span */
-#define LOOKED_BACK_AT 4096u        /* of any name */
+#define LOOKED_AT_ANY 4096u         /* of any name */
 #define STARTERS_MAX 64u            /* threads with an event that starts in one microsecond */
 #define TICKS_PER_ERROR 2000u       /* 500 ppm, as a single clock pair assumes */
 
@@ -70,22 +70,34 @@ static void add_candidate(struct guess *guess, int64_t candidate)
 		guess->candidates[guess->candidates_count++] = candidate;
 }
 
-/* The host events that began shortly before a sample might be its parent. */
+/* Host events from `place` on, or before it, might be the parent of a sample. */
+static epp_status *add_candidates(struct import *import, struct guess *guess, const struct sample *sample,
+                                  uint64_t place, bool back)
+{
+	struct sorter_entry entry;
+	unsigned taken = 0;
+
+	for (unsigned looked = 0; taken < LOOKED_AT && looked < LOOKED_AT_ANY; looked++) {
+		if (back ? place == 0 : place >= import->slices.count)
+			return NULL;
+		EPP_TRY(sorter_at(&import->slices, back ? --place : place++, &entry));
+		if (sample->name && entry.name != sample->name)
+			continue;
+		add_candidate(guess, sample->correlation - (int64_t)(entry.start - IMPORT_TICKS_AT_ZERO));
+		taken++;
+	}
+	return NULL;
+}
+
+/* Those that began shortly before a sample, or behind it: a device's clock that is slow shows events before their parents. */
 static epp_status *make_candidates(struct import *import, struct guess *guess)
 {
 	for (unsigned i = 0; i < guess->samples_count && i < GUESSED_FROM; i++) {
 		const struct sample *sample = &guess->samples[i * guess->samples_count / GUESSED_FROM % guess->samples_count];
-		struct sorter_entry entry;
 		uint64_t place;
-		unsigned taken = 0;
 		EPP_TRY(sorter_find(&import->slices, 0, sample->start + 1, &place));
-		for (unsigned looked = 0; place > 0 && taken < LOOKED_BACK && looked < LOOKED_BACK_AT; looked++) {
-			EPP_TRY(sorter_at(&import->slices, --place, &entry));
-			if (sample->name && entry.name != sample->name)
-				continue;
-			add_candidate(guess, sample->correlation - (int64_t)(entry.start - IMPORT_TICKS_AT_ZERO));
-			taken++;
-		}
+		EPP_TRY(add_candidates(import, guess, sample, place, true));
+		EPP_TRY(add_candidates(import, guess, sample, place, false));
 	}
 	return NULL;
 }
