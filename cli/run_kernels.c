@@ -52,8 +52,9 @@ struct kernels {
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct run_limit limit;
 	bool has_overwritten; /* the recording: what it had and has not is counted */
+	bool has_lost;        /* the recording lost something of anybody's */
 	bool is_only;         /* there is one profile, of the session, and a limit */
-	uint64_t pushed_count, unplaced_count, too_old_count;
+	uint64_t pushed_count, unplaced_count, too_old_count, unknown_count;
 	char note[NOTE_BYTES]; /* why something is missing */
 };
 
@@ -285,9 +286,28 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 	return kernels->is_only ? run_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
-static epp_status *each_device_event(struct kernels *kernels, epp_trace *trace,
-                                     epp_status *(*see)(struct kernels *kernels, const epp_timeline *timeline,
-                                                        const epp_event *event))
+/* An event of category Session or Node that has a process id reads as ONNX Runtime's own; but the collector was shown all of
+ * those, but for one. */
+static epp_status *count_unknown(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
+{
+	static const char unshown[] = "model_loading";
+	const epp_trace_arg name = { .key = "", .value.text = event->name, .text_bytes = event->name_bytes };
+	const struct run_effect effect = { .cause_start_us = kernels->profile_us + event->start_ns / 1000,
+		                           .cause_duration_us = event->duration_ns / 1000,
+		                           .cause_name = &name,
+		                           .profile_us = kernels->profile_us };
+	const struct run_cause *cause;
+
+	(void)timeline;
+	if (kernels->profile_us && strncmp(event->name, unshown, sizeof unshown - 1) != 0 &&
+	    !run_causes_find(&kernels->causes, &effect, &cause))
+		kernels->unknown_count++;
+	return NULL;
+}
+
+static epp_status *each_event(struct kernels *kernels, epp_trace *trace, epp_track_kind kind,
+                              epp_status *(*see)(struct kernels *kernels, const epp_timeline *timeline,
+                                                 const epp_event *event))
 {
 	/* The times that providers gave: the recording's own causes are to correct them. */
 	const epp_timeline_options options = { .struct_size = sizeof options, .as_claimed = 1 };
@@ -298,7 +318,7 @@ static epp_status *each_device_event(struct kernels *kernels, epp_trace *trace,
 	if (status)
 		return status;
 	while (!status && epp_timeline_next(timeline, &event)) {
-		if (event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_DEVICE)
+		if (event->kind == EPP_EVENT_SLICE && event->track->kind == kind)
 			status = see(kernels, timeline, event);
 	}
 	if (!status)
@@ -318,12 +338,14 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	kernels->limit.event_bytes = info->file_bytes / (info->records_count + 1);
 	if (kernels->causes.has_device_events || !kernels->profile_us || kernels->is_only)
-		status = each_device_event(kernels, trace, look_at);
+		status = each_event(kernels, trace, EPP_TRACK_DEVICE, look_at);
 	run_twins_settle(&kernels->carried);
 	if (kernels->is_only)
 		run_limit_settle(&kernels->limit, &kernels->causes);
 	if (!status)
-		status = each_device_event(kernels, trace, append);
+		status = each_event(kernels, trace, EPP_TRACK_DEVICE, append);
+	if (!status && !kernels->has_lost)
+		status = each_event(kernels, trace, EPP_TRACK_THREAD, count_unknown);
 	if (!status)
 		status = take_losses(kernels, trace);
 	epp_trace_close(trace);
@@ -390,12 +412,13 @@ epp_status *run_kernels_expect(epp_session *recording, const char *label, epp_me
 	return NULL;
 }
 
-static epp_status *find_overwritten(struct kernels *kernels)
+static epp_status *find_losses(struct kernels *kernels)
 {
 	for (size_t i = 0; i < epp_trace_accounts_count(kernels->recorded); i++) {
 		epp_trace_account account;
 		TRY(epp_trace_account_at(kernels->recorded, i, &account));
 		kernels->has_overwritten |= account.lost[EPP_LOSS_POLICY] > 0;
+		kernels->has_lost |= account.lost_total > 0;
 	}
 	return NULL;
 }
@@ -411,7 +434,7 @@ epp_status *run_kernels_append(epp_session *recording, struct ort *ort, epp_memb
 	*from = RUN_KERNELS_NONE;
 	epp_status *status = epp_trace_open_session(recording, &kernels.recorded);
 	if (!status)
-		status = find_overwritten(&kernels);
+		status = find_losses(&kernels);
 	if (!status)
 		run_failures_find_recorded(ort, kernels.recorded);
 	if (!status)
@@ -420,6 +443,11 @@ epp_status *run_kernels_append(epp_session *recording, struct ort *ort, epp_memb
 		status = append_profiles(&kernels, folder);
 	if (!status)
 		status = lose_unplaced(&kernels);
+	if (!status)
+		status = lose(&kernels, EPP_LOSS_REFUSED, kernels.unknown_count,
+		              kernels.note[0]
+		                  ? ""
+		                  : "what is refused has a category and a process id of ONNX Runtime's own events");
 	if (!status)
 		status = lose(&kernels, EPP_LOSS_FILTER, kernels.too_old_count,
 		              "filtered: kernels of runs that --max-bytes does not keep");
