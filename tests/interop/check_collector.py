@@ -199,6 +199,19 @@ class Equality(unittest.TestCase):
         self.assertLess(min(kernel["start_error_ns"] for kernel in kernels), 1000)
 
 
+class Missing(unittest.TestCase):
+    def test_a_provider_without_the_kit(self):
+        """Its events are in ONNX Runtime's profile alone, and the log and the ledger say so."""
+        recorded = Recorded("provider:formula,collector", EPPROF_TEST_SEVERITY="2")
+        self.assertIn("SampleEP ran nodes and the trace has no device events of it", recorded.errors)
+        self.assertIn("its events, if it profiles, are in ONNX Runtime's own profile alone", epprof("info", recorded.trace))
+        (own,) = recorded.profiles
+        imported = f"{recorded.trace}.imported.epp"
+        epprof("import", "--force", "-o", imported, own)
+        kernels = [event for event in converted(imported, "chrome") if event["name"] == "relu"]
+        self.assertEqual(len(kernels), 100 * 10)
+
+
 class Names(unittest.TestCase):
     def test_that_break_json(self):
         recorded = Recorded("hostile")

@@ -135,6 +135,7 @@ class Host:
 
 def main(scenario, prefix):
     libraries = {"collector": ort.Library("libepprof_ort", "epprof"), "sample": ort.Library("libsample_ort_ep", "SampleEP"),
+                 "formula": ort.Library("tests/plugins/formula_ep", "SampleEP"),
                  "work": ort.Library("tests/plugins/work_ep", "WorkEP")}
     name, _, order = scenario.partition(":")
     names = order.split(",") if order else ["collector"]
