@@ -33,36 +33,29 @@ ORT_HEADERS ?= $(wildcard ../shared/third_party/onnxruntime)
 
 # ---- what is made of what ----
 
-RUNTIME_DIRS ?= base wire file record plugins timeline export import
-sources = $(foreach dir,$(1),$(sort $(wildcard $(dir)/*.c)))
+sources = $(sort $(shell find $(1) -name '*.c'))
 objects = $(patsubst %.c,$(O)/%.o,$(patsubst %.cc,$(O)/%.o,$(1)))
-runtime = $(call sources,$(addprefix runtime/,$(filter $(1),$(RUNTIME_DIRS))))
+parts = $(call sources,$(addprefix runtime/,$(1)))
 
-# Stateless: linked, hidden, into both shared libraries, and once into the static libepprof.a.
-STATELESS := $(filter runtime/wire/% runtime/file/codec%.c \
-	$(addprefix runtime/base/,array.c checksum.c hash_index.c hash_map.c id_set.c radix_sort.c string_table.c), \
-	$(call runtime,base wire file))
-# Reading a trace, and writing one that is finished, is libepprof-trace's; the rest of file/ records one: libepprof's.
-READING := $(filter runtime/file/reader%.c runtime/file/validate%.c runtime/file/trace_reader%.c \
-	runtime/file/trace_writer%.c runtime/file/columns%.c runtime/file/spool.c \
-	runtime/file/whole_file.c,$(call runtime,file))
-
-EPPROF := $(filter-out $(STATELESS) $(READING),$(call runtime,base file record plugins))
-# A bridge links what it needs of reading (BRIDGE_READING), with a table of formats that has XSpace alone.
-TRACE := $(filter-out %/formats_xspace.c,$(READING) $(call runtime,timeline export import))
-BRIDGE_TRACE := $(filter-out %/formats.c,$(TRACE)) runtime/export/formats_xspace.c bridges/no_zstd.c
+# Without state: hidden in both shared libraries, and once in the static libepprof.a.
+STATELESS := $(call parts,containers encoding codec)
+EPPROF := $(call parts,base ort_abi storage record plugins)
+TRACE := $(filter-out %/formats_xspace.c,$(call parts,files trace merge timeline analysis export sql import))
+# A bridge links what it needs of reading, with a table of formats that has XSpace alone.
+BRIDGE_TRACE := $(filter-out %/formats.c,$(TRACE)) runtime/export/formats_xspace.c bridges/shared/no_zstd.c
 KIT := $(call sources,ep_kit)
 CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
-ORT_BRIDGE := bridges/carried.c $(sort $(wildcard bridges/ort*.c))
+ORT_BRIDGE := bridges/shared/carried.c $(call sources,bridges/onnxruntime)
 BENCHES := $(call sources,bench)
 # A simulation that bench and tests share.
 TRUTH := $(filter bench/clock_%,$(BENCHES))
-TESTS := $(sort $(wildcard tests/check_*.c))
-TEST_SHARED := $(filter-out $(TESTS),$(call sources,tests))
-SCRIPTS := $(filter-out %.c %.h,$(sort $(wildcard tests/check_*)))
+TEST_SOURCES := $(filter-out tests/plugins/% tests/fake_ort/% tests/interop/%,$(call sources,tests))
+TESTS := $(foreach source,$(TEST_SOURCES),$(if $(filter check_%,$(notdir $(source))),$(source)))
+TEST_SHARED := $(filter-out $(TESTS),$(TEST_SOURCES))
+SCRIPTS := $(sort $(shell find tests -name 'check_*' -not -name '*.[ch]' -not -path 'tests/interop/*'))
 TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(call sources,tests/plugins))
 
 LIBEPPROF := $(BUILD)/libepprof.so
@@ -76,7 +69,9 @@ LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-tr
 SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
-TEST_PROGRAMS := $(TESTS:tests/%.c=$(BUILD)/tests/%)
+# The programs of all test folders are in one folder, so their names differ.
+test_program = $(BUILD)/tests/$(notdir $(basename $(1)))
+TEST_PROGRAMS := $(foreach test,$(TESTS),$(call test_program,$(test)))
 TEST_LIBRARIES := $(TEST_PLUGINS:tests/plugins/%.c=$(BUILD)/tests/plugins/%.so) $(BUILD)/tests/fake_ort.so
 BENCH := $(if $(BENCHES),$(BUILD)/bench/bench)
 
@@ -90,7 +85,7 @@ COMMON := $(WARNINGS) $(SANITIZE) -fPIC -fvisibility=hidden -pthread -MMD -MP
 # Only the runtime and the tests may see more than api/ (tests/lint checks the includes one by one).
 # The kit is dropped into the trees of others, so it gets no feature macro from here.
 FLAGS_runtime := -D_GNU_SOURCE -Iapi -Iruntime -I.
-FLAGS_cli := -D_GNU_SOURCE -Iapi
+FLAGS_cli := -D_GNU_SOURCE -Iapi -I.
 # A call of a library without a detour: of a bridge, which is called with cold caches; of the bench, for what it costs is the
 # library's then.
 FLAGS_bridges := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
@@ -98,9 +93,10 @@ FLAGS_ep_kit := -Iapi
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_tests := -D_GNU_SOURCE -Iapi -Iruntime -I. -DCHECK_BUILD='"$(abspath $(BUILD))"' -DCHECK_SOURCE='"$(CURDIR)"'
-FLAGS_tests/plugins := -D_GNU_SOURCE -Iapi
-FLAGS_tests/fake_ort := -D_GNU_SOURCE -Iapi
-flags = $(FLAGS_$(patsubst runtime/%,runtime,$(patsubst %/,%,$(dir $(1)))))
+FLAGS_tests/plugins := -D_GNU_SOURCE -Iapi -I.
+FLAGS_tests/fake_ort := -D_GNU_SOURCE -Iapi -I.
+top = $(firstword $(subst /, ,$(1)))
+flags = $(FLAGS_$(or $(filter tests/plugins tests/fake_ort,$(patsubst %/,%,$(dir $(1)))),$(top)))
 
 BASE_LIBS := -lbsd -lpthread -ldl
 TRACE_LIBS := -lyajl -lsqlite3 -lzstd -lz -lm
@@ -120,7 +116,7 @@ HOSTS := digits onnxruntime browser
 DEPS := build/deps
 
 .PHONY: all lib man kineto kineto-torch kineto-needs-torch tests check check-interop run run-digits run-browser run-onnxruntime bench bench-digits
-.PHONY: bench-onnxruntime bench-browser lint format install uninstall clean help
+.PHONY: bench-onnxruntime bench-browser coverage lint format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -140,6 +136,7 @@ help:
 	@echo "bench          measures, and compares with the bounds"
 	@echo "               HOST=onnxruntime: what the collector adds to a profiled run there, ORT=1.26.0: in that version"
 	@echo "               HOST=browser: a report of a million events in chromium"
+	@echo "coverage       runs the tests with gcov; lines and branches by folder, with lcov"
 	@echo "lint, format   checks the sources; formats them"
 	@echo "kineto         libepprof_kineto.so, the bridge into PyTorch; TORCH=.../site-packages/torch, with headers"
 	@echo "man            the manual, with scdoc"
@@ -156,7 +153,7 @@ $(O)/%.o: %.cc
 	$(Q)$(CXX) -std=c++17 $(COMMON) $(call flags,$<) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 # The files of the page are in the object.
-$(O)/runtime/export/html_page.o: $(wildcard runtime/export/report/*)
+$(O)/runtime/export/report/html_page.o: $(wildcard runtime/export/report/page/*)
 
 $(call objects,$(TESTS) $(TEST_SHARED)): EXTRA = $(CHECK_CFLAGS)
 $(O)/tests/plugins/official_%.o: EXTRA = -isystem $(ORT_HEADERS)
@@ -199,7 +196,7 @@ $(BRIDGE_READING): $(call objects,$(BRIDGE_TRACE) $(STATELESS))
 
 OBJECTS_libepprof_ort := $(call objects,$(ORT_BRIDGE))
 $(foreach bridge,tf pjrt,$(eval OBJECTS_libepprof_$(bridge) := \
-	$(call objects,bridges/$(bridge)_bridge.c bridges/carried.c $(sort $(wildcard bridges/xspace_*.c)))))
+	$(call objects,$(wildcard bridges/*/$(bridge)_bridge.c) bridges/shared/carried.c $(sort $(wildcard bridges/shared/xspace_*.c)))))
 $(BUILD)/libepprof_ort.so: $(OBJECTS_libepprof_ort)
 $(BUILD)/libepprof_tf.so: $(OBJECTS_libepprof_tf)
 $(BUILD)/libepprof_pjrt.so: $(OBJECTS_libepprof_pjrt)
@@ -208,15 +205,16 @@ $(BRIDGES): $(BRIDGE_READING) $(LIBEPPROF)
 	$(Q)$(CC) $(call LINK_BRIDGE,$@,'$(abspath $(BUILD))',$(filter %.o,$^))
 
 # What the bridges have in Python, for PYTHONPATH; it finds the bridges above itself.
-$(BRIDGE_PYTHON): $(BUILD)/python/%: bridges/%
+vpath %.py bridges/jax:bridges/shared:bridges/tensorflow
+$(BRIDGE_PYTHON): $(BUILD)/python/%: %
 	$(Q)$(INSTALL) -D -m 644 $< $@
 
 # The bridge into PyTorch needs a torch to be compiled against, so it is not part of `all`.  A program that loads it has
 # torch's libraries already.  Their structs have other members without NDEBUG, with which torch is released.  Which torch that was is kept for `install`, which links the bridge again.
 KINETO := $(BUILD)/libepprof_kineto.so
 KINETO_TORCH := $(O)/bridges/kineto.torch
-OBJECTS_libepprof_kineto := $(call objects,$(sort $(wildcard bridges/kineto*.cc)))
-LINK_KINETO = $(CXX) $(call LINK_BRIDGE,$(1),$(2),$(OBJECTS_libepprof_kineto) $(O)/bridges/carried.o) -Wl,--allow-shlib-undefined \
+OBJECTS_libepprof_kineto := $(call objects,$(sort $(wildcard bridges/pytorch/*.cc)))
+LINK_KINETO = $(CXX) $(call LINK_BRIDGE,$(1),$(2),$(OBJECTS_libepprof_kineto) $(O)/bridges/shared/carried.o) -Wl,--allow-shlib-undefined \
 	-Wl,--no-as-needed "-L$$(cat $(KINETO_TORCH))/lib" -ltorch_cpu -lc10
 
 $(KINETO_TORCH): kineto-torch
@@ -228,7 +226,7 @@ $(OBJECTS_libepprof_kineto): $(O)/%.o: %.cc $(KINETO_TORCH)
 	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -DUSE_KINETO -DFMT_HEADER_ONLY -DNDEBUG $(FLAGS_bridges) -isystem $(TORCH)/include \
 		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
-$(KINETO): $(OBJECTS_libepprof_kineto) $(O)/bridges/carried.o $(BRIDGE_READING) $(LIBEPPROF)
+$(KINETO): $(OBJECTS_libepprof_kineto) $(O)/bridges/shared/carried.o $(BRIDGE_READING) $(LIBEPPROF)
 	$(call say,LD)
 	$(Q)$(call LINK_KINETO,$@,'$(abspath $(BUILD))')
 
@@ -253,7 +251,7 @@ $(BUILD)/digits: $(call objects,$(wildcard ep_sample/digits*.c)) $(LIBEPPROF)
 	$(Q)$(PROGRAM) -L$(BUILD) -Wl,-rpath,'$$ORIGIN' -lepprof -lm
 
 # Plugins that link TensorFlow find it by this name.
-$(TF_SHIM): $(O)/bridges/tf_shim.o
+$(TF_SHIM): $(O)/bridges/tensorflow/tf_shim.o
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-soname,libtensorflow_framework.so.2 $(CFLAGS) $(LDFLAGS) -o $@ $^
 
@@ -286,12 +284,14 @@ $(BUILD)/tests/fake_ort.so: $(call objects,$(call sources,tests/fake_ort))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-$(TEST_PROGRAMS): $(BUILD)/tests/%: $(O)/tests/%.o $(BUILD)/tests/libeverything.a
+$(foreach test,$(TESTS),$(eval $(call test_program,$(test)): $(call objects,$(test))))
+$(TEST_PROGRAMS): $(BUILD)/tests/libeverything.a
 	$(call say,LD)
+	@mkdir -p $(@D)
 	$(Q)$(PROGRAM) $(BUILD)/tests/libeverything.a $(CHECK_LIBS) $(BASE_LIBS) $(TRACE_LIBS)
 
 # It makes traces to measure reading by, so it has the format's writing half of its own.
-$(BENCH): $(call objects,$(BENCHES) $(STATELESS) runtime/file/columns_decode.c ep_sample/accelerator_clock.c) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
+$(BENCH): $(call objects,$(BENCHES) $(STATELESS) runtime/trace/columns/columns_decode.c ep_sample/accelerator_clock.c) $(LIBTRACE) $(LIBEPPROF) $(LIBKIT)
 	$(call say,LD)
 	@mkdir -p $(@D)
 	$(Q)$(PROGRAM) $(LIBKIT) -L$(BUILD) -Wl,-rpath,'$$ORIGIN/..' -lepprof-trace -lepprof -lbsd -lzstd -lm
@@ -343,6 +343,10 @@ bench-browser: all
 
 bench-onnxruntime: $(BRIDGES) $(NULL_EPS)
 	$(Q)python=$$(tests/interop/environment.py onnxruntime$(ORT:%===%) numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)
+
+coverage:
+	$(Q)$(MAKE) BUILD=build-coverage CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage check
+	$(Q)tests/coverage build-coverage
 
 lint:
 	$(Q)tests/lint

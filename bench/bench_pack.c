@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
 #include "bench_trace.h"
+#include "codec/checksum.h"
 #include "epprof/timeline.h"
 #include "epprof/trace_writer.h"
-#include "file/columns.h"
+#include "trace/columns/columns.h"
 
 #define PACKED_A_SECOND_LEAST 40.0 /* millions */
 #define READ_A_SECOND_LEAST 50.0

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
-#include "file/codec.h"
+#include "codec/checksum.h"
+#include "codec/codec.h"
 
 #define TICKS_PER_SECOND 2500000000ull
 #define TICKS_START 1000000000000ull

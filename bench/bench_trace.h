@@ -1,5 +1,5 @@
 /* A trace made up for the cases that read one: threads that run models without a pause, each run an event around an event
- * around its nodes, and streams whose kernels some of the nodes launch.  Written as file/format.h says, without a session,
+ * around its nodes, and streams whose kernels some of the nodes launch.  Written as format/format.h says, without a session,
  * so that any number of tracks interleaves as finely as on a large machine. */
 #ifndef BENCH_TRACE_H
 #define BENCH_TRACE_H

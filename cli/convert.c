@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conversion.h"
+#include "cli/shared/conversion.h"
 #include "dataset.h"
 
 static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"

@@ -2,7 +2,7 @@
 #ifndef EPPROF_CLI_DATASET_H
 #define EPPROF_CLI_DATASET_H
 
-#include "conversion.h"
+#include "cli/shared/conversion.h"
 
 /* Writes the traces as OUTPUT/run=RUN, OUTPUT being the conversion's; returns an enum cli_exit. */
 int dataset_run(const struct conversion *conversion, const char *run, char *const *paths, size_t count);

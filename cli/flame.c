@@ -1,5 +1,5 @@
 /* epprof flame: time by stack, as a picture. */
-#include "conversion.h"
+#include "cli/shared/conversion.h"
 
 static const char
     help[] = "usage: epprof flame [OPTION]... TRACE\n"

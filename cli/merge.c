@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accounts.h"
 #include "cli.h"
+#include "cli/shared/accounts.h"
 
 static const char
     help[] = "usage: epprof merge [OPTION]... -o FILE.epp TRACE TRACE...\n"

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "accounts.h"
 #include "cli.h"
+#include "cli/shared/accounts.h"
+#include "cli/shared/rewrite.h"
 #include "epprof/trace_writer.h"
-#include "rewrite.h"
 
 static const char
     help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"

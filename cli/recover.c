@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "accounts.h"
 #include "cli.h"
+#include "cli/shared/accounts.h"
+#include "cli/shared/rewrite.h"
 #include "epprof/trace_writer.h"
-#include "rewrite.h"
 
 static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\n"
 			   "       epprof recover --in-place TRACE\n"

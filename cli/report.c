@@ -1,5 +1,5 @@
 /* epprof report: a trace as a page that is looked at in a browser. */
-#include "conversion.h"
+#include "cli/shared/conversion.h"
 
 static const char help[] =
     "usage: epprof report [OPTION]... TRACE\n"

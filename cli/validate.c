@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accounts.h"
 #include "cli.h"
+#include "cli/shared/accounts.h"
 
 static const char
     help[] = "usage: epprof validate [OPTION]... TRACE\n"

@@ -3,8 +3,8 @@
  * TSC where the processor says constant and nonstop and the kernel itself trusts it (its clock source is tsc, kvm-clock
  * or hyperv); cntvct on arm64; else CLOCK_MONOTONIC in ns.  Decided once, at load.  Tests inject a clock.
  */
-#ifndef EPPROF_BASE_CLOCK_H
-#define EPPROF_BASE_CLOCK_H
+#ifndef EPPROF_RUNTIME_BASE_CLOCK_H
+#define EPPROF_RUNTIME_BASE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include <x86intrin.h>
 #endif
 
-#include "file/format.h"
+#include "format/format.h"
 
 /* enum epf_clock, or CLOCK_INJECTED. */
 extern uint32_t clock_kind;

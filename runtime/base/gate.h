@@ -5,8 +5,8 @@
  * of the process pass a full barrier (membarrier(2)), and then reads the mark: now either the recorder has seen `closed`
  * or its mark is seen here.  The cost lies wholly on the side that happens once a run.
  */
-#ifndef EPPROF_BASE_GATE_H
-#define EPPROF_BASE_GATE_H
+#ifndef EPPROF_RUNTIME_BASE_GATE_H
+#define EPPROF_RUNTIME_BASE_GATE_H
 
 #include <stdbool.h>
 

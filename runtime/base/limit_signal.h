@@ -6,8 +6,8 @@
  *   int error = pwrite(...) < 0 ? errno : 0;
  *   limit_signal_let_go(&before, error);
  */
-#ifndef EPPROF_BASE_LIMIT_SIGNAL_H
-#define EPPROF_BASE_LIMIT_SIGNAL_H
+#ifndef EPPROF_RUNTIME_BASE_LIMIT_SIGNAL_H
+#define EPPROF_RUNTIME_BASE_LIMIT_SIGNAL_H
 
 #include <errno.h>
 #include <signal.h>

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "file/format.h"
+#include "format/format.h"
 
 #define BLOCK_NAMES 4096u
 #define BLOCK_COUNT 256u /* 1 Mi names in all */

@@ -5,8 +5,8 @@
  * its text is in place.  Interning takes one lock, which a session's start shares: what was interned before is copied
  * into the session's file by start, what comes after reaches its log through `name_listener`, and nothing falls between.
  */
-#ifndef EPPROF_BASE_NAME_H
-#define EPPROF_BASE_NAME_H
+#ifndef EPPROF_RUNTIME_BASE_NAME_H
+#define EPPROF_RUNTIME_BASE_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include <sys/queue.h>
 
 #include "epprof/session.h"
-#include "file/format.h"
+#include "format/format.h"
 
 struct name_text {
 	const char *text; /* NUL-terminated; may hold zeros */
@@ -23,7 +23,7 @@ struct name_text {
 	bool is_args; /* it is struct epf_arg ... as behind a record */
 };
 
-/* Names 1 to EPF_NAME_FIRST_FREE - 1 are reserved (file/format.h); interning never gives one but "" and "(name lost)". */
+/* Names 1 to EPF_NAME_FIRST_FREE - 1 are reserved (format/format.h); interning never gives one but "" and "(name lost)". */
 struct name_text name_get(epp_name name);
 
 /* The number of args; 0: no memory.  `slots` has at most EPF_NAME_BYTES_MAX bytes. */

@@ -1,6 +1,6 @@
 /* Options that a caller hands over in a struct with its size in front: callers and libraries of different versions meet. */
-#ifndef EPPROF_BASE_OPTIONS_H
-#define EPPROF_BASE_OPTIONS_H
+#ifndef EPPROF_RUNTIME_BASE_OPTIONS_H
+#define EPPROF_RUNTIME_BASE_OPTIONS_H
 
 #include <stddef.h>
 #include <string.h>

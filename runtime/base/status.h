@@ -1,6 +1,6 @@
 /* Statuses as the library itself makes them; the public half is epprof/status.h. */
-#ifndef EPPROF_BASE_STATUS_H
-#define EPPROF_BASE_STATUS_H
+#ifndef EPPROF_RUNTIME_BASE_STATUS_H
+#define EPPROF_RUNTIME_BASE_STATUS_H
 
 #include "epprof/status.h"
 

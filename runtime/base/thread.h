@@ -1,6 +1,6 @@
 /* Threads of the library's own. */
-#ifndef EPPROF_BASE_THREAD_H
-#define EPPROF_BASE_THREAD_H
+#ifndef EPPROF_RUNTIME_BASE_THREAD_H
+#define EPPROF_RUNTIME_BASE_THREAD_H
 
 #include <pthread.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * A forked child has no workers' threads.  A worker that was in a call at the fork stays hung there for ever.
  *
  * Thread: [any-thread] throughout; the functions take one short lock, which is never held around a call. */
-#ifndef EPPROF_BASE_WORKER_H
-#define EPPROF_BASE_WORKER_H
+#ifndef EPPROF_RUNTIME_BASE_WORKER_H
+#define EPPROF_RUNTIME_BASE_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

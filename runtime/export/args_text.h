@@ -1,8 +1,8 @@
 /* The args of one event, or whatever else is JSON, as a text of its own: for formats that have a column for them. */
-#ifndef EPPROF_EXPORT_ARGS_TEXT_H
-#define EPPROF_EXPORT_ARGS_TEXT_H
+#ifndef EPPROF_RUNTIME_EXPORT_ARGS_TEXT_H
+#define EPPROF_RUNTIME_EXPORT_ARGS_TEXT_H
 
-#include "export/members.h"
+#include "export/json_object_keys.h"
 #include "export/writer.h"
 
 struct args_text {

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/options.h"
+#include "encoding/json.h"
 #include "export/filter.h"
-#include "export/pipeline.h"
-#include "export/sink_parts.h"
+#include "export/sink/pipeline.h"
+#include "export/sink/sink_parts.h"
 #include "export/writer.h"
-#include "wire/json.h"
 
 const epp_export_format *epp_export_format_at(size_t index)
 {

@@ -1,8 +1,8 @@
 /* The list of facts: the recording, its clock, what the timeline made of it, and what this export was asked to leave out. */
 #include "export/facts.h"
 
+#include "encoding/json.h"
 #include "epprof/epprof.h"
-#include "wire/json.h"
 
 struct list {
 	struct fact *facts;

@@ -1,6 +1,6 @@
 /* What a trace says about itself, as exporters write it beside its events: one list, so that no format knows less. */
-#ifndef EPPROF_EXPORT_FACTS_H
-#define EPPROF_EXPORT_FACTS_H
+#ifndef EPPROF_RUNTIME_EXPORT_FACTS_H
+#define EPPROF_RUNTIME_EXPORT_FACTS_H
 
 #include "export/writer.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/status.h"
+#include "containers/array.h"
 
 bool filter_init(struct filter *filter, const epp_export_options *options, const epp_trace *trace)
 {

@@ -1,8 +1,8 @@
 /* Which events an export was asked for: by duration, name, track, process.  What is left out is counted. */
-#ifndef EPPROF_EXPORT_FILTER_H
-#define EPPROF_EXPORT_FILTER_H
+#ifndef EPPROF_RUNTIME_EXPORT_FILTER_H
+#define EPPROF_RUNTIME_EXPORT_FILTER_H
 
-#include "base/id_set.h"
+#include "containers/id_set.h"
 #include "export/writer.h"
 
 #define FILTER_TRACKS_COUNT 256u

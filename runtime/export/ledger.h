@@ -1,6 +1,6 @@
 /* The account of every producer, as the exporters write it: what was emitted, written, open and lost, and why. */
-#ifndef EPPROF_EXPORT_LEDGER_H
-#define EPPROF_EXPORT_LEDGER_H
+#ifndef EPPROF_RUNTIME_EXPORT_LEDGER_H
+#define EPPROF_RUNTIME_EXPORT_LEDGER_H
 
 #include "export/writer.h"
 

@@ -1,12 +1,12 @@
 /* Memory in which one protobuf message of any length is put together before it goes to the sink. */
-#ifndef EPPROF_EXPORT_MESSAGE_H
-#define EPPROF_EXPORT_MESSAGE_H
+#ifndef EPPROF_RUNTIME_EXPORT_MESSAGE_H
+#define EPPROF_RUNTIME_EXPORT_MESSAGE_H
 
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "encoding/protobuf.h"
 #include "export/writer.h"
-#include "wire/protobuf.h"
 
 struct message {
 	char *bytes;

@@ -1,6 +1,6 @@
 /* Pieces of text that are the same for many events (a name with its category, a track), kept as they were written last. */
-#ifndef EPPROF_EXPORT_PIECES_H
-#define EPPROF_EXPORT_PIECES_H
+#ifndef EPPROF_RUNTIME_EXPORT_PIECES_H
+#define EPPROF_RUNTIME_EXPORT_PIECES_H
 
 #include "export/writer.h"
 

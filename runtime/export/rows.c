@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/status.h"
+#include "containers/array.h"
 
 void rows_deinit(struct rows *rows)
 {

@@ -3,14 +3,14 @@
  * Viewers know processes and threads alone.  A thread's own lane keeps the numbers of the operating system; devices become
  * processes, their streams threads, and lanes that have no such number get one that no process or thread can have.  No two
  * lanes share a row, and no two sources a process, even if their numbers are equal. */
-#ifndef EPPROF_EXPORT_ROWS_H
-#define EPPROF_EXPORT_ROWS_H
+#ifndef EPPROF_RUNTIME_EXPORT_ROWS_H
+#define EPPROF_RUNTIME_EXPORT_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash_index.h"
+#include "containers/hash_index.h"
 #include "epprof/timeline.h"
 
 /* Beyond the largest number that Linux gives to a process or thread (2^22). */

@@ -2,12 +2,12 @@
  *
  * A writer writes into run->sink and need not look for failed writes; it returns a status only for what the sink cannot
  * know (out of memory).  What its format cannot hold it counts, and says so through export_receipt. */
-#ifndef EPPROF_EXPORT_WRITER_H
-#define EPPROF_EXPORT_WRITER_H
+#ifndef EPPROF_RUNTIME_EXPORT_WRITER_H
+#define EPPROF_RUNTIME_EXPORT_WRITER_H
 
 #include "epprof/export.h"
-#include "export/sink.h"
-#include "export/sink_parts.h"
+#include "export/sink/sink.h"
+#include "export/sink/sink_parts.h"
 
 struct filter;
 

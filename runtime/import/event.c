@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "containers/array.h"
 
 /* Numbers are read from a copy that ends with a NUL. */
 #define NUMBER_BYTES 64

@@ -2,8 +2,8 @@
  *
  * All texts lie in one growing buffer and are named by their place in it, so that nothing is allocated per event; an
  * event is used again for the next one.  What is beyond the limits of a record is cut here already, and marked. */
-#ifndef EPPROF_IMPORT_EVENT_H
-#define EPPROF_IMPORT_EVENT_H
+#ifndef EPPROF_RUNTIME_IMPORT_EVENT_H
+#define EPPROF_RUNTIME_IMPORT_EVENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The members of an event's JSON object: which key is which member of struct event, and how a value is stored in it. */
-#ifndef EPPROF_IMPORT_EVENT_MEMBER_H
-#define EPPROF_IMPORT_EVENT_MEMBER_H
+#ifndef EPPROF_RUNTIME_IMPORT_EVENT_MEMBER_H
+#define EPPROF_RUNTIME_IMPORT_EVENT_MEMBER_H
 
 #include "import/event.h"
 

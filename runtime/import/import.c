@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "file/format.h"
+#include "format/format.h"
 #include "import/import.h"
 
 #define PROBE_BYTES 4096u

@@ -10,24 +10,24 @@
  *   xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
  *   record.c                an event becomes a record, at once or later
- *   begun.c                 what has begun and not ended
+ *   open_events.c                 what has begun and not ended
  *   providers.c             events of devices, which find their host events when all are known
- *   spool.c, sorter.c       temporary files
+ *   temp_file.c, sorter.c       temporary files
  *
  * Times.  The host clock of the trace is EPF_CLOCK_MONOTONIC at the input's own resolution: microsecond ticks for ONNX
  * Runtime's integers, nanosecond ticks for Chrome's decimals.  The input's time 0 is tick IMPORT_TICKS_AT_ZERO, so that
  * times before it have a tick too; a tick less that number is the number that stood in the file.  The clock pairs of the
  * run say how coarse that is: half-width 1 us where no time had a fraction.  Thus host events are `measured`, by a clock
  * that ticks in microseconds, and nothing is claimed that the file does not tell. */
-#ifndef EPPROF_IMPORT_IMPORT_H
-#define EPPROF_IMPORT_IMPORT_H
+#ifndef EPPROF_RUNTIME_IMPORT_IMPORT_H
+#define EPPROF_RUNTIME_IMPORT_IMPORT_H
 
 #include "epprof/import.h"
 #include "epprof/trace_writer.h"
-#include "import/begun.h"
 #include "import/event.h"
 #include "import/input.h"
 #include "import/lanes.h"
+#include "import/open_events.h"
 #include "import/record.h"
 #include "import/sorter.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "containers/array.h"
 
 epp_status *input_open(struct input *input, const char *path)
 {

@@ -1,6 +1,6 @@
 /* The input: bytes of a file or a pipe, through one buffer. */
-#ifndef EPPROF_IMPORT_INPUT_H
-#define EPPROF_IMPORT_INPUT_H
+#ifndef EPPROF_RUNTIME_IMPORT_INPUT_H
+#define EPPROF_RUNTIME_IMPORT_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "encoding/json.h"
 #include "import/event_member.h"
-#include "wire/json.h"
 
 /* What is none of an event's. */
 enum {

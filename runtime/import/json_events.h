@@ -3,8 +3,8 @@
  * Three shapes: a bare object (one line of ONNX Runtime's), an array of events, an object whose member `traceEvents` is
  * that array.  Strings may hold bytes that are not UTF-8.  Everything is read as it comes: memory is one event, and one text
  * or number, which yajl gathers whole: beyond JSON_TEXT_BYTES_MAX it is not read any further. */
-#ifndef EPPROF_IMPORT_JSON_EVENTS_H
-#define EPPROF_IMPORT_JSON_EVENTS_H
+#ifndef EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
+#define EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 
 #include <yajl/yajl_parse.h>
 

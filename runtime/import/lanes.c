@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "containers/array.h"
 #include "import/import.h"
 
 void lanes_init(struct lanes *lanes)

@@ -3,15 +3,15 @@
  * A process becomes a source, and a thread a track, with its first event; so those that are only named leave nothing
  * behind.  Devices stand in source 0, with the host events that launched them: the id of a parent counts within a
  * source.  Names may come at any time. */
-#ifndef EPPROF_IMPORT_LANES_H
-#define EPPROF_IMPORT_LANES_H
+#ifndef EPPROF_RUNTIME_IMPORT_LANES_H
+#define EPPROF_RUNTIME_IMPORT_LANES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash_index.h"
 #include "base/status.h"
+#include "containers/hash_index.h"
 
 #define LANES_MAX 16384u
 

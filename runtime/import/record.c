@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "containers/array.h"
 #include "import/import.h"
 
 #define FIXED_BYTES offsetof(struct prepared, args)

@@ -1,6 +1,6 @@
 /* An event of the input as a record of the trace: made, kept for later as bytes, taken up again, written. */
-#ifndef EPPROF_IMPORT_RECORD_H
-#define EPPROF_IMPORT_RECORD_H
+#ifndef EPPROF_RUNTIME_IMPORT_RECORD_H
+#define EPPROF_RUNTIME_IMPORT_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define PREPARED_ARGS_MAX (EVENT_ARGS_MAX + 3 + CLAIM_COUNT)
 
 /* The first args of a provider's event: what stands for it in ONNX Runtime's profile.  With them the ONNX Runtime format gives
- * the event back as it was, wherever the timeline places it (export/ort_args.h). */
+ * the event back as it was, wherever the timeline places it (export/onnxruntime/ort_args.h). */
 enum claim { CLAIM_START_US, CLAIM_DURATION_US, CLAIM_PROFILE_US, CLAIM_PID, CLAIM_TID, CLAIM_COUNT };
 
 struct import;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
-#include "base/radix_sort.h"
+#include "containers/array.h"
+#include "containers/radix_sort.h"
 
 /* Entries that the merge reads ahead, over all runs. */
 #define MERGE_ENTRIES SORTER_BUFFER_ENTRIES

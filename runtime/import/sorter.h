@@ -3,10 +3,10 @@
  * Collected in one buffer, which is sorted and goes to a temporary file when it is full; sealing merges those runs.  What
  * fits into the buffer stays there.  After sealing, entries are read by their place through a small cache, and each page
  * of them has its largest `end` in memory, so that what contains a moment is found by going back from it. */
-#ifndef EPPROF_IMPORT_SORTER_H
-#define EPPROF_IMPORT_SORTER_H
+#ifndef EPPROF_RUNTIME_IMPORT_SORTER_H
+#define EPPROF_RUNTIME_IMPORT_SORTER_H
 
-#include "file/spool.h"
+#include "files/temp_file.h"
 
 struct sorter_entry {
 	uint64_t key; /* first in the order */

@@ -6,8 +6,8 @@
  *           yajl_memory_release(memory);
  *
  * Thread: one at a time. */
-#ifndef EPPROF_IMPORT_YAJL_MEMORY_H
-#define EPPROF_IMPORT_YAJL_MEMORY_H
+#ifndef EPPROF_RUNTIME_IMPORT_YAJL_MEMORY_H
+#define EPPROF_RUNTIME_IMPORT_YAJL_MEMORY_H
 
 #include <setjmp.h>
 #include <sys/queue.h>

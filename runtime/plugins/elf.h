@@ -1,6 +1,6 @@
 /* A look at a library before dlopen, which maps what the headers say and takes SIGBUS if the file ends before that. */
-#ifndef EPPROF_PLUGINS_ELF_H
-#define EPPROF_PLUGINS_ELF_H
+#ifndef EPPROF_RUNTIME_PLUGINS_ELF_H
+#define EPPROF_RUNTIME_PLUGINS_ELF_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Files that were seen, however many names each has. */
-#ifndef EPPROF_PLUGINS_FILE_SET_H
-#define EPPROF_PLUGINS_FILE_SET_H
+#ifndef EPPROF_RUNTIME_PLUGINS_FILE_SET_H
+#define EPPROF_RUNTIME_PLUGINS_FILE_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>

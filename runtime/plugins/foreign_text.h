@@ -1,6 +1,6 @@
 /* Text that a plugin points to.  The pointer is the plugin's word only: it may lead nowhere, or to bytes without an end. */
-#ifndef EPPROF_PLUGINS_FOREIGN_TEXT_H
-#define EPPROF_PLUGINS_FOREIGN_TEXT_H
+#ifndef EPPROF_RUNTIME_PLUGINS_FOREIGN_TEXT_H
+#define EPPROF_RUNTIME_PLUGINS_FOREIGN_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/profiler_registry.h"
+#include "ort_abi/profiler_registry.h"
 #include "plugins/elf.h"
 
 /* ---- find ---- */

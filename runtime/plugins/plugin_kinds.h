@@ -4,8 +4,8 @@
  * done by its adapter, which makes OrtEpProfilerImpl objects of what the library offers: one file in this directory that
  * defines `const struct plugin_adapter plugin_adapter_<kind>`, and its name in the kind's row.
  */
-#ifndef EPPROF_PLUGINS_PLUGIN_KINDS_H
-#define EPPROF_PLUGINS_PLUGIN_KINDS_H
+#ifndef EPPROF_RUNTIME_PLUGINS_PLUGIN_KINDS_H
+#define EPPROF_RUNTIME_PLUGINS_PLUGIN_KINDS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

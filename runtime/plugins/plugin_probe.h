@@ -1,6 +1,6 @@
 /* What adapters tell a probe of an open plugin: versions, sizes, entries (epp_plugin_probe in epprof/plugin.h). */
-#ifndef EPPROF_PLUGINS_PLUGIN_PROBE_H
-#define EPPROF_PLUGINS_PLUGIN_PROBE_H
+#ifndef EPPROF_RUNTIME_PLUGINS_PLUGIN_PROBE_H
+#define EPPROF_RUNTIME_PLUGINS_PLUGIN_PROBE_H
 
 #include <stdbool.h>
 

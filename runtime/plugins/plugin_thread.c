@@ -1,10 +1,10 @@
 /* The worker of a library that the caller opened by itself, as a public object: it is the worker under another name. */
 #include <stdlib.h>
 
-#include "base/profiler_registry.h"
 #include "base/status.h"
 #include "base/worker.h"
 #include "epprof/plugin.h"
+#include "ort_abi/profiler_registry.h"
 
 struct thread_call {
 	struct worker_call call; /* first */

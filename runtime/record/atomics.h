@@ -5,8 +5,8 @@
  * or another, which may look at any instant, even after a kill.  For that last reader the order of the owner's plain
  * stores is what counts; x86 keeps it and the compiler must: so what publishes is a release store, which costs nothing
  * there and one instruction on arm64. */
-#ifndef EPPROF_RECORD_ATOMICS_H
-#define EPPROF_RECORD_ATOMICS_H
+#ifndef EPPROF_RUNTIME_RECORD_ATOMICS_H
+#define EPPROF_RUNTIME_RECORD_ATOMICS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

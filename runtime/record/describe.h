@@ -1,8 +1,8 @@
 /* What a trace says of where it was made. */
-#ifndef EPPROF_RECORD_DESCRIBE_H
-#define EPPROF_RECORD_DESCRIBE_H
+#ifndef EPPROF_RUNTIME_RECORD_DESCRIBE_H
+#define EPPROF_RUNTIME_RECORD_DESCRIBE_H
 
-#include "file/format.h"
+#include "format/format.h"
 
 /* Fills in the file id, the time, and the source: process, machine, clock.  `label` NULL: the program's name. */
 void describe_process(struct epf_header *header, const char *label);

@@ -1,7 +1,7 @@
 /* The chunks that recorders have filled, oldest first: that is what a ring gives up first, and what readers look for first.
  * The drain lock is held: chunks become full meanwhile, but none becomes free. */
-#ifndef EPPROF_RECORD_FULL_H
-#define EPPROF_RECORD_FULL_H
+#ifndef EPPROF_RUNTIME_RECORD_FULL_H
+#define EPPROF_RUNTIME_RECORD_FULL_H
 
 #include "record/session.h"
 

@@ -8,10 +8,10 @@
 #include "base/gate.h"
 #include "epprof/epprof.h"
 #include "record/describe.h"
-#include "record/helper.h"
 #include "record/process.h"
 #include "record/session.h"
 #include "record/share.h"
+#include "storage/helper.h"
 
 const char *epp_version(void)
 {

@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "file/format_slot.h"
-#include "record/chunks.h"
-#include "record/faults.h"
-#include "record/helper.h"
+#include "format/format_slot.h"
 #include "record/session.h"
 #include "record/tracks.h"
+#include "storage/helper.h"
+#include "storage/window/chunk_pool.h"
+#include "storage/window/page_faults.h"
 
 /* A worker waits this long for the helper to make progress before it gives an event up. */
 #define WAIT_STEP_NS 200000

@@ -12,15 +12,15 @@
  * A thread has up to two recorders for a session: one for its own events, and one for what it hands over for devices
  * (complete events, clock pairs), so that host events and device events lie in different blocks.
  */
-#ifndef EPPROF_RECORD_RECORDER_H
-#define EPPROF_RECORD_RECORDER_H
+#ifndef EPPROF_RUNTIME_RECORD_RECORDER_H
+#define EPPROF_RUNTIME_RECORD_RECORDER_H
 
 #include <stdbool.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
 #include "epprof/session.h"
-#include "file/format.h"
+#include "format/format.h"
 #include "record/atomics.h"
 
 struct session;

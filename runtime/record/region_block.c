@@ -2,8 +2,8 @@
 #include "record/region_block.h"
 
 #include "base/name.h"
-#include "file/codec.h"
-#include "file/format_slot.h"
+#include "codec/codec.h"
+#include "format/format_slot.h"
 
 /* Kinds whose records took an id of their own. */
 #define OWN_ID_KINDS \

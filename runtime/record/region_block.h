@@ -1,6 +1,6 @@
 /* What a recorder left in a region, as a block of the file. */
-#ifndef EPPROF_RECORD_REGION_BLOCK_H
-#define EPPROF_RECORD_REGION_BLOCK_H
+#ifndef EPPROF_RUNTIME_RECORD_REGION_BLOCK_H
+#define EPPROF_RUNTIME_RECORD_REGION_BLOCK_H
 
 #include "record/recorder.h"
 

@@ -8,12 +8,12 @@
 
 #include "base/gate.h"
 #include "base/thread.h"
-#include "record/drain.h"
-#include "record/helper.h"
-#include "record/profilers.h"
+#include "record/profilers/profilers.h"
 #include "record/session.h"
 #include "record/share.h"
 #include "record/tracks.h"
+#include "storage/drain.h"
+#include "storage/helper.h"
 
 /* Without membarrier a recorder that has not seen `closed` yet gets this long to leave. */
 #define GRACE_NS 5000000

@@ -9,14 +9,14 @@
 #include "base/clock.h"
 #include "base/gate.h"
 #include "base/thread.h"
-#include "record/chunks.h"
 #include "record/describe.h"
-#include "record/drain.h"
-#include "record/helper.h"
 #include "record/process.h"
-#include "record/profilers.h"
-#include "record/sync.h"
+#include "record/profilers/profilers.h"
 #include "record/tracks.h"
+#include "storage/drain.h"
+#include "storage/helper.h"
+#include "storage/sync.h"
+#include "storage/window/chunk_pool.h"
 
 #define INDEX_BITS 10
 #define MEMORY_BYTES_DEFAULT (256ull << 20)

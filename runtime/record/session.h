@@ -12,8 +12,8 @@
  * A recording thread takes session.lock once, when it makes its recorder.  One that has its mark set takes none of these
  * (but drain_lock as above), and whoever waits for a mark holds none.
  */
-#ifndef EPPROF_RECORD_SESSION_H
-#define EPPROF_RECORD_SESSION_H
+#ifndef EPPROF_RUNTIME_RECORD_SESSION_H
+#define EPPROF_RUNTIME_RECORD_SESSION_H
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -22,10 +22,10 @@
 #include "base/status.h"
 #include "base/worker.h"
 #include "epprof/ep_push.h"
-#include "file/block_writer.h"
-#include "file/window.h"
-#include "record/calls.h"
+#include "record/profilers/profiler_calls.h"
 #include "record/recorder.h"
+#include "storage/block_writer.h"
+#include "storage/window/window.h"
 
 #define SESSION_COUNT_MAX 1024u
 #define SESSION_TRACKS_MAX 4096u /* beside those of threads */
@@ -121,7 +121,7 @@ struct session {
 	uint32_t tracks_count; /* in it */
 	uint32_t tracks_end;   /* one past the largest number */
 	bool definitions_due;  /* the last attempt to write them failed */
-	/* The log (record/log.c), under log_lock. */
+	/* The log (storage/window/definition_log.c), under log_lock. */
 	uint32_t log_piece;      /* in hand */
 	bool log_stays;          /* there was no room for more pieces */
 	bool log_stuck;          /* definitions could not be written lately */

@@ -1,6 +1,6 @@
 /* Shared sessions: what the rest of the library needs of them. */
-#ifndef EPPROF_RECORD_SHARE_H
-#define EPPROF_RECORD_SHARE_H
+#ifndef EPPROF_RUNTIME_RECORD_SHARE_H
+#define EPPROF_RUNTIME_RECORD_SHARE_H
 
 #include "record/session.h"
 

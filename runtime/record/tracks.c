@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/drain.h"
-#include "record/log.h"
+#include "storage/drain.h"
+#include "storage/window/definition_log.h"
 
 #define PAYLOAD_MAX (128u << 10)
 #define HASH_SIZE (2 * SESSION_TRACKS_MAX)

@@ -1,9 +1,9 @@
 /* A session's definitions: its tracks, and the part of the process's names that its file does not have yet.
  *
- * Each new definition goes into the window's log at once (record/log.h); the drain moves what is new into a block and empties
+ * Each new definition goes into the window's log at once (storage/window/definition_log.h); the drain moves what is new into a block and empties
  * the log.  A full log loses nothing but its protection for the moment: the drain goes by the tables, not by the log. */
-#ifndef EPPROF_RECORD_TRACKS_H
-#define EPPROF_RECORD_TRACKS_H
+#ifndef EPPROF_RUNTIME_RECORD_TRACKS_H
+#define EPPROF_RUNTIME_RECORD_TRACKS_H
 
 #include "record/session.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/status.h"
+#include "containers/array.h"
 #include "timeline/timeline.h"
 
 /* So many events are to be in a batch: it then stays in the processor's first cache. */

@@ -8,10 +8,10 @@
  * become a small run of their own, and the rest, its body, waits on.
  * Called by timeline.c; runs are made by block_load.c and spill.c.
  */
-#ifndef EPPROF_TIMELINE_MERGE_H
-#define EPPROF_TIMELINE_MERGE_H
+#ifndef EPPROF_RUNTIME_TIMELINE_MERGE_H
+#define EPPROF_RUNTIME_TIMELINE_MERGE_H
 
-#include "timeline/run.h"
+#include "timeline/merging/sorted_run.h"
 
 struct epp_timeline;
 
@@ -65,7 +65,7 @@ void merge_run_give_back(struct merge *merge, struct run *run);
 /* Adds a run in order of start.  Ownership: takes it, on failure too. */
 epp_status *merge_add(struct merge *merge, struct run *run) EPP_MUST_CHECK;
 
-/* activation.c: when the next block must be active, INT64_MAX if there is none; `*body` is its index, if it is one, for the
+/* block_activation.c: when the next block must be active, INT64_MAX if there is none; `*body` is its index, if it is one, for the
  * call that makes it active. */
 int64_t merge_next_activation(const struct merge *merge, size_t *body);
 epp_status *merge_activate(struct epp_timeline *timeline, size_t body) EPP_MUST_CHECK;

@@ -1,8 +1,8 @@
 /* Parents that were recorded apart from their events, because they were found later: 24 bytes for each.
  *
  * Filled while blocks are surveyed, then sealed, then asked. */
-#ifndef EPPROF_TIMELINE_PARENTS_H
-#define EPPROF_TIMELINE_PARENTS_H
+#ifndef EPPROF_RUNTIME_TIMELINE_PARENTS_H
+#define EPPROF_RUNTIME_TIMELINE_PARENTS_H
 
 #include <stddef.h>
 #include <stdint.h>

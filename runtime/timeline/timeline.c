@@ -1,4 +1,4 @@
-/* The functions of epprof/timeline.h but for epp_timeline_next, which is in emit.c; timeline/timeline.h says what a timeline
+/* The functions of epprof/timeline.h but for epp_timeline_next, which is in build_event.c; timeline/timeline.h says what a timeline
  * is made of. */
 #include "timeline/timeline.h"
 

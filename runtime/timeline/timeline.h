@@ -1,26 +1,26 @@
 /* The state of a timeline, and the steps that make it, in this order:
  *
  *   host_clock, lines      the file's pairs, its tracks
- *   survey.c               decodes the blocks that hold more than a thread's own events: device pairs, then which ids are
+ *   scan_pass.c               decodes the blocks that hold more than a thread's own events: device pairs, then which ids are
  *                          referred to, ends recorded elsewhere, when each such block begins; fits the clocks
  *   measure.c              where a clock was compared with the host's once: a merge of the host's events, then the limits that
  *                          they set to the clock (causal_clock.h)
  *   resolve.c              finds the events that are referred to: a pass over all blocks, only if they are needed early
- *   plan.c                 when each block must be decoded; which are too many at once and go through a temporary file
- *   activation.c, merge.c  blocks become active as the front reaches them, and are merged
- *   emit.c, correlate.c    an item becomes an event: nesting, parents
+ *   schedule.c                 when each block must be decoded; which are too many at once and go through a temporary file
+ *   block_activation.c, merge.c  blocks become active as the front reaches them, and are merged
+ *   build_event.c, correlate.c    an item becomes an event: nesting, parents
  */
-#ifndef EPPROF_TIMELINE_TIMELINE_H
-#define EPPROF_TIMELINE_TIMELINE_H
+#ifndef EPPROF_RUNTIME_TIMELINE_TIMELINE_H
+#define EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 
 #include "epprof/timeline.h"
-#include "file/reader.h"
-#include "timeline/ends.h"
-#include "timeline/line.h"
 #include "timeline/merge.h"
+#include "timeline/merging/separate_ends.h"
+#include "timeline/merging/spill.h"
 #include "timeline/parents.h"
-#include "timeline/spill.h"
-#include "timeline/stretch.h"
+#include "timeline/time_range.h"
+#include "timeline/tracks/track_state.h"
+#include "trace/reader.h"
 
 /* What the survey tells the plan of a block. */
 struct survey_block {
@@ -171,7 +171,7 @@ static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint
 	return codec_end(record->start_ticks, record->duration_ticks);
 }
 
-/* ---- placing.c ---- */
+/* ---- placement.c ---- */
 
 struct placed {
 	int64_t start_ns, end_ns;
@@ -187,7 +187,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 /* True if the place depends on more than the record: such blocks are loaded once, before the merge. */
 bool place_depends(const struct epp_timeline *timeline, const struct line *line);
 
-/* ---- survey.c, resolve.c, plan.c ---- */
+/* ---- scan_pass.c, resolve.c, schedule.c ---- */
 
 epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* The line of the records behind a track switch. */

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <unistd.h>
 
-#include "bridges/kineto_ops.h"
+#include "bridges/pytorch/kineto_ops.h"
 
 static constexpr int OPS = 20000;
 static constexpr int ROUNDS = 50;

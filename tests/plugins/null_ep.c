@@ -4,9 +4,9 @@
 #define EP_NAME "null"
 #endif
 
-#include "../../bridges/ort.c"
+#include "bridges/onnxruntime/ort.c"
 #ifdef ASKING
-#include "../../bridges/ort_event_args.c"
+#include "bridges/onnxruntime/ort_event_args.c"
 #endif
 
 struct null_profiler {

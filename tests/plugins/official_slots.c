@@ -10,18 +10,18 @@
 
 static const struct official_slot api_slots[] = {
 #define ORT_API_SLOT(number, name, kind, how) { #name, offsetof(OrtApi, name) / sizeof(void *) },
-#include "../../runtime/plugins/ort_slots.def"
+#include "runtime/plugins/ort/ort_slots.def"
 };
 
 static const struct official_slot ep_api_slots[] = {
 #define ORT_EP_API_SLOT(number, name, kind, how) { #name, offsetof(OrtEpApi, name) / sizeof(void *) },
-#include "../../runtime/plugins/ort_slots.def"
+#include "runtime/plugins/ort/ort_slots.def"
 };
 
 static const struct official_slot model_editor_slots[] = {
 #define ORT_MODEL_EDITOR_API_SLOT(number, name, kind, how) \
 	{ #name, offsetof(OrtModelEditorApi, name) / sizeof(void *) },
-#include "../../runtime/plugins/ort_slots.def"
+#include "runtime/plugins/ort/ort_slots.def"
 };
 
 extern const struct official_slots official_slots;

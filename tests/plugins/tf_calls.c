@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../xplane_builder.h"
 #include "epprof/tf.h"
+#include "tests/support/xplane_builder.h"
 
 static int64_t start_ns;
 

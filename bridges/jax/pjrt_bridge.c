@@ -1,0 +1,198 @@
+/* libepprof_pjrt.so: brings plugins of any kind into JAX's profiler.
+ *
+ *   PYTHONPATH=/usr/local/lib/epprof/python EPPROF_PROFILERS=libone.so:libtwo.so python ...
+ *   jax.profiler.start_trace(logs), stop_trace()
+ *
+ * JAX loads it as a PJRT plugin that has nothing but the profiler extension; jax_plugins/epprof tells it to.  From start to
+ * stop the plugins run (xspace_carried.c); collecting gives what they recorded, in memory that the profiler owns.  With
+ * EPPROF_OUTPUT it is in that trace too.
+ *
+ * JAX makes a profiler for each session and each registration, starts and stops all of them, and goes on with what it did not get
+ * if making one fails.  So making never fails, and of profilers that are on at once the first has the run.  An error of start,
+ * stop or collect would cost JAX the profile, so what goes wrong is told when the profiler is destroyed: JAX logs it.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridges/shared/xspace_carried.h"
+#include "epprof/pjrt.h"
+
+#define CODE_RESOURCE_EXHAUSTED 8
+#define CODE_FAILED_PRECONDITION 9
+#define CODE_INTERNAL 13
+
+struct PLUGIN_Profiler {
+	bool is_on;              /* it was started and not stopped */
+	bool was_asked;          /* the profile's size was told */
+	struct carried_run *run; /* NULL: nothing is profiled, or the profile was made */
+	struct xspace_profile profile;
+	struct carried_problems problems;
+};
+
+struct PLUGIN_Profiler_Error {
+	int code;
+	char message[sizeof(((struct carried_problems *)NULL)->text)];
+};
+
+/* Around all calls of carried_*, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const PLUGIN_Profiler *first; /* the one that has the run; NULL: none is on */
+
+/* ---- errors ---- */
+
+static PLUGIN_Profiler_Error no_memory = { CODE_RESOURCE_EXHAUSTED, "epprof: out of memory" };
+
+static PLUGIN_Profiler_Error *error_make(int code, const char *message)
+{
+	PLUGIN_Profiler_Error *error = malloc(sizeof(*error));
+	if (!error)
+		return &no_memory;
+	error->code = code;
+	snprintf(error->message, sizeof(error->message), "%s", message);
+	return error;
+}
+
+static void error_destroy(PLUGIN_Profiler_Error_Destroy_Args *args)
+{
+	if (args->error != &no_memory)
+		free(args->error);
+}
+
+static void error_message(PLUGIN_Profiler_Error_Message_Args *args)
+{
+	args->message = args->error->message;
+	args->message_size = strlen(args->message);
+}
+
+static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args *args)
+{
+	args->code = args->error->code;
+	return NULL;
+}
+
+/* ---- with the lock held ---- */
+
+static void end(PLUGIN_Profiler *profiler)
+{
+	if (profiler->is_on)
+		carried_run_end(profiler->run, &profiler->problems);
+	profiler->is_on = false;
+	if (first == profiler)
+		first = NULL;
+}
+
+static void make_profile(PLUGIN_Profiler *profiler)
+{
+	if (profiler->is_on || !profiler->run)
+		return;
+	carried_run_profile(profiler->run, &profiler->profile, &profiler->problems);
+	carried_run_release(profiler->run);
+	profiler->run = NULL;
+}
+
+/* ---- a profiler ---- */
+
+static PLUGIN_Profiler no_room;
+
+static PLUGIN_Profiler_Error *create(PLUGIN_Profiler_Create_Args *args)
+{
+	PLUGIN_Profiler *profiler = calloc(1, sizeof(*profiler));
+	args->profiler = profiler ? profiler : &no_room;
+	return NULL;
+}
+
+static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Start_Args *args)
+{
+	PLUGIN_Profiler *profiler = args->profiler;
+	if (profiler == &no_room)
+		return &no_memory;
+	pthread_mutex_lock(&lock);
+	if (!first) {
+		carried_run_release(profiler->run);
+		free(profiler->profile.bytes);
+		profiler->profile = (struct xspace_profile){ 0 };
+		profiler->was_asked = false;
+		profiler->is_on = true;
+		first = profiler;
+		profiler->run = carried_run_start("JAX", &profiler->problems);
+	} else if (first != profiler) {
+		carried_problems_add(
+		    &profiler->problems,
+		    epp_status_create(EPP_BUSY, "another profile of this process is on and has all events"));
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Stop_Args *args)
+{
+	pthread_mutex_lock(&lock);
+	end(args->profiler);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* JAX leaves garbage in the size.  A host that brings a buffer has been told, by an earlier call, what it must hold. */
+static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *args)
+{
+	static uint8_t nothing;
+	PLUGIN_Profiler *profiler = args->profiler;
+	PLUGIN_Profiler_Error *error = NULL;
+	pthread_mutex_lock(&lock);
+	make_profile(profiler);
+	size_t count = profiler->profile.count;
+	if (!args->buffer)
+		args->buffer = count ? profiler->profile.bytes : &nothing;
+	else if (!profiler->was_asked)
+		error = error_make(CODE_FAILED_PRECONDITION, "epprof: a buffer, and its size was not asked for");
+	else if (count)
+		memcpy(args->buffer, profiler->profile.bytes, count);
+	args->buffer_size_in_bytes = error ? 0 : count;
+	profiler->was_asked = true;
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Destroy_Args *args)
+{
+	PLUGIN_Profiler *profiler = args->profiler;
+	if (!profiler || profiler == &no_room)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	end(profiler);
+	carried_run_release(profiler->run);
+	pthread_mutex_unlock(&lock);
+	PLUGIN_Profiler_Error *error = profiler->problems.used ? error_make(CODE_INTERNAL, profiler->problems.text) : NULL;
+	free(profiler->profile.bytes);
+	free(profiler);
+	return error;
+}
+
+/* ---- the tables ---- */
+
+static PLUGIN_Profiler_Api profiler_api = {
+	.struct_size = EPPROF_PJRT_TABLE_BYTES,
+	.error_destroy = error_destroy,
+	.error_message = error_message,
+	.error_get_code = error_get_code,
+	.create = create,
+	.destroy = destroy,
+	.start = start,
+	.stop = stop,
+	.collect_data = collect_data,
+};
+
+static PJRT_Profiler_Extension extension = {
+	.base = { .struct_size = sizeof(PJRT_Profiler_Extension), .type = PJRT_Extension_Type_Profiler },
+	.profiler_api = &profiler_api,
+};
+
+static EpprofPjrtApi api = { .api = { .struct_size = sizeof(api), .extension_start = &extension.base } };
+
+const PJRT_Api *GetPjrtApi(void)
+{
+	return &api.api;
+}

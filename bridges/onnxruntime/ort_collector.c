@@ -1,0 +1,404 @@
+/* The collector's profiler: what ONNX Runtime shows it goes into the trace.
+ *
+ * An event begins without a name and gets it, with its category and args, at its end.  Begin and end are paired by a stack
+ * of the thread's on which each entry says whose it is: ONNX Runtime's ids repeat (they are the microsecond of the start),
+ * and events of several sessions may cross on one thread.  The trace's own id is what keeps events apart.
+ *
+ * Times are read anew.  ONNX Runtime's own, in its microseconds, stand in three args, from which its profile can be made
+ * again to the digit (runtime/export/onnxruntime/ort_json.c).  The first event has one more: profilers that come after this one read their
+ * clocks between that and the event's start (cli/run/run_kernels.c).
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "ort.h"
+#include "ort_event_args.h"
+#include "ort_joined.h"
+#include "ort_missing.h"
+#include "ort_profilers.h"
+
+/* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
+#define OPEN_MAX 128u
+
+/* ONNX Runtime's profile holds no more; nothing tells it when that is full. */
+#define ORT_EVENTS_MAX 1000000u
+
+struct collector {
+	OrtEpProfilerImpl impl; /* first */
+	LIST_ENTRY(collector) others;
+	uint32_t holds; /* ONNX Runtime's and those of profilers that have joined; the last one frees it */
+	const struct ort_host *host;
+	const OrtLogger *logger;
+	bool is_on;           /* an event may begin beside EndProfiling, so what it uses stays until Release */
+	epp_session *session; /* NULL: never started, or could not */
+	epp_member *member;
+	const struct ort_eps *eps;
+	struct ort_profilers *carried;
+	struct ort_missing missing;
+	uint64_t number;       /* of this profiling, unique in the process */
+	const void *counter;   /* the thread that counts its events alone; NULL: none yet */
+	uint64_t events_count; /* of that thread, and of others */
+	uint64_t others_count;
+	int64_t started_us; /* since ONNX Runtime's profile began: when it was started itself */
+	uint64_t first_id;  /* 0: no event yet */
+};
+
+/* All that there are, for profilers that join. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, collector) all = LIST_HEAD_INITIALIZER(all);
+
+/* What began on this thread and has not ended. */
+struct open_events {
+	struct ort_event_memory *memory;
+	uint32_t depth;
+	struct open_event {
+		uint64_t number; /* the collector's */
+		uint64_t ort_id;
+		uint64_t id;
+	} events[OPEN_MAX];
+};
+/* One instruction reaches it: the library is never unloaded, and this is small enough for the room that late libraries have. */
+static __thread __attribute__((tls_model("initial-exec"))) struct open_events *this_thread;
+static pthread_key_t key; /* frees it */
+static bool key_made;
+
+static void open_events_free(void *of)
+{
+	this_thread = NULL;
+	free(((struct open_events *)of)->memory);
+	free(of);
+}
+
+static void make_key(void)
+{
+	key_made = pthread_key_create(&key, open_events_free) == 0;
+}
+
+static __attribute__((noinline)) struct open_events *open_events_make(void)
+{
+	struct open_events *made = key_made ? calloc(1, sizeof(*made)) : NULL;
+	if (!made)
+		return NULL;
+	made->memory = ort_event_memory_create();
+	if (!made->memory || pthread_setspecific(key, made)) {
+		free(made->memory);
+		free(made);
+		return NULL;
+	}
+	return this_thread = made;
+}
+
+/* NULL: no memory. */
+static inline struct open_events *open_events(void)
+{
+	return this_thread ? this_thread : open_events_make();
+}
+
+static void push(struct open_events *open, const struct collector *collector, uint64_t ort_id, uint64_t id)
+{
+	if (open->depth == OPEN_MAX) {
+		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
+		open->depth--;
+	}
+	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id };
+}
+
+static bool is_of(const struct open_event *event, const struct collector *collector, uint64_t ort_id)
+{
+	return event->number == collector->number && event->ort_id == ort_id;
+}
+
+/* Takes the innermost of this collector with this id off, and what it left open inside.  Returns the trace's id, 0: there is
+ * none. */
+static uint64_t pop(struct open_events *open, const struct collector *collector, uint64_t ort_id)
+{
+	uint32_t found = open->depth;
+	while (found && !is_of(&open->events[found - 1], collector, ort_id))
+		found--;
+	if (!found)
+		return 0;
+	uint64_t id = open->events[found - 1].id;
+	uint32_t kept = found - 1;
+	for (uint32_t i = found; i < open->depth; i++)
+		if (open->events[i].number != collector->number)
+			open->events[kept++] = open->events[i];
+	open->depth = kept;
+	return id;
+}
+
+/* ---- OrtEpProfilerImpl ---- */
+
+static bool is_on(const struct collector *collector)
+{
+	return __atomic_load_n(&collector->is_on, __ATOMIC_ACQUIRE);
+}
+
+static void let_go(struct collector *collector)
+{
+	ort_profilers_release(collector->carried);
+	epp_member_leave(collector->member);
+	epp_session_release(collector->session);
+	collector->carried = NULL;
+	collector->member = NULL;
+	collector->session = NULL;
+}
+
+static void collector_release(OrtEpProfilerImpl *impl)
+{
+	struct collector *collector = (struct collector *)impl;
+	__atomic_store_n(&collector->is_on, false, __ATOMIC_RELEASE);
+	ort_profilers_release(collector->carried);
+	collector->carried = NULL;
+	ort_collector_let_go(collector);
+}
+
+static int64_t unix_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Without an output what is carried wants a session all the same: by way of it its events go into ONNX Runtime's profile. */
+static epp_status *session_open(const struct ort_eps *carried, epp_session **session)
+{
+	epp_status *status = epp_session_share_output(session);
+	if (status || *session || !carried)
+		return status;
+	const epp_session_options in_memory = { .struct_size = sizeof(in_memory) };
+	status = epp_session_create(&in_memory, session);
+	if (!status && (status = epp_session_start(*session))) {
+		epp_session_release(*session);
+		*session = NULL;
+	}
+	return status;
+}
+
+static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
+{
+	static uint64_t numbers;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct ort_told told = { .offset_ns = offset_ns, .ticks = epp_host_ticks(), .unix_ns = unix_ns() };
+	struct collector *collector = (struct collector *)impl;
+	if (is_on(collector))
+		return NULL;
+	let_go(collector);
+	epp_status *status = session_open(collector->eps, &collector->session);
+	if (status)
+		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
+	/* An account of its own is for notes: of many at once some do without, and their events are recorded all the same. */
+	if (collector->session)
+		epp_status_release(epp_session_join(collector->session, impl, "onnxruntime", &collector->member));
+	pthread_once(&once, make_key);
+	ort_event_args_prepare();
+	collector->counter = NULL;
+	collector->events_count = collector->others_count = 0;
+	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+	collector->first_id = 0;
+	ort_missing_init(&collector->missing);
+	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &told, &collector->carried);
+	collector->started_us = (told.offset_ns + ort_ns_since(told.ticks)) / 1000;
+	__atomic_store_n(&collector->is_on, collector->session != NULL, __ATOMIC_RELEASE);
+	return started;
+}
+
+static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
+{
+	struct collector *collector = (struct collector *)impl;
+	struct open_events *open = is_on(collector) ? open_events() : NULL;
+	if (!open)
+		return NULL;
+	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0), none = 0;
+	if (!__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	push(open, collector, ort_id, id);
+	return id && collector->carried ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
+}
+
+/* Most often one thread runs all: it needs no locked addition, which would wait for every store before it. */
+static void count_event(struct collector *collector, const void *thread)
+{
+	const void *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
+	if (!counter && __atomic_compare_exchange_n(&collector->counter, &counter, thread, false, __ATOMIC_RELAXED,
+	                                            __ATOMIC_RELAXED))
+		counter = thread;
+	if (counter == thread)
+		__atomic_store_n(&collector->events_count,
+		                 __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&collector->others_count, 1, __ATOMIC_RELAXED);
+}
+
+static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
+{
+	struct collector *collector = (struct collector *)impl;
+	struct open_events *open = is_on(collector) ? open_events() : NULL;
+	uint64_t id = open ? pop(open, collector, ort_id) : 0;
+	if (!id)
+		return NULL;
+	struct ort_event_args read;
+	count_event(collector, open);
+	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
+	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
+	                                        open->memory, &read);
+	if (read.provider)
+		ort_missing_ran(&collector->missing, read.provider);
+	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
+	if (!collector->carried)
+		return status;
+	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, ort_id, event);
+	if (status && carried_status)
+		collector->host->api->ReleaseStatus(carried_status);
+	return status ? status : carried_status;
+}
+
+static void note_what_it_left_out(const struct collector *collector)
+{
+	char note[80];
+	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) +
+	                 __atomic_load_n(&collector->others_count, __ATOMIC_RELAXED);
+	if (count <= ORT_EVENTS_MAX || !collector->member)
+		return;
+	snprintf(note, sizeof(note), "%llu events, of which its own profile holds %u at most",
+	         (unsigned long long)count, ORT_EVENTS_MAX);
+	epp_member_note(collector->member, note);
+}
+
+/* An account for a provider that has none, with a note. */
+static void note_missing(const struct collector *collector, const char *provider)
+{
+	OrtEpProfilerImpl stand_in = collector->impl;
+	epp_member *member;
+	epp_status *status = epp_session_join(collector->session, &stand_in, provider, &member);
+	if (!status) {
+		epp_member_note(member, "its events, if it profiles, are in ONNX Runtime's own profile alone");
+		epp_member_leave(member);
+	}
+	epp_status_release(status);
+}
+
+static void tell_what_is_missing(struct collector *collector)
+{
+	struct ort_names missing;
+	ort_missing_find(&collector->missing, &missing);
+	if (!ort_output_wanted() || ort_host_reads_profile())
+		return;
+	for (size_t i = 0; i < missing.count; i++) {
+		note_missing(collector, missing.names[i]);
+		if (!ort_missing_is_new(missing.names[i]))
+			continue;
+		epp_status *status = epp_status_create(
+		    EPP_PLUGIN,
+		    "epprof: %s ran nodes and the trace has no device events of it; if it profiles, they are in ONNX "
+		    "Runtime's own profile: epprof import -o FILE.epp PROFILE.json",
+		    missing.names[i]);
+		ort_log(collector->host, collector->logger, ORT_LOGGING_LEVEL_WARNING,
+		        ort_status_of(collector->host, status));
+	}
+}
+
+static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+{
+	struct collector *collector = (struct collector *)impl;
+	if (!__atomic_exchange_n(&collector->is_on, false, __ATOMIC_ACQ_REL))
+		return NULL;
+	ort_profilers_end(collector->carried, container);
+	note_what_it_left_out(collector);
+	ort_profilers_tell(collector->carried, &collector->missing);
+	tell_what_is_missing(collector);
+	return NULL;
+}
+
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps)
+{
+	struct collector *collector = calloc(1, sizeof(*collector));
+	if (!collector)
+		return NULL;
+	collector->host = host;
+	collector->logger = logger;
+	collector->eps = eps;
+	ort_missing_init(&collector->missing);
+	collector->holds = 1;
+	collector->impl = (OrtEpProfilerImpl){
+		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		.Release = collector_release,
+		.StartProfiling = collector_start_profiling,
+		.StartEvent = collector_start_event,
+		.StopEvent = collector_stop_event,
+		.EndProfiling = collector_end_profiling,
+	};
+	pthread_mutex_lock(&all_lock);
+	LIST_INSERT_HEAD(&all, collector, others);
+	pthread_mutex_unlock(&all_lock);
+	return &collector->impl;
+}
+
+/* ---- profilers that join ---- */
+
+/* The innermost event on this thread with this id, of one collector (0: of any); NULL: there is none. */
+static const struct open_event *find_open(uint64_t number, uint64_t ort_id)
+{
+	const struct open_events *open = this_thread;
+	for (uint32_t i = open ? open->depth : 0; i > 0; i--) {
+		const struct open_event *event = &open->events[i - 1];
+		if (event->ort_id == ort_id && (!number || event->number == number))
+			return event;
+	}
+	return NULL;
+}
+
+struct collector *ort_collector_hold(uint64_t ort_id)
+{
+	const struct open_event *event = find_open(0, ort_id);
+	struct collector *collector = NULL;
+	if (!event || !ort_output_wanted())
+		return NULL;
+	pthread_mutex_lock(&all_lock);
+	LIST_FOREACH(collector, &all, others)
+		if (is_on(collector) && collector->number == event->number)
+			break;
+	if (collector)
+		collector->holds++;
+	pthread_mutex_unlock(&all_lock);
+	return collector;
+}
+
+void ort_collector_let_go(struct collector *collector)
+{
+	pthread_mutex_lock(&all_lock);
+	bool is_last = --collector->holds == 0;
+	if (is_last)
+		LIST_REMOVE(collector, others);
+	pthread_mutex_unlock(&all_lock);
+	if (!is_last)
+		return;
+	let_go(collector);
+	free(collector);
+}
+
+epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
+                               epp_member **member)
+{
+	epp_status *status = epp_session_join(collector->session, profiler, ep_name, member);
+	if (!status) {
+		ort_profilers_mute(collector->carried, profiler);
+		ort_missing_gives(&collector->missing, ep_name ? ep_name : "ep");
+	}
+	return status;
+}
+
+uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id)
+{
+	const struct open_event *event = find_open(collector->number, ort_id);
+	return event ? event->id : 0;
+}
+
+bool ort_output_wanted(void)
+{
+	const char *path = secure_getenv("EPPROF_OUTPUT");
+	return path && *path;
+}

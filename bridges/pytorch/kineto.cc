@@ -1,0 +1,371 @@
+/* libepprof_kineto.so: brings plugins of any kind into PyTorch's profiler, those of the tracing proposal (PU1) above all,
+ * which no released PyTorch loads by itself.
+ *
+ *   torch.utils.rename_privateuse1_backend("name"); torch.ops.load_library("libepprof_kineto.so")
+ *   KINETO_PLUGIN_PATH=libvendor.so python ..., or EPPROF_PROFILERS; then profile(activities=[CPU, PrivateUse1]) as for any device
+ *
+ * It is a profiler of Kineto's, registered as that of the PrivateUse1 device.  Each session of Kineto's is a session of
+ * epprof's, in memory or (EPPROF_OUTPUT) in a file, to which each plugin's profiler is attached.  An op of PyTorch becomes
+ * a host event with Kineto's id as an arg (kineto_ops.cc); when the session is over, the timeline says which events of devices
+ * belong to it and when they were.  So any plugin will do, its clock is related to the host's with a bound, and what was lost is
+ * counted.
+ *
+ * Kineto has 32 bits for ids, and plugins count from 1 each, so correlations are numbered anew; an arrow needs one call and one event
+ * of a device with the same one.  Devices keep their numbers, unless another plugin has a device of that number.
+ */
+#include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+
+#include <atomic>
+#include <c10/util/Logging.h>
+#include <libkineto.h>
+#include <output_base.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+#include <unistd.h>
+
+#include "bridges/shared/carried.h"
+#include "epprof/epprof.h"
+#include "epprof/timeline.h"
+#include "kineto_events.h"
+#include "kineto_ops.h"
+#include "kineto_text.h"
+
+namespace
+{
+
+constexpr uint64_t WAIT_NS = 20000000000u;
+
+/* ---- plugins ---- */
+
+struct Plugins {
+	std::vector<epp_plugin *> loaded;
+	std::vector<std::string> failures;
+
+	Plugins()
+	{
+		carried_load(found, this);
+	}
+
+	static void found(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
+	{
+		auto *plugins = static_cast<Plugins *>(user);
+		(void)path;
+		if (plugin)
+			plugins->loaded.push_back(plugin);
+		else
+			plugins->failures.push_back(epp_status_message(failure));
+	}
+};
+
+/* Once in the life of the process; that there are none is told then, with the reasons, since no trace will say it. */
+const Plugins &plugins()
+{
+	static const Plugins *all = [] {
+		auto *made = new Plugins;
+		std::string reasons;
+		for (const std::string &failure : made->failures)
+			reasons += "; " + failure;
+		if (made->loaded.empty())
+			LOG(WARNING) << "epprof: " CARRIED_NOTHING << reasons;
+		return made;
+	}();
+	return *all;
+}
+
+/* ---- Kineto's session ---- */
+
+/* EPPROF_OUTPUT=run.epp: the session's trace is run.1.epp, then run.2.epp. */
+std::string output_path(const std::string &number)
+{
+	const char *output = secure_getenv("EPPROF_OUTPUT");
+	if (!output || !*output)
+		return "";
+	std::string path = output;
+	bool has_ending = path.size() >= 4 && !path.compare(path.size() - 4, 4, ".epp");
+	return path.insert(path.size() - (has_ending ? 4 : 0), "." + number);
+}
+
+epp_status *create_session(const std::string &path, bool overwrite, epp_session **session)
+{
+	epp_session_options options = {};
+	options.struct_size = sizeof(options);
+	options.label = "PyTorch";
+	options.overwrite = overwrite;
+	options.path = path.empty() ? nullptr : path.c_str();
+	return epp_session_create(&options, session);
+}
+
+/* A file that is there is another process's, and is kept: from then on this one's have its pid, run.PID.1.epp. */
+epp_status *create_session(epp_session **session)
+{
+	static std::atomic<unsigned> count;
+	static std::atomic<bool> is_taken;
+	std::string number = std::to_string(++count);
+	std::string path = output_path(number);
+	bool has_pid = path.find("%pid%") != std::string::npos;
+	epp_status *status = is_taken ? nullptr : create_session(path, has_pid, session);
+	if (status && !has_pid && !access(path.c_str(), F_OK)) {
+		LOG(WARNING) << "epprof: " << path << " is another process's, this one writes "
+			     << output_path(std::to_string(getpid()) + "." + number);
+		epp_status_release(status);
+		is_taken = true;
+	}
+	return is_taken ? create_session(output_path("%pid%." + number), true, session) : status;
+}
+
+class Session : public libkineto::IActivityProfilerSession
+{
+      public:
+	Session() : buffer_(std::make_unique<libkineto::CpuTraceBuffer>())
+	{
+		buffer_->span = libkineto::TraceSpan(0, 0, "epprof");
+		buffer_->gpuOpCount = 0;
+		for (const std::string &failure : plugins().failures)
+			errors_.push_back(failure);
+		note(create_session(&session_));
+		for (epp_plugin *plugin : plugins().loaded) {
+			OrtEpProfilerImpl *profiler = nullptr;
+			epp_status *status = session_ ? epp_plugin_profiler_create(plugin, &profiler) : nullptr;
+			if (!status && profiler &&
+			    (status = epp_session_attach(session_, profiler, epp_plugin_name(plugin))))
+				epp_plugin_profiler_release(profiler);
+			note(status);
+		}
+		attach_ops();
+	}
+
+	~Session() override
+	{
+		detach_ops();
+		epp_session_release(session_);
+	}
+
+	void start() override
+	{
+		const auto *profiler = torch::profiler::impl::ProfilerStateBase::getTLS();
+		const auto global = torch::profiler::impl::ProfilerStateBase::getGlobal();
+		profiler = profiler ? profiler : global.get();
+		kineto_ops::record_shapes(profiler && profiler->config().report_input_shapes);
+		if (session_)
+			note(epp_session_start(session_));
+		status_ = libkineto::TraceStatus::RECORDING;
+	}
+
+	void stop() override
+	{
+		status_ = libkineto::TraceStatus::PROCESSING;
+		detach_ops();
+		if (!session_)
+			return;
+		note(epp_session_end(session_));
+		note(epp_session_wait(session_, WAIT_NS));
+		epp_trace *trace;
+		std::string error = message_of(epp_trace_open_session(session_, &trace));
+		if (!error.empty()) {
+			errors_.push_back(error);
+			return;
+		}
+		error = read_events(trace_, trace);
+		if (!error.empty())
+			errors_.push_back(error);
+		read_ledger(trace_, trace);
+		epp_trace_close(trace);
+	}
+
+	std::vector<std::string> errors() override
+	{
+		return errors_;
+	}
+
+	void processTrace(libkineto::ActivityLogger &logger) override
+	{
+		processTrace(
+		    logger, [](int32_t) { return nullptr; }, 0, 0);
+	}
+
+	void processTrace(libkineto::ActivityLogger &logger, libkineto::getLinkedActivityCallback linked, int64_t start,
+	                  int64_t end) override
+	{
+		buffer_->span.startTime = start;
+		buffer_->span.endTime = end;
+		for (const auto &[device, name] : trace_.devices)
+			logger.handleDeviceInfo({ device, device + SORT_DEVICES, name, name }, start);
+		for (const auto &[place, name] : trace_.streams)
+			logger.handleResourceInfo({ place.second, place.second, place.first, name }, start);
+		for (const Event &event : trace_.events)
+			log(logger, linked, event);
+		trace_.events.clear();
+	}
+
+	std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override
+	{
+		return nullptr;
+	}
+
+	std::vector<libkineto::ResourceInfo> getResourceInfos() override
+	{
+		return {};
+	}
+
+	std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override
+	{
+		return std::move(buffer_);
+	}
+
+	void pushCorrelationId(uint64_t id) override
+	{
+		kineto_ops::begin(session_, EPP_NODE, id);
+	}
+
+	void popCorrelationId() override
+	{
+		kineto_ops::end(session_);
+	}
+
+	/* Annotations have ids of the same kind. */
+	void pushUserCorrelationId(uint64_t id) override
+	{
+		kineto_ops::begin(session_, EPP_SESSION, id);
+	}
+
+	void popUserCorrelationId() override
+	{
+		kineto_ops::end(session_);
+	}
+
+	std::unordered_map<std::string, std::string> getMetadata() override
+	{
+		std::unordered_map<std::string, std::string> metadata;
+		if (!trace_.ledger.empty())
+			metadata["epprof_ledger"] = trace_.ledger;
+		/* PyTorch asks for errors() and tells nobody. */
+		std::string problems;
+		for (const std::string &error : errors_)
+			problems += (problems.empty() ? "" : ", ") + quoted(error);
+		if (!problems.empty())
+			metadata["epprof_problems"] = "[" + problems + "]";
+		return metadata;
+	}
+
+      private:
+	static constexpr int64_t SORT_DEVICES = 5000000; /* below all processes, as Kineto's own devices */
+
+	/* A plugin that hangs is told in the log too, since it may come with a trace in which nothing seems to be missing. */
+	void note(epp_status *status)
+	{
+		bool hangs = epp_status_code(status) == EPP_TIMEOUT;
+		std::string message = message_of(status);
+		if (hangs)
+			LOG(WARNING) << "epprof: " << message;
+		if (!message.empty())
+			errors_.push_back(message);
+	}
+
+	/* The operation that caused an event; a call that launched it may be between them. */
+	uint64_t cause_of(const Event &event) const
+	{
+		auto caller = trace_.callers.find(event.parent);
+		return caller == trace_.callers.end() ? event.parent : caller->second;
+	}
+
+	void log(libkineto::ActivityLogger &logger, const libkineto::getLinkedActivityCallback &linked, const Event &event)
+	{
+		buffer_->emplace_activity(buffer_->span, event.type, event.name);
+		libkineto::GenericTraceActivity &activity = *buffer_->activities.back();
+		bool is_call = event.device < 0;
+		activity.startTime = event.start_ns;
+		activity.endTime = event.start_ns + event.duration_ns;
+		activity.device = is_call ? (int32_t)getpid() : event.device;
+		activity.resource = event.stream;
+		activity.threadId = is_call ? (int32_t)event.stream : 0;
+		auto parent = trace_.kineto_ids.find(cause_of(event));
+		if (parent != trace_.kineto_ids.end())
+			activity.linked = linked((int32_t)parent->second);
+		if (event.joined) {
+			activity.id = (int32_t)event.joined->number;
+			activity.addMetadata("correlation", event.joined->number);
+			if (event.joined->number != event.correlation)
+				activity.addMetadata("plugin correlation", event.correlation);
+			/* An arrow leads from one call to one event of a device. */
+			if (event.joined->calls_count == 1 && event.joined->device_events_count == 1 &&
+			    event.type != ActivityType::PRIVATEUSE1_DRIVER) {
+				activity.flow.id = event.joined->number;
+				activity.flow.type = libkineto::kLinkAsyncCpuGpu;
+				activity.flow.start = is_call;
+			}
+		}
+		if (!event.plugin.empty())
+			activity.addMetadata("epprof.plugin", quoted(event.plugin));
+		if (!is_call) {
+			activity.addMetadata("device", event.device);
+			activity.addMetadata("stream", event.stream);
+		}
+		activity.addMetadata("error (ns)", event.error_ns);
+		if (event.is_inferred)
+			activity.addMetadata("External id inferred", "true");
+		for (const auto &[key, value] : event.args)
+			activity.addMetadata(key, value);
+		buffer_->gpuOpCount += !is_call;
+		activity.log(logger);
+	}
+
+	void attach_ops()
+	{
+		kineto_ops::attach();
+		has_ops_ = true;
+	}
+
+	void detach_ops()
+	{
+		if (has_ops_)
+			kineto_ops::detach();
+		has_ops_ = false;
+	}
+
+	epp_session *session_ = nullptr;
+	bool has_ops_ = false;
+	Trace trace_;
+	std::vector<std::string> errors_;
+	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
+};
+
+class Profiler : public libkineto::IActivityProfiler
+{
+      public:
+	const std::string &name() const override
+	{
+		return name_;
+	}
+
+	const std::set<ActivityType> &availableActivities() const override
+	{
+		return types_;
+	}
+
+	/* Once a program had a session with the device, Kineto asks for those without, too: NULL is "not this time". */
+	std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType> &types,
+	                                                               const libkineto::Config &config) override
+	{
+		(void)config;
+		if (!types.count(ActivityType::CONCURRENT_KERNEL) || plugins().loaded.empty())
+			return nullptr;
+		return std::make_unique<Session>();
+	}
+
+	std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t ts_ms, int64_t duration_ms,
+	                                                               const std::set<ActivityType> &types,
+	                                                               const libkineto::Config &config) override
+	{
+		(void)ts_ms, (void)duration_ms;
+		return configure(types, config);
+	}
+
+      private:
+	const std::string name_ = "epprof";
+	const std::set<ActivityType> types_ = { ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
+		                                ActivityType::CONCURRENT_KERNEL, ActivityType::PRIVATEUSE1_RUNTIME,
+		                                ActivityType::PRIVATEUSE1_DRIVER };
+};
+
+REGISTER_PRIVATEUSE1_PROFILER(Profiler);
+
+} // namespace

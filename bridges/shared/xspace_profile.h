@@ -1,0 +1,27 @@
+/* A part of a trace as the XSpace that a framework collects, of as many bytes as it takes. */
+#ifndef EPPROF_BRIDGES_SHARED_XSPACE_PROFILE_H
+#define EPPROF_BRIDGES_SHARED_XSPACE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "epprof/trace_reader.h"
+
+/* Frameworks have an int for the size. */
+#define XSPACE_PROFILE_BYTES_MAX ((size_t)INT32_MAX)
+
+struct xspace_profile {
+	uint8_t *bytes; /* malloc; NULL: there are no events */
+	size_t count;
+	uint64_t left_out_count; /* the last events, for which there was no room */
+	uint64_t events_count;   /* of all there were, if some were left out */
+};
+
+/* Makes the profile of what happened since `from_ns` (of the trace).  Devices' planes are /device:CUSTOM:NAME, or /device:GPU:n.
+ * Ownership: the caller frees its bytes; on failure there are none. */
+epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, bool gpu_planes,
+                                struct xspace_profile *profile);
+
+#endif

@@ -1,0 +1,150 @@
+/* libepprof_tf.so: brings plugins of any kind into TensorFlow's profiler.
+ *
+ *   TF_PLUGGABLE_DEVICE_LIBRARY_PATH=libepprof_tf.so EPPROF_PROFILERS=libone.so:libtwo.so python ...
+ *   tf.profiler.experimental.start(logs), stop()
+ *
+ * TensorFlow loads it as the library of a pluggable device that has nothing but a profiler.  From start to stop the plugins
+ * run (xspace_carried.c); collecting gives what they recorded, once.  With EPPROF_OUTPUT it is in that trace too.
+ *
+ * TensorFlow takes a library twice if it is loaded twice, ends the process if registering fails, and calls destroy_* at
+ * once and never again.  So registering does next to nothing, all registrations share one state, in which a second start
+ * or stop does nothing and a second collect finds nothing, and nothing is destroyed.  A start that fails would cost TensorFlow
+ * the profile, so what goes wrong is told with the last call of a collect, which TensorFlow logs.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridges/shared/xspace_carried.h"
+#include "epprof/tf.h"
+
+/* They are TensorFlow's; in another host they may be missing. */
+#pragma weak TF_SetStatus
+
+static struct {
+	pthread_mutex_t lock;
+	bool is_on;
+	struct carried_run *run;       /* NULL: nothing is profiled, or the profile was made */
+	struct xspace_profile profile; /* until it was handed over, or the next start */
+	struct carried_problems problems;
+} bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void status_set(TF_Status *status, TF_Code code, const char *message)
+{
+	if (TF_SetStatus && status)
+		TF_SetStatus(status, code, message);
+}
+
+/* ---- with the lock held ---- */
+
+/* A profile may have been thrown away instead of collected. */
+static void forget(void)
+{
+	carried_run_release(bridge.run);
+	free(bridge.profile.bytes);
+	bridge.run = NULL;
+	bridge.profile = (struct xspace_profile){ 0 };
+}
+
+static void tell_problems(TF_Status *status)
+{
+	if (bridge.problems.used)
+		status_set(status, TF_INTERNAL, bridge.problems.text);
+	bridge.problems = (struct carried_problems){ 0 };
+}
+
+/* The first call asks for the size, and TensorFlow leaves garbage there; the second brings that much room, and its error
+ * does not cost the profile. */
+static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
+{
+	if (bridge.run && !bridge.is_on) {
+		carried_run_profile(bridge.run, &bridge.profile, &bridge.problems);
+		carried_run_release(bridge.run);
+		bridge.run = NULL;
+	}
+	size_t count = bridge.profile.count;
+	if (buffer && *size_in_bytes < count) {
+		status_set(status, TF_OUT_OF_RANGE, "epprof: the buffer is too small");
+		return;
+	}
+	*size_in_bytes = count;
+	if (count && !buffer)
+		return;
+	if (count)
+		memcpy(buffer, bridge.profile.bytes, count);
+	if (!bridge.is_on) {
+		forget();
+		tell_problems(status);
+	}
+}
+
+/* ---- TP_ProfilerFns ---- */
+
+static void start(const TP_Profiler *profiler, TF_Status *status)
+{
+	(void)profiler, (void)status;
+	pthread_mutex_lock(&bridge.lock);
+	if (!bridge.is_on) {
+		forget();
+		bridge.is_on = true;
+		bridge.run = carried_run_start("TensorFlow", &bridge.problems);
+	}
+	pthread_mutex_unlock(&bridge.lock);
+}
+
+static void stop(const TP_Profiler *profiler, TF_Status *status)
+{
+	(void)profiler, (void)status;
+	pthread_mutex_lock(&bridge.lock);
+	if (bridge.is_on)
+		carried_run_end(bridge.run, &bridge.problems);
+	bridge.is_on = false;
+	pthread_mutex_unlock(&bridge.lock);
+}
+
+static void collect(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
+{
+	(void)profiler;
+	if (!size_in_bytes)
+		return;
+	pthread_mutex_lock(&bridge.lock);
+	collect_locked(buffer, size_in_bytes, status);
+	pthread_mutex_unlock(&bridge.lock);
+}
+
+static void destroy_profiler(TP_Profiler *profiler)
+{
+	(void)profiler;
+}
+
+static void destroy_profiler_fns(TP_ProfilerFns *fns)
+{
+	(void)fns;
+}
+
+/* ---- registration ---- */
+
+/* What is smaller than it says in the ABI's only version has no room for us, whatever was meant. */
+static bool has_room(const TF_ProfilerRegistrationParams *params)
+{
+	return params && params->struct_size >= TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE && params->profiler &&
+	       params->profiler->struct_size >= TP_PROFILER_STRUCT_SIZE && params->profiler_fns &&
+	       params->profiler_fns->struct_size >= TP_PROFILER_FNS_STRUCT_SIZE;
+}
+
+void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status)
+{
+	if (!has_room(params)) {
+		status_set(status, TF_FAILED_PRECONDITION, "epprof: needs the pluggable profiler 0.0.1 of TensorFlow");
+		return;
+	}
+	params->struct_size = TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE;
+	params->profiler->struct_size = TP_PROFILER_STRUCT_SIZE;
+	params->profiler->device_type = "EPPROF";
+	params->profiler_fns->struct_size = TP_PROFILER_FNS_STRUCT_SIZE;
+	params->profiler_fns->start = start;
+	params->profiler_fns->stop = stop;
+	params->profiler_fns->collect_data_xspace = collect;
+	params->destroy_profiler = destroy_profiler;
+	params->destroy_profiler_fns = destroy_profiler_fns;
+}

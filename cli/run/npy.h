@@ -1,0 +1,36 @@
+/* NumPy's .npy files: an array of one type, as numpy.save writes it. */
+#ifndef EPPROF_CLI_RUN_NPY_H
+#define EPPROF_CLI_RUN_NPY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "epprof/ort_tables.h"
+#include "epprof/status.h"
+
+#define NPY_RANK_MAX 32
+
+struct npy {
+	FILE *file; /* at its first element */
+	ONNXTensorElementDataType type;
+	size_t rank;
+	int64_t dims[NPY_RANK_MAX];
+	size_t elements_count;
+	size_t element_bytes; /* of a text: of its fixed width */
+	size_t unit_bytes;    /* of a text in UTF-32: 4; else of an element, or of a text's byte */
+	bool fortran_order;
+	bool swapped; /* units are in the other byte order */
+};
+
+/* Opens a file of version 1 to 3 and checks that it has the elements that its header promises.
+ * Errors: EPP_NOT_FOUND, EPP_IO, EPP_CORRUPT, EPP_INCOMPATIBLE (an array of another kind than tensors: the message names
+ * it). */
+epp_status *npy_open(const char *path, struct npy *npy) EPP_MUST_CHECK;
+/* Reads all elements, once, and brings them into row-major order and this machine's byte order. */
+epp_status *npy_read(struct npy *npy, const char *path, void *data) EPP_MUST_CHECK;
+/* The text of an element that was read, as UTF-8: its length, and its bytes if `text` is not NULL.  What NumPy has as bytes
+ * is taken as it is.  False: the element is not Unicode. */
+bool npy_text(const struct npy *npy, const void *element, char *text, size_t *length);
+void npy_close(struct npy *npy);
+
+#endif

@@ -1,0 +1,49 @@
+/* A trace exported into a file, as several commands do: the options they have in common, and what they print. */
+#ifndef EPPROF_CLI_SHARED_CONVERSION_H
+#define EPPROF_CLI_SHARED_CONVERSION_H
+
+#include "accounts.h"
+#include "cli/cli.h"
+#include "epprof/export.h"
+
+struct conversion {
+	const struct cli_command *command;
+	const char *input, *output, *format;
+	epp_timeline_options window;
+	epp_export_options options;
+	int64_t from_ns, to_ns;
+	bool force, strict;
+};
+
+/* The options, for getopt_long; their help. */
+#define CONVERSION_LONGS \
+	{ "output", required_argument, NULL, 'o' }, { "from", required_argument, NULL, 'F' }, \
+	    { "to", required_argument, NULL, 'T' }, { "min-duration", required_argument, NULL, 'D' }, \
+	    { "name", required_argument, NULL, 'N' }, { "track", required_argument, NULL, 'K' }, \
+	    { "process", required_argument, NULL, 'P' }, { "force", no_argument, NULL, '!' }, \
+	{ \
+		"strict", no_argument, NULL, 'S' \
+	}
+#define CONVERSION_HELP \
+	"  --from TIME        only events that end after this time since the trace's beginning: 250us, 1.5ms, 2s\n" \
+	"  --to TIME          only events that start before this time\n" \
+	"  --min-duration TIME  only slices that last so long\n" \
+	"  --name PATTERN     only events of such a name; patterns are the shell's: 'gemm*'\n" \
+	"  --track PATTERN    only events of threads and streams of such a name\n" \
+	"  --process PATTERN  only events of a process (its number, program, label or host) or device\n"
+
+void conversion_init(struct conversion *conversion, const struct cli_command *command);
+/* Takes one of CONVERSION_LONGS; others are not looked at.  False: a mistake was explained. */
+bool conversion_option(struct conversion *conversion, int option);
+/* With `input`, `output` and `format` set: CLI_OK, or CLI_USAGE and the mistake explained. */
+int conversion_check(struct conversion *conversion);
+/* Exports, tells what was left out and what was written.  Returns an enum cli_exit; after a signal it does not return. */
+int conversion_run(const struct conversion *conversion);
+/* Checks and runs; without `output` it lies beside the input, with `extension` instead of ".epp".  Returns likewise. */
+int conversion_run_beside(struct conversion *conversion, const char *extension);
+/* What became of an export with --strict: CLI_INVALID if the trace lost something or the receipt was not empty. */
+int conversion_judge(const struct conversion *conversion, const struct accounts *accounts, bool left_out);
+/* Says why one failed, and releases it; likewise. */
+int conversion_explain(epp_status *status);
+
+#endif

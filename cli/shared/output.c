@@ -1,0 +1,295 @@
+/* What is printed: statuses, texts of any bytes, numbers for people. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#include "cli/cli.h"
+
+static int explain(epp_status *status, int code)
+{
+	fprintf(stderr, "epprof: %s\n", epp_status_message(status));
+	epp_status_release(status);
+	return code;
+}
+
+int cli_failure(epp_status *status)
+{
+	return explain(status, CLI_FAILURE);
+}
+
+int cli_unreadable(epp_status *status)
+{
+	return explain(status, epp_status_code(status) == EPP_OUT_OF_MEMORY ? CLI_FAILURE : CLI_UNREADABLE);
+}
+
+int cli_not_written(epp_status *status)
+{
+	if (epp_status_code(status) != EPP_UNAVAILABLE)
+		return cli_failure(status);
+	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
+	epp_status_release(status);
+	return CLI_FAILURE;
+}
+
+void cli_print_receipt(void *user, const char *text)
+{
+	bool *told = user;
+
+	if (told)
+		*told = true;
+	fprintf(stderr, "epprof: %s\n", text);
+}
+
+int cli_open(const char *path, epp_trace **trace)
+{
+	epp_status *status = epp_trace_open(path, trace);
+
+	return status ? cli_unreadable(status) : CLI_OK;
+}
+
+int cli_open_all(char *const *paths, size_t count, epp_trace ***traces)
+{
+	*traces = calloc(count, sizeof(**traces));
+	if (!*traces)
+		return cli_failure(epp_status_no_memory());
+	for (size_t i = 0; i < count; i++) {
+		int code = cli_open(paths[i], &(*traces)[i]);
+		if (code != CLI_OK) {
+			cli_close_all(*traces, i);
+			*traces = NULL;
+			return code;
+		}
+	}
+	return CLI_OK;
+}
+
+void cli_close_all(epp_trace **traces, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		epp_trace_close(traces[i]);
+	free(traces);
+}
+
+/* errno of the first flush that failed. */
+static int output_error;
+
+bool cli_flush(void)
+{
+	errno = 0;
+	if (fflush(stdout) != 0 && !output_error)
+		output_error = errno;
+	return !ferror(stdout);
+}
+
+static bool memory_missing;
+
+void cli_no_memory(void)
+{
+	memory_missing = true;
+}
+
+int cli_finish(int code)
+{
+	bool flushed = cli_flush();
+
+	if (memory_missing)
+		return cli_failure(epp_status_no_memory());
+	if (flushed)
+		return code;
+	fprintf(stderr, "epprof: standard output: %s\n", output_error ? strerror(output_error) : "a write failed");
+	return CLI_FAILURE;
+}
+
+/* ---- texts ---- */
+
+/* The next character of a text: its length, and 0 in *character for bytes that are none and for zero bytes. */
+static size_t next_character(const char *text, size_t bytes, wchar_t *character)
+{
+	mbstate_t state = { 0 };
+	size_t length = mbrtowc(character, text, bytes, &state);
+
+	if (length == 0 || length > bytes) {
+		*character = 0;
+		return 1;
+	}
+	return length;
+}
+
+/* The next character as it may be printed, at most three times as long as in the text; takes it from the text. */
+static const char *next_clean(const char **text, size_t *bytes, size_t *clean_bytes)
+{
+	static const char replacement[] = "\xEF\xBF\xBD";
+	const char *clean = *text;
+	wchar_t character;
+
+	*clean_bytes = next_character(*text, *bytes, &character);
+	*text += *clean_bytes;
+	*bytes -= *clean_bytes;
+	if (character && iswprint((wint_t)character))
+		return clean;
+	bool is_blank = character == '\t' || character == '\n';
+	*clean_bytes = is_blank ? 1 : strlen(replacement);
+	return is_blank ? " " : replacement;
+}
+
+void cli_print_clean(FILE *to, const char *text, size_t bytes)
+{
+	while (bytes) {
+		size_t clean_bytes;
+		const char *clean = next_clean(&text, &bytes, &clean_bytes);
+		fwrite(clean, 1, clean_bytes, to);
+	}
+}
+
+char *cli_clean(const char *text, size_t bytes)
+{
+	char *clean = malloc(bytes * 3 + 1), *at = clean;
+
+	if (!clean) {
+		cli_no_memory();
+		return NULL;
+	}
+	while (bytes) {
+		size_t clean_bytes;
+		const char *character = next_clean(&text, &bytes, &clean_bytes);
+		at = mempcpy(at, character, clean_bytes);
+	}
+	*at = '\0';
+	return clean;
+}
+
+int cli_columns(const char *clean)
+{
+	size_t bytes = strlen(clean);
+	wchar_t character;
+	int columns = 0;
+
+	for (size_t i = 0; i < bytes;) {
+		i += next_character(clean + i, bytes - i, &character);
+		int width = wcwidth(character);
+		columns += width > 0 ? width : 0;
+	}
+	return columns;
+}
+
+void cli_json_string(const char *text, size_t bytes)
+{
+	wchar_t character;
+
+	putchar('"');
+	for (size_t i = 0; i < bytes;) {
+		size_t length = next_character(text + i, bytes - i, &character);
+		if (text[i] == '"' || text[i] == '\\')
+			printf("\\%c", text[i]);
+		else if ((unsigned char)text[i] < 0x20)
+			printf("\\u%04x", (unsigned)text[i]);
+		else if (!character)
+			fputs("\\ufffd", stdout);
+		else
+			fwrite(text + i, 1, length, stdout);
+		i += length;
+	}
+	putchar('"');
+}
+
+void cli_csv_string(const char *text, size_t bytes)
+{
+	putchar('"');
+	while (bytes) {
+		size_t clean_bytes;
+		const char *clean = next_clean(&text, &bytes, &clean_bytes);
+		if (*clean == '"')
+			putchar('"');
+		fwrite(clean, 1, clean_bytes, stdout);
+	}
+	putchar('"');
+}
+
+/* ---- numbers ---- */
+
+const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES])
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	unsigned unit = 0;
+
+	while (unit < 3 && fabs(ns) >= 999.5) {
+		ns /= 1000;
+		unit++;
+	}
+	int decimals = unit == 0 || fabs(ns) >= 99.95 ? 0 : fabs(ns) >= 9.995 ? 1 : 2;
+	snprintf(text, CLI_NUMBER_BYTES, "%.*f %s", decimals, ns, units[unit]);
+	return text;
+}
+
+const char *cli_duration_aligned(double ns, char text[CLI_NUMBER_BYTES])
+{
+	size_t length = strlen(cli_duration(ns, text));
+
+	if (text[length - 2] == ' ')
+		memcpy(text + length, " ", 2);
+	return text;
+}
+
+const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES])
+{
+	char digits[CLI_NUMBER_BYTES];
+	int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+	char *at = text;
+
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			*at++ = ',';
+		*at++ = digits[i];
+	}
+	*at = '\0';
+	return text;
+}
+
+const char *cli_counted(uint64_t count, const char *one, char text[CLI_COUNTED_BYTES])
+{
+	char number[CLI_NUMBER_BYTES];
+
+	snprintf(text, CLI_COUNTED_BYTES, "%s %s%s", cli_count(count, number), one, count == 1 ? "" : "s");
+	return text;
+}
+
+const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES])
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	while (unit < 4 && value >= 1024) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, CLI_NUMBER_BYTES, "%.*f %s", unit && value < 99.95 ? 1 : 0, value,
+	         bytes == 1 ? "byte" : units[unit]);
+	return text;
+}
+
+const char *cli_state(uint32_t state)
+{
+	switch (state) {
+	case EPP_TRACE_FINISHED:
+		return "finished";
+	case EPP_TRACE_RECORDING:
+		return "recording";
+	case EPP_TRACE_CUT_OFF:
+		return "cut off";
+	default:
+		return "unknown";
+	}
+}
+
+const char *cli_category(unsigned category)
+{
+	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
+
+	return category < sizeof names / sizeof *names ? names[category] : "Other";
+}

@@ -1,0 +1,19 @@
+/* The command line of what writes a trace anew, as a file of its own or in place of the old one. */
+#ifndef EPPROF_CLI_SHARED_REWRITE_H
+#define EPPROF_CLI_SHARED_REWRITE_H
+
+#include "cli/cli.h"
+
+#define REWRITE_HELP \
+	"  -o, --output FILE  where to\n" \
+	"  --in-place         replaces TRACE itself, once the new file is whole\n" \
+	"  --force            replaces FILE if it exists\n" \
+	"  --help             this text\n"
+
+/* Writes `input` as `output`, which may be the same file; returns an enum cli_exit. */
+typedef int (*rewrite_fn)(const char *input, const char *output, bool overwrite);
+
+/* Reads the command line and calls `rewrite`; returns an enum cli_exit. */
+int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrite_fn rewrite);
+
+#endif

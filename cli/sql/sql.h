@@ -1,0 +1,18 @@
+/* What the parts of epprof sql share. */
+#ifndef EPPROF_CLI_SQL_SQL_H
+#define EPPROF_CLI_SQL_SQL_H
+
+#include "cli/cli.h"
+#include "epprof/sql.h"
+
+enum sql_format { SQL_TABLE, SQL_CSV, SQL_JSON };
+
+/* Prints all rows to standard output. */
+epp_status *sql_print(epp_sql_rows *rows, enum sql_format format) EPP_MUST_CHECK;
+
+/* Reads statements from standard input, to its end, and answers each; returns an enum cli_exit. */
+int sql_prompt(epp_sql *sql, enum sql_format format);
+/* Answers all statements of a text.  False: a mistake was explained. */
+bool sql_answer(epp_sql *sql, const char *text, enum sql_format format);
+
+#endif

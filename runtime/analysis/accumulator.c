@@ -1,0 +1,494 @@
+/* Events come in order of their start, so for each lane the lines of the events that enclose
+ * the present one are kept by depth: a duration that is added to an event's own time is taken from the one around it. */
+#include "analysis/accumulator.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "containers/array.h"
+#include "timeline/events/readable_name.h"
+
+#define DEPTH_MAX 128u
+
+struct tally_stack {
+	struct tally_line *by_name[DEPTH_MAX];
+};
+
+static void line_destroy(struct tally_line *line)
+{
+	if (!line)
+		return;
+	spread_deinit(&line->durations);
+	spread_deinit(&line->launches);
+	if (line->gaps)
+		spread_deinit(line->gaps);
+	if (line->errors)
+		spread_deinit(line->errors);
+	free(line->errors);
+	free(line->gaps);
+	free(line->name);
+	free(line->detail);
+	free(line);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct tally_line *one = a, *other = b;
+	const epp_summary_line *left = &one->line, *right = &other->line;
+	size_t shorter = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
+	int order = memcmp(left->name, right->name, shorter);
+
+	if (!order)
+		order = (left->name_bytes > right->name_bytes) - (left->name_bytes < right->name_bytes);
+	if (!order)
+		order = (left->category > right->category) - (left->category < right->category);
+	return order ? order : strcmp(one->detail ? one->detail : "", other->detail ? other->detail : "");
+}
+
+static struct tally_line *add_line(struct tally_table *table, uint64_t key, const char *name, size_t name_bytes)
+{
+	struct tally_line *line = calloc(1, sizeof *line);
+
+	if (!line ||
+	    !array_reserve(&table->lines, &table->lines_room, table->lines_count + 1, sizeof(struct tally_line *)))
+		goto fail;
+	line->name = malloc(name_bytes + 1);
+	if (!line->name)
+		goto fail;
+	memcpy(line->name, name, name_bytes);
+	line->name[name_bytes] = '\0';
+	line->line = (epp_summary_line){
+		.name = line->name, .name_bytes = name_bytes, .durations = &line->durations, .launches = &line->launches
+	};
+	line->busy_until_ns = INT64_MIN;
+	line->index = (uint32_t)table->lines_count;
+	if (!hash_map_add(&table->index, key, (uintptr_t)line))
+		goto fail;
+	table->lines[table->lines_count++] = line;
+	return line;
+fail:
+	line_destroy(line);
+	return NULL;
+}
+
+/* A name, and what tells apart lines of that name. */
+struct named {
+	const char *name;
+	size_t name_bytes;
+	const char *detail; /* NULL: nothing */
+	uint32_t category;
+};
+
+/* The line of a name that was not met under this key before. */
+static struct tally_line *new_line_by_name(struct tally_table *table, const struct named *named, uint64_t key)
+{
+	static const char others[] = "(other names)";
+	const struct tally_line text = {
+		.line = { .name = named->name, .name_bytes = named->name_bytes, .category = named->category },
+		.detail = (char *)(uintptr_t)named->detail
+	};
+	struct tally_line *const *found = tfind(&text, &table->by_text, by_text);
+	struct tally_line *line;
+
+	if (found)
+		return hash_map_add(&table->index, key, (uintptr_t)*found) ? *found : NULL;
+	if (table->lines_count >= TALLY_LINES_MAX) {
+		line = hash_map_pointer(&table->index, UINT64_MAX);
+		return line ? line : add_line(table, UINT64_MAX, others, sizeof others - 1);
+	}
+	line = add_line(table, key, named->name, named->name_bytes);
+	if (!line)
+		return NULL;
+	line->line.category = named->category;
+	if (named->detail && !(line->detail = strdup(named->detail)))
+		return NULL;
+	return tsearch(line, &table->by_text, by_text) ? line : NULL;
+}
+
+/* `type`: of a kernel, the line of the operator that caused it; NULL: not known. */
+static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event, const struct tally_line *type)
+{
+	uint64_t key = (type ? type->index + UINT64_C(1) : 0) << 40 | (uint64_t)event->name_number << 8 | event->category;
+	struct tally_line *line = hash_map_pointer(&table->index, key);
+
+	if (line)
+		return line;
+	const struct named named = { .name = event->name,
+		                     .name_bytes = readable_name_bytes(event->name, event->name_bytes, event->category),
+		                     .detail = type ? type->line.name : NULL,
+		                     .category = event->category };
+	line = new_line_by_name(table, &named, key);
+	if (line && type)
+		line->line.op_type = line->detail;
+	return line;
+}
+
+/* ---- operator types ---- */
+
+struct node_args {
+	epp_trace_arg op, provider; /* key NULL: there is none */
+};
+
+static void take_arg(struct node_args *found, const epp_trace_arg *arg)
+{
+	if (arg->type != EPP_ARG_TEXT)
+		return;
+	if (arg->key_bytes == strlen("op_name") && memcmp(arg->key, "op_name", arg->key_bytes) == 0)
+		found->op = *arg;
+	else if (arg->key_bytes == strlen("provider") && memcmp(arg->key, "provider", arg->key_bytes) == 0)
+		found->provider = *arg;
+}
+
+static struct node_args node_args(const epp_timeline *timeline, const epp_event *event)
+{
+	struct node_args found = { 0 };
+	epp_trace_arg arg;
+	size_t cursor = 0;
+
+	if (timeline) {
+		while ((!found.op.key || !found.provider.key) && epp_event_args(timeline, event, &cursor, &arg))
+			take_arg(&found, &arg);
+	} else {
+		const epp_trace_arg *args = event->args;
+		for (uint32_t i = 0; i < event->args_count; i++)
+			take_arg(&found, &args[i]);
+	}
+	return found;
+}
+
+static bool is_type(const struct tally_line *type, const struct node_args *args)
+{
+	const char *provider = type->detail ? type->detail : "";
+
+	return type->line.name_bytes == args->op.text_bytes &&
+	       memcmp(type->line.name, args->op.value.text, args->op.text_bytes) == 0 &&
+	       strlen(provider) == args->provider.text_bytes &&
+	       (!args->provider.text_bytes || memcmp(provider, args->provider.value.text, args->provider.text_bytes) == 0);
+}
+
+/* A key that no other line has: it is looked up by its texts. */
+static struct tally_line *new_type(struct tally *tally, const struct node_args *args)
+{
+	struct tally_table *table = &tally->tables[EPP_BY_OP_TYPE];
+	char *provider = args->provider.key ? strndup(args->provider.value.text, args->provider.text_bytes) : NULL;
+
+	if (args->provider.key && !provider)
+		return NULL;
+	const struct named named = { .name = args->op.value.text, .name_bytes = args->op.text_bytes, .detail = provider };
+	for (size_t i = 0; i < table->lines_count; i++) {
+		if (is_type(table->lines[i], args)) {
+			free(provider);
+			return table->lines[i];
+		}
+	}
+	struct tally_line *line = new_line_by_name(table, &named, table->lines_count);
+	free(provider);
+	if (line)
+		line->line.provider = line->detail;
+	return line;
+}
+
+/* Sets the operator type of a node's line, as this event tells it, and keeps it for the kernels that the node causes.  False:
+ * no memory. */
+static bool add_type(struct tally *tally, const epp_timeline *timeline, const epp_event *event, struct tally_line *named)
+{
+	if (event->category != EPP_NODE || !event->args_count)
+		return true;
+	const struct node_args args = node_args(timeline, event);
+	if (!args.op.key || !args.op.text_bytes)
+		return true;
+	if (!named->type || !is_type(named->type, &args)) {
+		named->type = new_type(tally, &args);
+		if (!named->type)
+			return false;
+		named->line.op_type = named->type->line.name;
+	}
+	if (!(event->flags & EPP_FLAG_REFERRED))
+		return true;
+	if (!tally->causes)
+		tally->causes = calloc(TALLY_CAUSES, sizeof(*tally->causes));
+	if (tally->causes)
+		tally->causes[event->id % TALLY_CAUSES] = (struct tally_cause){ event->id, named->type,
+			                                                        event->track->source };
+	return tally->causes != NULL;
+}
+
+static struct tally_line *type_of_cause(const struct tally *tally, const epp_event *event)
+{
+	const struct tally_cause *cause = tally->causes ? &tally->causes[event->parent % TALLY_CAUSES] : NULL;
+
+	return cause && event->parent && cause->id == event->parent && cause->source == event->track->source ? cause->type
+	                                                                                                     : NULL;
+}
+
+static struct tally_device *device_of(struct tally *tally, const epp_trace_track *track)
+{
+	struct tally_device *device;
+
+	for (device = tally->devices; device; device = device->next) {
+		if (device->track->source == track->source && device->track->producer == track->producer &&
+		    strcmp(device->track->group, track->group) == 0)
+			return device;
+	}
+	device = calloc(1, sizeof *device);
+	if (device) {
+		device->track = track;
+		device->next = tally->devices;
+		tally->devices = device;
+	}
+	return device;
+}
+
+static struct tally_line *line_by_track(struct tally *tally, const epp_trace_track *track)
+{
+	bool is_device = track->kind == EPP_TRACK_DEVICE;
+	struct tally_table *table = &tally->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
+	/* The calls that plugins report of a thread are its own. */
+	const epp_trace_track *shown = track->thread ? track->thread : track;
+	struct tally_line *line = hash_map_pointer(&table->index, shown->track);
+
+	if (line)
+		return line;
+	track = shown;
+	line = add_line(table, track->track, track->name, strlen(track->name));
+	if (!line)
+		return NULL;
+	line->line.group = track->group;
+	if (is_device) {
+		line->device = device_of(tally, track);
+		line->gaps = calloc(1, sizeof *line->gaps);
+		line->errors = calloc(1, sizeof *line->errors);
+		line->line.gaps = line->gaps;
+		line->line.errors = line->errors;
+		line->busy_until_ns = tally->totals.first_ns;
+	}
+	return !is_device || (line->device && line->gaps && line->errors) ? line : NULL;
+}
+
+static struct tally_line *line_of_phase(struct tally *tally, unsigned phase)
+{
+	static const char *const words[] = { "submit", "queue", "compute" };
+	const char *name = phase <= PHASE_WORK ? words[phase] : work_names[phase - PHASE_WORK];
+
+	if (!tally->phases[phase])
+		tally->phases[phase] = add_line(&tally->tables[EPP_BY_PHASE], phase, name, strlen(name));
+	if (tally->phases[phase])
+		tally->phases[phase]->line.is_copy = phase > PHASE_WORK;
+	return tally->phases[phase];
+}
+
+static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
+{
+	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
+	struct tally_stack *stack = hash_map_pointer(&tally->stacks, key);
+
+	if (stack)
+		return stack;
+	stack = calloc(1, sizeof *stack);
+	if (stack && !hash_map_add(&tally->stacks, key, (uintptr_t)stack)) {
+		free(stack);
+		stack = NULL;
+	}
+	return stack;
+}
+
+static bool add_duration(struct tally_line *line, int64_t duration_ns)
+{
+	line->line.count++;
+	line->line.total_ns += duration_ns;
+	line->line.self_ns += duration_ns;
+	if (duration_ns > line->line.max_ns)
+		line->line.max_ns = duration_ns;
+	return spread_add(&line->durations, duration_ns);
+}
+
+/* An op or kernel. */
+static bool add_named(const struct tally *tally, struct tally_line *line, const epp_event *event)
+{
+	if (line->line.warmup_count >= tally->warmup_count)
+		return add_duration(line, event->duration_ns);
+	line->line.warmup_count++;
+	line->line.warmup_ns += event->duration_ns;
+	return true;
+}
+
+/* A node's operator type: its first events are warm-up where they are the node's. */
+static bool add_of_type(const struct tally *tally, const struct tally_line *named, const epp_event *event)
+{
+	struct tally_line *type = named->type;
+
+	if (named->line.warmup_count >= tally->warmup_count)
+		return add_duration(type, event->duration_ns);
+	type->line.warmup_count++;
+	type->line.warmup_ns += event->duration_ns;
+	return true;
+}
+
+/* Takes an event's time from what it lies in. */
+static void nest(struct tally_stack *stack, const epp_event *event, struct tally_line *named, struct tally_line *tracked)
+{
+	if (event->kind != EPP_EVENT_SLICE || event->depth >= DEPTH_MAX)
+		return;
+	stack->by_name[event->depth] = named->line.count ? named : NULL;
+	if (!event->depth)
+		return;
+	tracked->line.self_ns -= event->duration_ns;
+	struct tally_line *around = stack->by_name[event->depth - 1];
+	if (!around)
+		return;
+	around->line.self_ns -= event->duration_ns;
+	if (around->type)
+		around->type->line.self_ns -= event->duration_ns;
+}
+
+static bool add_busy(struct tally_line *line, const epp_event *event)
+{
+	int64_t end_ns = event->start_ns + event->duration_ns, until_ns = line->busy_until_ns;
+
+	if (event->kind != EPP_EVENT_SLICE || end_ns <= until_ns)
+		return true;
+	line->line.busy_ns += end_ns - (event->start_ns > until_ns ? event->start_ns : until_ns);
+	line->busy_until_ns = end_ns;
+	if (!line->device || event->start_ns <= until_ns)
+		return true;
+	idle_gap(line->line.idle_ns, &line->device->copies, until_ns, event);
+	return spread_add(line->gaps, event->start_ns - until_ns);
+}
+
+static bool add_phase(struct tally *tally, unsigned phase, int64_t duration_ns)
+{
+	struct tally_line *line = line_of_phase(tally, phase);
+
+	return line && add_duration(line, duration_ns);
+}
+
+static bool add_place(struct tally_line *line, const epp_event *event)
+{
+	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
+
+	if (event->placement < EPP_PLACEMENT_COUNT)
+		line->line.placed_count[event->placement]++;
+	if (error_ns > line->line.max_error_ns)
+		line->line.max_error_ns = error_ns;
+	return spread_add(line->errors, error_ns);
+}
+
+static bool add_device_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event,
+                             struct tally_line *named, struct tally_line *tracked)
+{
+	if (!named->line.work) {
+		named->work = work_of(timeline, event);
+		named->line.work = work_names[named->work];
+		named->line.is_copy = work_is_copy(named->work);
+	}
+	if (!add_place(tracked, event) || !add_phase(tally, PHASE_WORK + named->work, event->duration_ns))
+		return false;
+	if (named->line.is_copy) {
+		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
+		epp_summary_line *phase = &tally->phases[PHASE_WORK + named->work]->line;
+		if (work_add_bytes(timeline, event, &phase->bytes)) {
+			phase->bytes_count++;
+			phase->bytes_ns += event->duration_ns;
+		}
+	}
+	if (event->launch_ns == INT64_MIN)
+		return true;
+	int64_t waited_ns = event->start_ns - event->launch_ns;
+	return spread_add(&named->launches, waited_ns) && spread_add(&tracked->launches, waited_ns) &&
+	       add_phase(tally, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
+}
+
+static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
+{
+	int64_t end_ns = event->start_ns + event->duration_ns;
+
+	if (!totals->host_events && !totals->device_events) {
+		totals->first_ns = event->start_ns;
+		totals->last_ns = end_ns;
+	}
+	if (end_ns > totals->last_ns)
+		totals->last_ns = end_ns;
+	*(device ? &totals->device_events : &totals->host_events) += 1;
+	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
+}
+
+static epp_status *add_slice(struct tally *tally, const epp_timeline *timeline, const epp_event *event)
+{
+	bool device = event->track->kind == EPP_TRACK_DEVICE;
+
+	add_total(&tally->totals, event, device);
+	struct tally_line *type = device ? type_of_cause(tally, event) : NULL;
+	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event, type);
+	struct tally_line *tracked = line_by_track(tally, event->track);
+	struct tally_stack *stack = stack_of(tally, event);
+
+	if (!named || !tracked || !stack || (!device && !add_type(tally, timeline, event, named)))
+		return epp_status_no_memory();
+	if (type) {
+		type->line.device_count++;
+		type->line.device_ns += event->duration_ns;
+	}
+	if (device && !add_device_event(tally, timeline, event, named, tracked))
+		return epp_status_no_memory();
+	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
+	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))
+		return epp_status_no_memory();
+	if (named->type && !device && !add_of_type(tally, named, event))
+		return epp_status_no_memory();
+	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
+		return epp_status_no_memory();
+	nest(stack, event, named, tracked);
+	/* A call is within the event that made it, which is on the thread's own lane. */
+	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
+		tracked->line.self_ns -= event->duration_ns;
+	return NULL;
+}
+
+epp_status *tally_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event)
+{
+	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+		return add_slice(tally, timeline, event);
+	tally->totals.instants += event->kind == EPP_EVENT_INSTANT;
+	tally->totals.counters += event->kind == EPP_EVENT_COUNTER;
+	return NULL;
+}
+
+void tally_end(struct tally *tally)
+{
+	struct tally_table *streams = &tally->tables[EPP_BY_STREAM];
+
+	for (size_t i = 0; i < streams->lines_count; i++) {
+		struct tally_line *line = streams->lines[i];
+		line->line.idle_ns[EPP_IDLE_UNLAUNCHED] += tally->totals.last_ns - line->busy_until_ns;
+		line->busy_until_ns = tally->totals.last_ns;
+	}
+}
+
+/* Lines are destroyed by their array. */
+static void keep(void *line)
+{
+	(void)line;
+}
+
+void tally_deinit(struct tally *tally)
+{
+	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
+		struct tally_table *table = &tally->tables[kind];
+		tdestroy(table->by_text, keep);
+		for (size_t i = 0; i < table->lines_count; i++)
+			line_destroy(table->lines[i]);
+		free(table->lines);
+		hash_map_deinit(&table->index);
+	}
+	for (struct tally_device *device = tally->devices, *next; device; device = next) {
+		next = device->next;
+		free(device);
+	}
+	for (size_t i = 0; i < tally->stacks.count; i++)
+		free((struct tally_stack *)(uintptr_t)tally->stacks.entries[i].value);
+	hash_map_deinit(&tally->stacks);
+	free(tally->causes);
+	memset(tally, 0, sizeof *tally);
+}

@@ -1,0 +1,68 @@
+/* A tally of a whole timeline, for callers of the library. */
+#include "epprof/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accumulator.h"
+#include "base/options.h"
+
+struct epp_summary {
+	struct tally tally;
+};
+
+static epp_status *add_up(struct tally *tally, epp_timeline *timeline)
+{
+	const epp_event *event;
+
+	while (epp_timeline_next(timeline, &event))
+		EPP_TRY(tally_event(tally, timeline, event));
+	tally_end(tally);
+	tally->totals.counts = *epp_timeline_get_counts(timeline);
+	return epp_timeline_status(timeline);
+}
+
+epp_status *epp_summary_create(epp_trace *trace, const epp_summary_options *given, epp_summary **summary)
+{
+	epp_summary_options options;
+	epp_timeline *timeline = NULL;
+
+	*summary = NULL;
+	EPP_TRY(options_take(&options, sizeof options, given, "epp_summary_options"));
+	*summary = calloc(1, sizeof **summary);
+	if (!*summary)
+		return epp_status_no_memory();
+	(*summary)->tally.warmup_count = options.warmup_count;
+	epp_status *status = epp_timeline_create(trace, options.timeline, &timeline);
+	if (!status)
+		status = add_up(&(*summary)->tally, timeline);
+	epp_timeline_release(timeline);
+	if (status) {
+		epp_summary_release(*summary);
+		*summary = NULL;
+	}
+	return status;
+}
+
+const epp_summary_totals *epp_summary_get_totals(const epp_summary *summary)
+{
+	return &summary->tally.totals;
+}
+
+size_t epp_summary_lines_count(const epp_summary *summary, epp_summary_by by)
+{
+	return by < EPP_BY_COUNT ? summary->tally.tables[by].lines_count : 0;
+}
+
+const epp_summary_line *epp_summary_line_at(const epp_summary *summary, epp_summary_by by, size_t index)
+{
+	return index < epp_summary_lines_count(summary, by) ? &summary->tally.tables[by].lines[index]->line : NULL;
+}
+
+void epp_summary_release(epp_summary *summary)
+{
+	if (!summary)
+		return;
+	tally_deinit(&summary->tally);
+	free(summary);
+}

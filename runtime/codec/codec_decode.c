@@ -1,0 +1,406 @@
+/* The decoding half of codec/codec.h.
+ *
+ * While 64 bytes remain no field can run out, so only the varints' own lengths are checked; the end and the duration, which
+ * follow the shape in every record, are taken from one 8-byte word.  Behind that every byte is checked, and what args hold
+ * wherever they stand.  Both ways accept the same payloads.
+ */
+#include "codec/codec.h"
+
+#include <string.h>
+
+#include "codec/varint.h"
+#include "epprof/session.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+#define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID)
+/* The most that a record without args takes: shape, three varints of 10 bytes, one of 5, bits.  Rounded up. */
+#define PLAIN_BYTES_MAX 64
+
+/* ---- args ---- */
+
+/* One arg; NULL if it does not parse or has no end before `end`. */
+static inline const uint8_t *get_arg(const uint8_t *at, const uint8_t *end, struct codec_arg *arg)
+{
+	uint64_t value;
+
+	at = get_bounded(at, end, &value);
+	if (!at || value > UINT32_MAX || at == end)
+		return NULL;
+	arg->key = (uint32_t)value;
+	arg->type = *at++;
+	switch (arg->type) {
+	case EPP_ARG_I64:
+	case EPP_ARG_U64:
+		at = get_bounded(at, end, &value);
+		if (!at)
+			return NULL;
+		arg->value = arg->type == EPP_ARG_I64 ? unzigzag(value) : value;
+		return at;
+	case EPP_ARG_F64:
+		if (end - at < 8)
+			return NULL;
+		memcpy(&arg->value, at, 8);
+		return at + 8;
+	case EPP_ARG_TEXT:
+		at = get_bounded(at, end, &value);
+		if (!at || value > (uint64_t)(end - at))
+			return NULL;
+		arg->text = at;
+		arg->text_bytes = (uint32_t)value;
+		return at + value;
+	default:
+		return NULL;
+	}
+}
+
+uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t position, struct codec_arg *arg)
+{
+	*arg = (struct codec_arg){ 0 };
+	if (position >= payload_bytes)
+		return 0;
+	const uint8_t *at = get_arg(payload + position, payload + payload_bytes, arg);
+	return at ? (uint32_t)(at - payload) : 0;
+}
+
+/* A varint of nine bytes, as those of ids are: they begin at some time in nanoseconds.  With 9 readable bytes at `at`. */
+static inline bool is_nine(const uint8_t *at, uint64_t *value)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	uint64_t halves = gather(word);
+	*value = (halves & 0x0fffffff) | halves >> 32 << 28 | (uint64_t)at[8] << 56;
+	return (word & 0x8080808080808080) == 0x8080808080808080 && at[8] < 128;
+}
+
+uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t *after)
+{
+	const uint8_t *at = payload + *after;
+	uint64_t value = 0;
+	struct codec_arg arg;
+	_Static_assert(EPF_NAME_PARENT < 128, "the key is one byte");
+
+	if (likely(payload_bytes > *after && payload_bytes - *after >= 2 + VARINT_BYTES_MAX)) {
+		if (at[0] == EPF_NAME_PARENT && at[1] == EPP_ARG_U64) {
+			if (likely(is_nine(at + 2, &value))) {
+				*after += 2 + 9;
+				return value;
+			}
+			at = get_long(at + 2, &value);
+			*after = at ? (uint32_t)(at - payload) : *after;
+			return at ? value : 0;
+		}
+		if (at[0] < 128)
+			return 0;
+	}
+	uint32_t next = codec_arg(payload, payload_bytes, *after, &arg);
+	if (!next || arg.key != EPF_NAME_PARENT || arg.type != EPP_ARG_U64)
+		return 0;
+	*after = next;
+	return arg.value;
+}
+
+/* ---- records ---- */
+
+struct args_place {
+	uint32_t count, offset;
+	bool is_parent; /* one arg, the parent */
+	uint64_t parent;
+};
+
+/* An arg may be read up to the payload's end, but must have its own before the last one's. */
+__attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
+                                                         struct args_place *place)
+{
+	uint64_t count, bytes;
+	struct codec_arg arg;
+
+	at = get_bounded(at, end, &count);
+	if (!at || count > EPF_ARG_SLOTS_MAX)
+		return NULL;
+	at = get_bounded(at, end, &bytes);
+	if (!at || bytes > (uint64_t)(end - at))
+		return NULL;
+
+	const uint8_t *last = at + bytes;
+	*place = (struct args_place){ .count = (uint32_t)count, .offset = count ? (uint32_t)(at - payload) : 0 };
+	for (uint64_t i = 0; i < count; i++) {
+		at = at < last ? get_arg(at, end, &arg) : NULL;
+		if (!at)
+			return NULL;
+	}
+	return at == last ? last : NULL;
+}
+
+/* Most often args are a parent alone; else NULL.  `at` has PARENT_BYTES_MAX readable bytes. */
+#define PARENT_BYTES_MAX (4 + VARINT_BYTES_MAX)
+__attribute__((noinline)) static const uint8_t *get_parent(const uint8_t *at, uint64_t *parent)
+{
+	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* one arg, its bytes, its key, its type */
+	uint64_t value;
+	uint32_t begin;
+
+	memcpy(&begin, at, sizeof(begin));
+	unsigned bytes = begin >> 8 & 255;
+	if ((begin & 0xffff00ff) != sought)
+		return NULL;
+	if (bytes == 2 + 9 && is_nine(at + 4, parent))
+		return at + 2 + bytes;
+	const uint8_t *after = get_long(at + 4, &value);
+	*parent = value;
+	return after == at + 2 + bytes ? after : NULL;
+}
+
+/* A record's fields as they stand; name and bits stay as they are until a record brings others. */
+struct fields {
+	uint64_t end_step, duration, id_step;
+	uint32_t name;
+	uint16_t bits;
+	struct args_place args;
+};
+
+/* Two varints of any length; with twice VARINT_BYTES_MAX readable bytes. */
+__attribute__((noinline)) static const uint8_t *get_two(const uint8_t *at, uint64_t *values)
+{
+	at = get_long(at, &values[0]);
+	return at ? get_long(at, &values[1]) : NULL;
+}
+
+/* With PLAIN_BYTES_MAX readable bytes.  Returns the position behind the record; NULL, here and below: it is not one. */
+static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8_t *payload, const uint8_t *at,
+                                                                     const uint8_t *end, struct fields *fields)
+{
+	unsigned shape = *at++;
+	uint64_t word, value;
+
+	if (unlikely(shape & ~(unsigned)SHAPE_BITS))
+		return NULL;
+	memcpy(&word, at, 8);
+	/* Two varints of up to four bytes together: how long they are is hard to foresee. */
+	uint64_t stops = ~word & 0x8080808080808080, second = stops & (stops - 1);
+	uint64_t first_mask = stops ^ (stops - 1), both_mask = second ^ (second - 1);
+	unsigned first_bits = (unsigned)__builtin_ctzll(stops | 1ull << 63) + 1;
+	uint64_t behind = (word & both_mask & ~first_mask) >> (first_bits & 63);
+	if (likely(second && first_bits <= 32 && behind <= UINT32_MAX)) {
+		uint64_t halves = gather((word & first_mask) | behind << 32);
+		fields->end_step = halves & 0x0fffffff;
+		fields->duration = halves >> 32;
+		at += ((unsigned)__builtin_ctzll(second) + 1) / 8;
+	} else {
+		uint64_t checked[2];
+		at = get_two(at, checked);
+		if (unlikely(!at))
+			return NULL;
+		fields->end_step = checked[0];
+		fields->duration = checked[1];
+	}
+	fields->id_step = 0;
+	if (!(shape & CODEC_NEXT_ID)) {
+		at = get(at, &value);
+		if (unlikely(!at))
+			return NULL;
+		fields->id_step = value;
+	}
+	if (!(shape & CODEC_SAME_NAME)) {
+		at = get(at, &value);
+		if (unlikely(!at || value > UINT32_MAX))
+			return NULL;
+		fields->name = (uint32_t)value;
+	}
+	if (shape & CODEC_NEW_BITS) {
+		memcpy(&fields->bits, at, 2);
+		at += 2;
+	}
+	if (unlikely(!fields->name))
+		return NULL;
+	fields->args.count = 0;
+	fields->args.offset = 0;
+	if (shape & CODEC_ARGS) {
+		struct args_place place; /* so that `fields` need not live in memory */
+		uint64_t parent = 0;
+		const uint8_t *after = likely(end - at >= PARENT_BYTES_MAX) ? get_parent(at, &parent) : NULL;
+		fields->args = (struct args_place){ 1, (uint32_t)(at + 2 - payload), true, parent };
+		if (after)
+			return after;
+		at = get_args(payload, at, end, &place);
+		if (at)
+			fields->args = place;
+	}
+	return at;
+}
+
+/* The same with every byte checked. */
+static inline const uint8_t *get_last(const uint8_t *payload, const uint8_t *at, const uint8_t *end, struct fields *fields)
+{
+	uint64_t value;
+
+	if (at == end || *at & ~(unsigned)SHAPE_BITS)
+		return NULL;
+	unsigned shape = *at++;
+	at = get_checked(at, end, &fields->end_step);
+	if (at)
+		at = get_checked(at, end, &fields->duration);
+	if (!at)
+		return NULL;
+	fields->id_step = 0;
+	if (!(shape & CODEC_NEXT_ID)) {
+		at = get_checked(at, end, &fields->id_step);
+		if (!at)
+			return NULL;
+	}
+	if (!(shape & CODEC_SAME_NAME)) {
+		at = get_checked(at, end, &value);
+		if (!at || value > UINT32_MAX)
+			return NULL;
+		fields->name = (uint32_t)value;
+	}
+	if (shape & CODEC_NEW_BITS) {
+		if (end - at < 2)
+			return NULL;
+		memcpy(&fields->bits, at, 2);
+		at += 2;
+	}
+	if (!fields->name)
+		return NULL;
+	fields->args = (struct args_place){ 0 };
+	return shape & CODEC_ARGS ? get_args(payload, at, end, &fields->args) : at;
+}
+
+const uint8_t *codec_open_ids(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids)
+{
+	const uint8_t *at = payload;
+	uint64_t value;
+
+	if (block->record_count > CODEC_RECORDS_MAX || block->open_count > EPF_OPEN_MAX)
+		return NULL;
+	for (uint32_t i = 0; i < block->open_count; i++) {
+		at = get_checked(at, payload + block->payload_bytes, &value);
+		if (!at)
+			return NULL;
+		open_ids[i] = i ? open_ids[i - 1] + unzigzag(value) : value;
+	}
+	return at;
+}
+
+/* The end and the id of the record before. */
+struct sums {
+	uint64_t end, id;
+};
+
+static inline void put_record(struct codec_record *record, const struct fields *fields, struct sums *sums)
+{
+	sums->end += unzigzag(fields->end_step);
+	sums->id += unzigzag(fields->id_step) + 1;
+	*record = (struct codec_record){
+		sums->end - fields->duration, fields->duration,   sums->id, fields->name, fields->bits,
+		(uint16_t)fields->args.count, fields->args.offset
+	};
+}
+
+bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
+                  struct codec_record *records, uint32_t *decoded)
+{
+	const uint8_t *at = codec_open_ids(block, payload, open_ids), *end = payload + block->payload_bytes;
+	struct fields fields = { 0 };
+	struct sums sums = { 0 };
+	uint32_t n = 0;
+
+	for (; at && n < block->record_count && end - at >= PLAIN_BYTES_MAX; n++) {
+		at = get_near(payload, at, end, &fields);
+		if (unlikely(!at))
+			break;
+		put_record(&records[n], &fields, &sums);
+	}
+	for (; at && n < block->record_count; n++) {
+		struct fields last = fields;
+		at = get_last(payload, at, end, &last);
+		if (!at)
+			break;
+		fields = last;
+		put_record(&records[n], &fields, &sums);
+	}
+	*decoded = n;
+	return at == end;
+}
+
+/* ---- fields ---- */
+
+static inline void put_fields(struct codec_fields *all, uint32_t n, const struct fields *fields)
+{
+	all->ends[n] = fields->end_step;
+	all->durations[n] = fields->duration;
+	all->ids[n] = fields->id_step;
+	all->tails[n] = EPF_TAIL(fields->name, fields->bits, fields->args.count);
+	if (fields->args.count)
+		all->args[all->args_count++] = (struct codec_args){ .offset = fields->args.offset,
+			                                            .count = (uint16_t)fields->args.count,
+			                                            .is_parent = fields->args.is_parent,
+			                                            .parent = fields->args.parent };
+}
+
+/* Apart from taking them, so that neither runs out of registers.  `some_were_open`: before the first. */
+static inline __attribute__((always_inline)) void sum_up(struct codec_fields *all, uint32_t count, bool some_were_open)
+{
+	uint64_t end = 0, id = 0, first_start = unzigzag(all->ends[0]) - all->durations[0];
+	int64_t least_start = INT64_MAX, largest_start = INT64_MIN, largest_end = INT64_MIN, own_least = INT64_MAX;
+	uint64_t least_id = UINT64_MAX, largest_id = 0, durations = 0, some = 0, every = UINT64_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		end += unzigzag(all->ends[i]);
+		id += unzigzag(all->ids[i]) + 1;
+		int64_t relative_end = (int64_t)(end - first_start);
+		int64_t start = (int64_t)((uint64_t)relative_end - all->durations[i]);
+		least_start = start < least_start ? start : least_start;
+		largest_start = start > largest_start ? start : largest_start;
+		largest_end = relative_end > largest_end ? relative_end : largest_end;
+		if (some_were_open && !block_times_was_open(all->opening, id))
+			own_least = start < own_least ? start : own_least;
+		least_id = id < least_id ? id : least_id;
+		largest_id = id > largest_id ? id : largest_id;
+		durations |= all->durations[i];
+		some |= all->tails[i];
+		every &= all->tails[i];
+	}
+	all->first_start = first_start;
+	all->last_end = end;
+	all->last_id = id;
+	all->least_start = least_start;
+	all->largest_start = largest_start;
+	all->largest_end = largest_end;
+	all->own_least_start = some_were_open ? own_least : least_start;
+	all->least_id = least_id;
+	all->largest_id = largest_id;
+	all->durations_bits = durations;
+	all->kind = EPF_BITS_KIND(EPF_TAIL_BITS(some ^ every)) ? 0 : EPF_BITS_KIND(EPF_TAIL_BITS(some));
+}
+
+bool codec_decode_fields(const struct epf_block *block, const uint8_t *payload, const uint8_t *records,
+                         struct codec_fields *all)
+{
+	const uint8_t *at = records, *end = payload + block->payload_bytes;
+	struct fields fields = { 0 };
+	uint32_t n = 0;
+
+	all->args_count = 0;
+	for (; n < block->record_count && end - at >= PLAIN_BYTES_MAX; n++) {
+		at = get_near(payload, at, end, &fields);
+		if (unlikely(!at))
+			return false;
+		put_fields(all, n, &fields);
+	}
+	for (; n < block->record_count; n++) {
+		struct fields last = fields;
+		at = get_last(payload, at, end, &last);
+		if (!at)
+			return false;
+		fields = last;
+		put_fields(all, n, &fields);
+	}
+	if (all->opening->first_id)
+		sum_up(all, n, true);
+	else
+		sum_up(all, n, false);
+	return at == end;
+}

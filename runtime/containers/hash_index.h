@@ -1,0 +1,83 @@
+/* An index over items that the caller keeps in an array: finds the numbers of the items that have a given hash.  The caller
+ * compares the items.
+ *
+ *   uint32_t number;
+ *   for (struct hash_probe probe = hash_index_probe(&index, hash); hash_index_next(&index, &probe, &number);)
+ *           if (is_same(&items[number], key))
+ *                   return number;
+ *
+ * Open addressing with linear probing, at most four fifths full.  A slot keeps 32 bits of its item's hash, so that growing needs
+ * no item and most other items need no comparison.  The hashes are not secret: whoever can choose the keys of a trace can
+ * make reading that trace slow.
+ * Thread: one at a time; any number of readers. */
+#ifndef EPPROF_RUNTIME_CONTAINERS_HASH_INDEX_H
+#define EPPROF_RUNTIME_CONTAINERS_HASH_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_INDEX_NONE UINT32_MAX
+
+struct hash_index_slot {
+	uint32_t hash;
+	uint32_t item; /* number + 1; 0: free */
+};
+
+/* Zero-initialised: empty. */
+struct hash_index {
+	struct hash_index_slot *slots;
+	size_t room, count; /* room: 0 or a power of two */
+};
+
+/* Adds an item that is not in the index.  False: no memory, the index is unchanged. */
+bool hash_index_add(struct hash_index *index, uint64_t hash, uint32_t number);
+/* Removes all items, keeps the memory. */
+void hash_index_clear(struct hash_index *index);
+void hash_index_deinit(struct hash_index *index);
+
+struct hash_probe {
+	size_t at;
+	uint32_t hash;
+};
+
+/* Of a product the upper bits depend on all bits of its factors. */
+static inline struct hash_probe hash_index_probe(const struct hash_index *index, uint64_t hash)
+{
+	uint32_t kept = (uint32_t)(hash >> 32);
+
+	return (struct hash_probe){ .at = index->room ? kept & (index->room - 1) : 0, .hash = kept };
+}
+
+/* The next item whose hash may be the one that is looked for.  False: there is no other. */
+static inline bool hash_index_next(const struct hash_index *index, struct hash_probe *probe, uint32_t *number)
+{
+	if (!index->room)
+		return false;
+	for (;;) {
+		const struct hash_index_slot *slot = &index->slots[probe->at];
+		if (!slot->item)
+			return false;
+		probe->at = (probe->at + 1) & (index->room - 1);
+		if (slot->hash == probe->hash) {
+			*number = slot->item - 1;
+			return true;
+		}
+	}
+}
+
+/* ---- hashes ---- */
+
+static inline uint64_t hash_u64(uint64_t key)
+{
+	return (key ^ key >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static inline uint64_t hash_pair(uint64_t first, uint64_t second)
+{
+	return hash_u64(first + second * UINT64_C(0xD6E8FEB86659FD93));
+}
+
+uint64_t hash_bytes(const void *bytes, size_t count);
+
+#endif

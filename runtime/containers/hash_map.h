@@ -1,0 +1,43 @@
+/* A map from 64-bit keys to 64-bit values: an array of entries, in the order in which they were added, and an index over
+ * them.  Thread: one at a time; any number of readers. */
+#ifndef EPPROF_RUNTIME_CONTAINERS_HASH_MAP_H
+#define EPPROF_RUNTIME_CONTAINERS_HASH_MAP_H
+
+#include "containers/hash_index.h"
+
+struct hash_map_entry {
+	uint64_t key, value;
+};
+
+/* Zero-initialised: empty. */
+struct hash_map {
+	struct hash_map_entry *entries;
+	size_t count, room;
+	struct hash_index index;
+};
+
+/* The value of a key, to read or change; NULL: there is none.  Valid until the next call of hash_map_add. */
+static inline uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
+{
+	struct hash_probe probe = hash_index_probe(&map->index, hash_u64(key));
+	uint32_t number;
+
+	while (hash_index_next(&map->index, &probe, &number)) {
+		if (map->entries[number].key == key)
+			return &map->entries[number].value;
+	}
+	return NULL;
+}
+/* Adds a key that is not there.  False: no memory, the map is unchanged. */
+bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value);
+void hash_map_deinit(struct hash_map *map);
+
+/* A value that is a pointer; NULL: there is none. */
+static inline void *hash_map_pointer(const struct hash_map *map, uint64_t key)
+{
+	const uint64_t *value = hash_map_find(map, key);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* Byte strings, each stored once and numbered from 0 in the order in which they are added.
+ * Thread: one at a time; any number of readers. */
+#ifndef EPPROF_RUNTIME_CONTAINERS_STRING_TABLE_H
+#define EPPROF_RUNTIME_CONTAINERS_STRING_TABLE_H
+
+#include "containers/hash_index.h"
+
+#define STRING_TABLE_NONE UINT32_MAX
+
+struct string_entry {
+	size_t offset, count; /* of its bytes */
+};
+
+/* Zero-initialised: empty. */
+struct string_table {
+	struct string_entry *entries;
+	uint32_t count;
+	size_t entries_room;
+	char *bytes; /* of all strings, one behind the other */
+	size_t bytes_count, bytes_room;
+	struct hash_index index;
+};
+
+/* The number of a string; STRING_TABLE_NONE: it is not in the table. */
+uint32_t string_table_find(const struct string_table *table, const void *bytes, size_t count);
+/* The same; a string that is not in the table is copied into it.  False: no memory, the table is unchanged. */
+bool string_table_add(struct string_table *table, const void *bytes, size_t count, uint32_t *number);
+/* Removes all strings, keeps the memory. */
+void string_table_clear(struct string_table *table);
+void string_table_deinit(struct string_table *table);
+
+/* The bytes of a string.  Valid until the next one is added. */
+static inline const char *string_table_bytes(const struct string_table *table, uint32_t number, size_t *count)
+{
+	*count = table->entries[number].count;
+	return table->bytes + table->entries[number].offset;
+}
+
+#endif

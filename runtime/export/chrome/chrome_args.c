@@ -1,0 +1,137 @@
+/* The args of a Chrome trace event: first what epprof knows of it (id, parent, placement, error bounds, stream, flags), then
+ * its own.  A key that was there before gets a number, integers that a double cannot hold are quoted.
+ *
+ * What epprof knows is short and written in one go; the event's own args may be of any length. */
+#include "encoding/json.h"
+#include "export/chrome/chrome.h"
+
+/* Room for all that epprof knows: less than 13 keys, none longer than 20, each with a number or a word. */
+#define KNOWN_BYTES 1024u
+
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+static inline char *put(char *at, const char *text, size_t bytes)
+{
+	memcpy(at, text, bytes);
+	return at + bytes;
+}
+
+/* ---- what epprof knows ---- */
+
+struct known {
+	char *start, *at;
+	struct members *members; /* NULL: nothing else will follow */
+};
+
+static inline void begin_known(struct known *known, const char *key, size_t bytes)
+{
+	if (known->at == known->start)
+		known->at = PUT(known->at, ",\"args\":{\"");
+	else
+		known->at = PUT(known->at, ",\"");
+	known->at = put(known->at, key, bytes);
+	known->at = PUT(known->at, "\":");
+	if (known->members)
+		members_note(known->members, key, bytes);
+}
+#define BEGIN_KNOWN(known, literal) begin_known(known, literal, sizeof(literal) - 1)
+
+static void put_flags(struct known *known, unsigned flags)
+{
+	for (; flags; flags &= flags - 1) {
+		const char *flag = export_flags[__builtin_ctz(flags)];
+		begin_known(known, flag, strlen(flag));
+		known->at = PUT(known->at, "true");
+	}
+}
+
+/* By the dialect either its own number, or the one that it has in the file, which is its process's. */
+static void put_device(const struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
+	const struct rows_process *process = row ? &chrome->rows.processes[row->process] : NULL;
+	int64_t own = event->track->device, number = own;
+
+	if (chrome->dialect->numbers_devices && process && process->group)
+		number = process->pid;
+	if (number >= 0) {
+		BEGIN_KNOWN(known, "device");
+		known->at = json_i64(known->at, number);
+	}
+	if (own >= 0 && own != number) {
+		BEGIN_KNOWN(known, "plugin device");
+		known->at = json_i64(known->at, own);
+	}
+}
+
+static void put_known(const struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	bool device = chrome_on_device(event);
+
+	if (event->flags & EXPORT_FLAGS_NAMED) {
+		BEGIN_KNOWN(known, "id");
+		known->at = json_u64_exact(known->at, event->id);
+	}
+	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED)) {
+		BEGIN_KNOWN(known, "parent");
+		known->at = json_u64_exact(known->at, event->parent);
+	}
+	if (export_tells_place(event)) {
+		const char *placement = epp_placement_name(event->placement);
+		BEGIN_KNOWN(known, "placement");
+		*known->at++ = '"';
+		known->at = put(known->at, placement, strlen(placement));
+		*known->at++ = '"';
+		BEGIN_KNOWN(known, "start_error_ns");
+		known->at = json_i64_exact(known->at, event->start_error_ns);
+		BEGIN_KNOWN(known, "end_error_ns");
+		known->at = json_i64_exact(known->at, event->end_error_ns);
+	}
+	if (device) {
+		put_device(chrome, known, event);
+		BEGIN_KNOWN(known, "stream");
+		known->at = json_i64_exact(known->at, event->track->stream);
+	}
+	put_flags(known, event->flags & ~EXPORT_FLAGS_NAMED);
+}
+
+/* ---- the event's own ---- */
+
+static void write_arg(struct members *members, const epp_trace_arg *arg)
+{
+	sink_text(members->sink, members->count ? "," : ",\"args\":{");
+	members_arg(members, arg);
+}
+
+/* What a dialect puts in front ends with a comma, which begin_known writes itself. */
+static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	char *at;
+
+	if (!chrome->dialect->put_ids)
+		return;
+	at = PUT(known->at, ",\"args\":{");
+	char *end = chrome->dialect->put_ids(chrome, at, event, known->members);
+	if (end != at)
+		known->at = end - 1;
+}
+
+void chrome_args(struct export_run *run, const epp_event *event)
+{
+	struct members *members = &((struct chrome *)run->state)->members;
+	const epp_trace_arg *args = export_args(event);
+	struct known known;
+
+	members->sink = run->sink;
+	members->count = 0;
+	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
+	known.members = event->args_count ? members : NULL;
+	put_ids(run->state, &known, event);
+	put_known(run->state, &known, event);
+	bool any = known.at != known.start || event->args_count;
+	sink_commit(run->sink, known.at);
+	for (uint32_t i = 0; i < event->args_count; i++)
+		write_arg(members, &args[i]);
+	if (any)
+		sink_bytes(run->sink, "}", 1);
+}

@@ -1,0 +1,57 @@
+/* The args of a record of ONNX Runtime's JSON. */
+#ifndef EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_ORT_ARGS_H
+#define EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_ORT_ARGS_H
+
+#include "encoding/json.h"
+#include "export/json_object_keys.h"
+#include "export/writer.h"
+
+/* The args that come first if an event stands in ONNX Runtime's own profile: ort_ts_us, ort_dur_us and ort_profile_us.  Of
+ * a host event they are its collector's (bridges/onnxruntime/ort_event_args.c), which adds ort_started_us to some; of a provider's event
+ * they are the importer's (import/record.h), which adds ort_pid and ort_tid. */
+struct ort_own {
+	uint32_t args_count; /* of these args */
+	bool has_times;
+	bool has_row; /* pid and tid are there */
+	int64_t start_us, duration_us;
+	int64_t profile_us; /* when that profile began, since the epoch; 0: not known */
+	int64_t pid, tid;
+};
+
+/* What is kept from record to record. */
+struct ort_args {
+	struct members members;
+	struct json_recent correlation;
+	struct {
+		int64_t start_error_ns, end_error_ns;
+		uint8_t placement;
+		uint8_t bytes; /* 0: none yet */
+		char text[160];
+	} place; /* the last one */
+};
+
+struct ort_own ort_own_of(const epp_event *event);
+
+/* Each with the comma that it needs before it. */
+void ort_begin_arg(struct members *members, const char *key, size_t bytes);
+void ort_arg_i64(struct members *members, const char *key, int64_t value);
+void ort_arg_text(struct members *members, const char *key, const char *text);
+
+/* The event's args without the `own` ones, then what epprof knows of it unless a provider's event comes back as it was; and
+ * the end of the record. */
+void ort_write_args(const struct export_run *run, struct ort_args *args, struct sink *sink, const epp_event *event,
+                    const struct ort_own *own);
+
+static inline bool ort_of_provider(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->track->producer >= 0;
+}
+
+static inline int64_t ort_microseconds(int64_t ns)
+{
+	int64_t us = ns / 1000;
+
+	return us * 1000 > ns ? us - 1 : us;
+}
+
+#endif

@@ -1,0 +1,307 @@
+/* The JSON that ONNX Runtime's own profiler writes, key for key and space for space, but valid: what must be escaped is.
+ *
+ * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
+ * no event can end before it: what waits is what is open.  Events of execution providers follow; meanwhile they lie in a
+ * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args, and what was read
+ * from a profile of a provider's events its rows too: these come back as they were, wherever the timeline placed them, and all
+ * others get their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters
+ * and arrows have no place in this format and are counted. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "encoding/json.h"
+#include "epprof/epprof.h"
+#include "export/ledger.h"
+#include "export/onnxruntime/event_spool.h"
+#include "export/onnxruntime/ort_args.h"
+#include "export/onnxruntime/pending.h"
+#include "export/pieces.h"
+#include "export/rows.h"
+#include "export/writer.h"
+
+/* Those that have a name of their own, and one for all others. */
+#define CATEGORIES_COUNT 5u
+
+struct ort {
+	struct rows rows;
+	struct pieces names;
+	struct {
+		uint8_t bytes;
+		char text[31]; /* the separator before a record, and it up to its category */
+	} beginnings[CATEGORIES_COUNT];
+	struct pending pending;
+	struct sink_memory memory;    /* one long record, before it waits */
+	struct sink record;           /* its buffer is room among what waits */
+	struct event_spool providers; /* events of execution providers */
+	struct ort_args args;
+	int64_t last_end_ns;
+	int64_t origin_us; /* what `ts` counts from, since the epoch, if the first event has times of its own */
+	uint64_t instants, counters, flows, rounded;
+	bool any, settled, has_origin;
+};
+
+/* Room for a record up to its name: a row's text, two numbers, words; and for all of a usual one. */
+#define HEAD_BYTES 256u
+#define RECORD_BYTES (2 * SINK_RESERVE_MAX)
+
+/* Since the epoch to since the origin; any number may stand in a file. */
+static int64_t since_origin(const struct ort *ort, int64_t us)
+{
+	return (int64_t)((uint64_t)us - (uint64_t)ort->origin_us);
+}
+
+/* A time on the clock that `ts` counts on. */
+static int64_t timestamp_us(const struct export_run *run, int64_t ns)
+{
+	const struct ort *ort = run->state;
+
+	return ort->has_origin ? since_origin(ort, ort_microseconds(run->info->epoch_unix_ns + ns)) : ort_microseconds(ns);
+}
+
+/* ---- records ---- */
+
+#define PUT(at, literal) ((char *)mempcpy(at, literal, sizeof(literal) - 1))
+
+/* Up to the row. */
+static inline char *put_category(const struct ort *ort, char *at, const epp_event *event, size_t skipped)
+{
+	unsigned category = event->category < CATEGORIES_COUNT ? event->category : CATEGORIES_COUNT - 1;
+
+	memcpy(at, ort->beginnings[category].text + skipped, sizeof ort->beginnings[category].text - 1);
+	return at + ort->beginnings[category].bytes - skipped;
+}
+
+/* The numbers of a row are the same each time, so their text is kept with it. */
+static inline char *put_row(char *at, struct row *row)
+{
+	if (!row->text_bytes)
+		row->text_bytes = (uint8_t)snprintf(row->text, sizeof row->text,
+		                                    "\",\"pid\" :%u,\"tid\" :%u,\"dur\" :", row->pid, row->tid);
+	memcpy(at, row->text, sizeof row->text);
+	return at + row->text_bytes;
+}
+
+static char *put_own_row(char *at, const struct ort_own *own)
+{
+	at = json_i64(PUT(at, "\",\"pid\" :"), own->pid);
+	at = json_i64(PUT(at, ",\"tid\" :"), own->tid);
+	return PUT(at, ",\"dur\" :");
+}
+
+static inline char *put_times(char *at, int64_t duration_us, int64_t start_us)
+{
+	at = json_i64(at, duration_us);
+	return json_i64(PUT(at, ",\"ts\" :"), start_us);
+}
+
+/* From the time to the args. */
+static void write_name(struct sink *sink, const epp_event *event)
+{
+	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
+	sink_json_text(sink, event->name, event->name_bytes);
+	sink_text(sink, "\",\"args\" : {");
+}
+
+/* What ONNX Runtime's own profile says of an event.  If it does not say when it began, that is known only where nothing says
+ * when the trace did. */
+static struct ort_own own_of(const struct export_run *run, const epp_event *event)
+{
+	struct ort_own own = ort_own_of(event);
+
+	if (own.has_row && !own.profile_us && run->info->epoch_unix_ns)
+		own = (struct ort_own){ .args_count = own.args_count };
+	return own;
+}
+
+/* With its separator in front, but for the `skipped` first bytes of that. */
+static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event, size_t skipped)
+{
+	struct ort *ort = run->state;
+	const struct ort_own own = own_of(run, event);
+	struct row *row;
+
+	if (!ort->settled) {
+		ort->settled = true;
+		ort->has_origin = own.has_times;
+		ort->origin_us = own.has_times ? own.profile_us : ort_microseconds(run->info->epoch_unix_ns);
+	}
+	ort->rounded += !own.has_times && (event->start_ns % 1000 || event->duration_ns % 1000);
+	char *at = put_category(ort, sink_reserve(sink, HEAD_BYTES), event, skipped);
+	if (own.has_row) {
+		at = put_own_row(at, &own);
+	} else {
+		/* ONNX Runtime's microseconds may overlap; a thread keeps its number all the same. */
+		bool on_thread = event->track->kind == EPP_TRACK_THREAD && event->kind == EPP_EVENT_SLICE;
+		uint32_t lane = on_thread ? 0 : event->lane;
+		row = rows_recent(&ort->rows, event->track, lane);
+		if (!row)
+			EPP_TRY(rows_find(&ort->rows, run->info, event->track, lane, &row));
+		at = put_row(at, row);
+	}
+	if (own.has_times)
+		at = put_times(at, own.duration_us,
+		               since_origin(ort, (int64_t)((uint64_t)own.profile_us + (uint64_t)own.start_us)));
+	else
+		at = put_times(at, ort_microseconds(event->duration_ns), timestamp_us(run, event->start_ns));
+	sink_commit(sink, at);
+	pieces_write(&ort->names, sink, event, (uint64_t)event->name_number << 32, write_name);
+	ort_write_args(run, &ort->args, sink, event, &own);
+	return NULL;
+}
+
+/* Writes the records of events that ended before `before_ns`.  The first one of all has no comma. */
+static epp_status *write_ended(struct export_run *run, int64_t before_ns)
+{
+	struct ort *ort = run->state;
+	const char *text;
+	size_t bytes;
+
+	EPP_TRY(pending_select(&ort->pending, before_ns));
+	while (pending_next(&ort->pending, &text, &bytes)) {
+		bool comma = ort->any;
+		ort->any = true;
+		sink_bytes(run->sink, text + !comma, bytes - !comma);
+	}
+	return NULL;
+}
+
+/* A record is written where it will wait, but for those that are longer than the room. */
+static epp_status *host_event(struct export_run *run, const epp_event *event)
+{
+	struct ort *ort = run->state;
+	struct sink *record = &ort->record;
+	uint64_t pushes_count = record->pushes_count;
+	int64_t end_ns = event->start_ns + event->duration_ns;
+
+	if (end_ns == INT64_MAX)
+		end_ns--; /* the end of all is before INT64_MAX */
+	if (pending_is_due(&ort->pending))
+		EPP_TRY(write_ended(run, event->start_ns));
+	EPP_TRY(pending_reserve(&ort->pending, RECORD_BYTES, &record->buffer));
+	record->at = record->buffer;
+	record->limit = record->buffer + RECORD_BYTES;
+	EPP_TRY(write_record(run, record, event, 0));
+	if (record->pushes_count == pushes_count) {
+		pending_commit(&ort->pending, end_ns, (size_t)(record->at - record->buffer));
+		return NULL;
+	}
+	epp_status *status = sink_flush(record);
+	if (!status)
+		status = pending_push(&ort->pending, end_ns, ort->memory.bytes, ort->memory.count);
+	ort->memory.count = 0;
+	return status;
+}
+
+static epp_status *ort_event(struct export_run *run, const epp_event *event)
+{
+	struct ort *ort = run->state;
+	int64_t end_ns = event->start_ns + event->duration_ns;
+
+	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_ASYNC) {
+		ort->instants += event->kind == EPP_EVENT_INSTANT;
+		ort->counters += event->kind == EPP_EVENT_COUNTER;
+		ort->flows += event->kind == EPP_EVENT_FLOW;
+		return NULL;
+	}
+	if (end_ns > ort->last_end_ns)
+		ort->last_end_ns = end_ns;
+	if (!ort_of_provider(event))
+		return host_event(run, event);
+	event_spool_put(&ort->providers, event);
+	return NULL;
+}
+
+/* ---- the document ---- */
+
+static epp_status *ort_begin(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	sink_text(run->sink, "[");
+	for (unsigned i = 0; i < CATEGORIES_COUNT; i++)
+		ort->beginnings[i].bytes = (uint8_t)snprintf(ort->beginnings[i].text, sizeof ort->beginnings[i].text,
+		                                             ",\n{\"cat\" : \"%s", export_category(i));
+	ort->record = (struct sink){ .write = sink_memory_write, .user = &ort->memory };
+	return event_spool_init(&ort->providers);
+}
+
+/* The first record of all has no comma. */
+static epp_status *write_providers(struct export_run *run)
+{
+	struct ort *ort = run->state;
+	const epp_event *event;
+
+	for (;;) {
+		EPP_TRY(event_spool_take(&ort->providers, &event));
+		if (!event)
+			return NULL;
+		EPP_TRY(write_record(run, run->sink, event, !ort->any));
+		ort->any = true;
+	}
+}
+
+static epp_status *write_ledger(struct export_run *run)
+{
+	struct ort *ort = run->state;
+	const epp_timeline_counts *counts = epp_timeline_get_counts(run->timeline);
+	struct ledger_total total;
+
+	EPP_TRY(ledger_add_up(run, &total));
+	sink_text(run->sink, ort->any ? ",\n" : "\n");
+	sink_format(run->sink, "{\"cat\" : \"Session\",\"pid\" :%u,\"tid\" :%u,\"dur\" :0,\"ts\" :%" PRId64,
+	            run->info->pid, run->info->pid, timestamp_us(run, ort->last_end_ns));
+	sink_text(run->sink, ",\"ph\" : \"X\",\"name\" :\"epprof.ledger\",\"args\" : {");
+	ort->args.members.sink = run->sink;
+	ort->args.members.count = 0;
+	ort_arg_text(&ort->args.members, "writer", "epprof " EPPROF_VERSION);
+	ort_arg_text(&ort->args.members, "program", run->info->program ? run->info->program : "");
+	ort_arg_text(&ort->args.members, "clock", run->info->clock);
+	ort_arg_i64(&ort->args.members, "epoch_unix_ns", run->info->epoch_unix_ns);
+	ort_arg_i64(&ort->args.members, "lost", (int64_t)total.lost);
+	ort_arg_text(&ort->args.members, "balanced", total.balanced ? "true" : "false");
+	ort_arg_i64(&ort->args.members, "correlated", (int64_t)counts->correlated);
+	ort_arg_i64(&ort->args.members, "inferred", (int64_t)counts->inferred);
+	ort_arg_i64(&ort->args.members, "ambiguous", (int64_t)counts->ambiguous);
+	ort_arg_i64(&ort->args.members, "uncorrelated", (int64_t)counts->uncorrelated);
+	ort_arg_i64(&ort->args.members, "largest_error_ns", counts->largest_error_ns);
+	ort_begin_arg(&ort->args.members, "ledger", strlen("ledger"));
+	EPP_TRY(ledger_write(run, run->sink));
+	sink_text(run->sink, "}}");
+	return NULL;
+}
+
+static epp_status *ort_end(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	EPP_TRY(write_ended(run, INT64_MAX));
+	EPP_TRY(write_providers(run));
+	EPP_TRY(write_ledger(run));
+	sink_text(run->sink, "\n]\n");
+	export_receipt(run, ort->instants, "%s instant%s left out: the format has none");
+	export_receipt(run, ort->counters, "%s counter value%s left out: the format has none");
+	export_receipt(run, ort->flows, "%s arrow%s left out: the format has none");
+	export_receipt(run, ort->rounded, "%s event%s rounded down to microseconds: the format has nothing finer");
+	return NULL;
+}
+
+static void ort_deinit(struct export_run *run)
+{
+	struct ort *ort = run->state;
+
+	rows_deinit(&ort->rows);
+	pending_deinit(&ort->pending);
+	event_spool_deinit(&ort->providers);
+	free(ort->memory.bytes);
+}
+
+const struct export_writer export_ort = {
+	.format = { "ort", ".json", "ONNX Runtime's profile JSON: integer microseconds, for tools made for it" },
+	.state_bytes = sizeof(struct ort),
+	.begin = ort_begin,
+	.event = ort_event,
+	.end = ort_end,
+	.deinit = ort_deinit,
+};

@@ -1,0 +1,83 @@
+/* Numbers are zigzag varints; a head has the distance from the last field in its upper half if that fits, else the field's
+ * number stands behind it. */
+#include "export/parquet/thrift.h"
+
+#include "encoding/protobuf.h"
+
+/* A bool has no value behind its head: its type is the value.  A list has a type that never stands in one here. */
+enum { TRUE = 1, FALSE = 2, LIST = 9 };
+
+#define DISTANCE_MAX 15
+#define SHORT_LIST_MAX 14
+
+struct thrift thrift_begin(char *at)
+{
+	return (struct thrift){ .at = at };
+}
+
+static void put_head(struct thrift *thrift, int field, int type)
+{
+	int distance = field - thrift->last[thrift->depth];
+
+	if (!field)
+		return;
+	thrift->last[thrift->depth] = field;
+	if (distance > 0 && distance <= DISTANCE_MAX) {
+		*thrift->at++ = (char)(distance << 4 | type);
+	} else {
+		*thrift->at++ = (char)type;
+		thrift->at = protobuf_varint(thrift->at, protobuf_zigzag(field));
+	}
+}
+
+void thrift_bool(struct thrift *thrift, int field, bool value)
+{
+	put_head(thrift, field, value ? TRUE : FALSE);
+}
+
+void thrift_i32(struct thrift *thrift, int field, int32_t value)
+{
+	put_head(thrift, field, THRIFT_I32);
+	thrift->at = protobuf_varint(thrift->at, protobuf_zigzag(value));
+}
+
+void thrift_i64(struct thrift *thrift, int field, int64_t value)
+{
+	put_head(thrift, field, THRIFT_I64);
+	thrift->at = protobuf_varint(thrift->at, protobuf_zigzag(value));
+}
+
+void thrift_bytes(struct thrift *thrift, int field, const void *bytes, size_t count)
+{
+	put_head(thrift, field, THRIFT_TEXT);
+	thrift->at = mempcpy(protobuf_varint(thrift->at, count), bytes, count);
+}
+
+void thrift_text(struct thrift *thrift, int field, const char *text)
+{
+	thrift_bytes(thrift, field, text, strlen(text));
+}
+
+void thrift_list(struct thrift *thrift, int field, enum thrift_type type, size_t count)
+{
+	put_head(thrift, field, LIST);
+	if (count <= SHORT_LIST_MAX) {
+		*thrift->at++ = (char)(count << 4 | type);
+	} else {
+		*thrift->at++ = (char)(0xF0 | type);
+		thrift->at = protobuf_varint(thrift->at, count);
+	}
+}
+
+void thrift_struct(struct thrift *thrift, int field)
+{
+	put_head(thrift, field, THRIFT_STRUCT);
+	thrift->last[++thrift->depth] = 0;
+}
+
+void thrift_end(struct thrift *thrift)
+{
+	*thrift->at++ = 0;
+	if (thrift->depth)
+		thrift->depth--;
+}

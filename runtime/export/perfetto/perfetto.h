@@ -1,0 +1,172 @@
+/* What the parts of the Perfetto writer share: packets of one sequence, tracks and interned texts (perfetto_track.c), args
+ * (perfetto_args.c), and what is no event (perfetto_facts.c). */
+#ifndef EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
+#define EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
+
+#include "containers/id_set.h"
+#include "export/arrows/flows.h"
+#include "export/arrows/launches.h"
+#include "export/message.h"
+#include "export/rows.h"
+
+/* Numbers of fields, of perfetto/trace/trace_packet.proto and what it includes. */
+enum { TRACE_PACKET = 1 };
+enum {
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_DEFAULTS = 59,
+	PACKET_TRACK_DESCRIPTOR = 60
+};
+enum { DEFAULTS_CLOCK = 58 };
+enum { SEQUENCE_BEGINS = 1, SEQUENCE_GOES_ON = 2 };
+enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3 };
+enum {
+	EVENT_CATEGORY_IID = 3,
+	EVENT_ANNOTATION = 4,
+	EVENT_LEGACY = 6,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK = 11,
+	EVENT_NAME = 23,
+	EVENT_COUNTER = 30,
+	EVENT_COUNTER_F64 = 44,
+	EVENT_FLOW = 47
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum {
+	LEGACY_NAME_IID = 1,
+	LEGACY_PHASE = 2,
+	LEGACY_ID = 6,
+	LEGACY_BIND_ID = 8,
+	LEGACY_BIND_ENCLOSING = 12,
+	LEGACY_FLOW = 13
+};
+enum { FLOW_IN = 1 };
+enum {
+	ANNOTATION_NAME_IID = 1,
+	ANNOTATION_BOOL = 2,
+	ANNOTATION_U64 = 3,
+	ANNOTATION_I64 = 4,
+	ANNOTATION_F64 = 5,
+	ANNOTATION_TEXT = 6,
+	ANNOTATION_NAME = 10
+};
+enum { INTERNED_CATEGORY = 1, INTERNED_EVENT_NAME = 2, INTERNED_ANNOTATION_NAME = 3 };
+enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
+
+/* Beyond the numbers that rows and processes take. */
+#define PERFETTO_UUID_OTHERS (UINT64_C(1) << 62)
+#define PERFETTO_UUID_FACTS 0x7FFFFFFFu
+
+/* What every packet has: sequence 1, and that it needs what was interned. */
+#define PERFETTO_COMMON "\x50\x01\x68\x02"
+/* The text of a row is copied in this length: what the end of a slice has behind its time.  In it, where the fields of the
+ * event begin (its length before them, its type first), and where that of the track. */
+#define PERFETTO_ROW_BYTES 16u
+#define PERFETTO_ROW_EVENT 6u
+#define PERFETTO_ROW_TRACK 8u
+/* Where a row has the annotations that all events of a device have. */
+#define PERFETTO_ROW_DEVICE 24u
+#define PERFETTO_ROW_DEVICE_BYTES 32u
+
+#define PERFETTO_CACHE_COUNT 1024u
+
+/* Times that differ in no other bits are a quarter of a second: four bytes of a varint. */
+#define PERFETTO_LOWER_BITS 28u
+
+struct perfetto {
+	struct rows rows;
+	struct id_set names; /* that were interned */
+	struct flows drawn;
+	struct launches launches;
+	struct message message; /* of packets that are too large for the sink's buffer */
+	char *packet;           /* the one that was begun, behind its head */
+	int64_t zero_ns;        /* CLOCK_MONOTONIC at time 0 of the timeline */
+	int64_t last_ns;
+	struct {
+		uint64_t upper; /* of the last time, above PERFETTO_LOWER_BITS; UINT64_MAX: none is kept */
+		uint64_t text;  /* its varint where those bits are 0 */
+		uint32_t bytes;
+	} time;
+	struct {
+		const char *text; /* the trace's own copy */
+		uint32_t iid;
+	} keys[PERFETTO_CACHE_COUNT]; /* of args, by address */
+	uint32_t next_key_iid;
+	struct perfetto_placement {
+		char text[31]; /* an annotation */
+		uint8_t bytes;
+	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last: unknown ones */
+	uint64_t counters[PERFETTO_CACHE_COUNT]; /* tracks of counters that were described */
+	uint64_t flows_without_end, flows_back_in_time, counters_without_number, counters_rounded, outside_clock;
+};
+
+/* Interned texts have their iid by what they are. */
+static inline uint32_t perfetto_name_iid(const epp_event *event)
+{
+	return event->name_number + 1;
+}
+
+static inline uint64_t perfetto_row_uuid(const struct rows *rows, const struct row *row)
+{
+	return (uint64_t)(row - rows->rows) * 2 + 2;
+}
+
+/* Flows are numbered by the event that they come from. */
+static inline uint64_t perfetto_flow(uint32_t source, uint64_t id)
+{
+	return id + source * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+/* The time as a packet has it; what lies outside of its clock is counted and put at its edge. */
+uint64_t perfetto_time_outside(struct perfetto *perfetto, int64_t time_ns);
+static inline uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
+{
+	int64_t time;
+
+	if (!__builtin_add_overflow(time_ns, perfetto->zero_ns, &time) && time >= 0)
+		return (uint64_t)time;
+	return perfetto_time_outside(perfetto, time_ns);
+}
+
+/* Packets: perfetto_packet_begin makes room for `bytes` bytes and writes what all packets have; `at` is where the packet goes
+ * on; perfetto_packet_end hands it to the sink. */
+epp_status *perfetto_packet_begin(struct export_run *run, size_t bytes, char **at) EPP_MUST_CHECK;
+void perfetto_packet_end(struct export_run *run, char *end);
+
+/* ---- perfetto_track.c ---- */
+
+/* The row of a lane, its track described. */
+epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+    EPP_MUST_CHECK;
+/* Describes any track. */
+epp_status *perfetto_describe(struct export_run *run, uint64_t uuid, uint64_t parent, const char *name, size_t bytes,
+                              bool counter) EPP_MUST_CHECK;
+/* Makes the event's name known to the reader. */
+epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
+
+/* ---- perfetto_args.c ---- */
+
+/* Keys that every trace has are known from the beginning: the content of its interned_data. */
+char *perfetto_put_known_keys(char *at);
+#define PERFETTO_KNOWN_KEYS_BYTES 1024u
+/* Annotations that say the same of many events. */
+void perfetto_make_placements(struct perfetto *perfetto);
+void perfetto_make_device(struct row *row);
+/* Makes the keys of the event's args known to the reader. */
+epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
+/* What epprof knows of an event, then its args, as debug annotations; at most perfetto_args_bytes. */
+size_t perfetto_args_bytes(const epp_event *event);
+char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
+
+/* ---- perfetto_facts.c ---- */
+
+epp_status *perfetto_begin_sequence(struct export_run *run) EPP_MUST_CHECK;
+/* The ledger and the facts, as instants on a track of their own. */
+epp_status *perfetto_write_facts(struct export_run *run) EPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,177 @@
+/* Args as debug annotations.  Keys are interned when they are first met: a key's text lies in the trace at one address, so
+ * the address finds it; one that was pushed out of the table is interned anew. */
+#include "export/perfetto/perfetto.h"
+
+/* Room for what epprof knows of an event: less than 16 annotations, none of a long text. */
+#define KNOWN_BYTES 1024u
+/* Beside the key and text of an arg. */
+#define ARG_BYTES 48u
+
+/* The keys of what epprof knows; their iid is their place, from 1; behind them those of flags. */
+enum known {
+	KNOWN_ID = 1,
+	KNOWN_PARENT,
+	KNOWN_PLACEMENT,
+	KNOWN_START_ERROR,
+	KNOWN_END_ERROR,
+	KNOWN_DEVICE,
+	KNOWN_STREAM,
+	KNOWN_FLAGS
+};
+static const char *const known_keys[] = { "id",           "parent", "placement", "start_error_ns",
+	                                  "end_error_ns", "device", "stream" };
+#define FIRST_KEY_IID 64u
+
+static char *put_interned(char *at, uint32_t iid, const char *text, size_t bytes)
+{
+	char *key = protobuf_begin(at, INTERNED_ANNOTATION_NAME);
+
+	at = protobuf_u64(key, INTERNED_IID, iid);
+	at = protobuf_text(at, INTERNED_TEXT, text, bytes);
+	protobuf_end(key, at);
+	return at;
+}
+
+char *perfetto_put_known_keys(char *at)
+{
+	for (uint32_t i = KNOWN_ID; i < KNOWN_FLAGS; i++)
+		at = put_interned(at, i, known_keys[i - 1], strlen(known_keys[i - 1]));
+	for (uint32_t i = 0; i < EXPORT_FLAGS_COUNT; i++)
+		at = put_interned(at, KNOWN_FLAGS + i, export_flags[i], strlen(export_flags[i]));
+	return at;
+}
+
+static size_t slot_of(const char *key)
+{
+	return (size_t)(((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % PERFETTO_CACHE_COUNT;
+}
+
+epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event)
+{
+	struct perfetto *perfetto = run->state;
+	const epp_trace_arg *args = export_args(event);
+	char *at, *interned;
+
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		size_t slot = slot_of(args[i].key);
+		if (perfetto->keys[slot].text == args[i].key)
+			continue;
+		perfetto->keys[slot].text = args[i].key;
+		perfetto->keys[slot].iid = FIRST_KEY_IID + perfetto->next_key_iid++;
+		EPP_TRY(perfetto_packet_begin(run, ARG_BYTES + message_text_bytes(args[i].key_bytes), &at));
+		interned = protobuf_begin(at, PACKET_INTERNED_DATA);
+		at = put_interned(interned, perfetto->keys[slot].iid, args[i].key, args[i].key_bytes);
+		protobuf_end(interned, at);
+		perfetto_packet_end(run, at);
+	}
+	return NULL;
+}
+
+size_t perfetto_args_bytes(const epp_event *event)
+{
+	return KNOWN_BYTES + message_args_bytes(event, ARG_BYTES);
+}
+
+static char *put_id(char *at, uint32_t key, uint64_t id)
+{
+	char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
+
+	at = protobuf_u64(annotation, ANNOTATION_NAME_IID, key);
+	at = protobuf_u64_roomy(at, ANNOTATION_U64, id);
+	protobuf_end_short(annotation, at);
+	return at;
+}
+
+static char *put_number(char *at, uint32_t key, int64_t value)
+{
+	char *annotation = protobuf_begin_short(at, EVENT_ANNOTATION);
+
+	at = protobuf_u64(annotation, ANNOTATION_NAME_IID, key);
+	at = protobuf_i64(at, ANNOTATION_I64, value);
+	protobuf_end_short(annotation, at);
+	return at;
+}
+
+void perfetto_make_placements(struct perfetto *perfetto)
+{
+	for (unsigned placement = 0; placement <= EPP_PLACEMENT_COUNT; placement++) {
+		struct perfetto_placement *made = &perfetto->placements[placement];
+		const char *name = epp_placement_name(placement);
+		char *annotation = protobuf_begin_short(made->text, EVENT_ANNOTATION), *at;
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_PLACEMENT);
+		at = protobuf_bytes(at, ANNOTATION_TEXT, name, strlen(name));
+		protobuf_end_short(annotation, at);
+		made->bytes = (uint8_t)(at - made->text);
+	}
+}
+
+void perfetto_make_device(struct row *row)
+{
+	char *text = row->text + PERFETTO_ROW_DEVICE, *at = text;
+
+	if (row->track->kind == EPP_TRACK_DEVICE) {
+		if (row->track->device >= 0)
+			at = put_number(at, KNOWN_DEVICE, row->track->device);
+		at = put_number(at, KNOWN_STREAM, row->track->stream);
+	}
+	row->more_bytes = (uint8_t)(at - text);
+}
+
+static char *put_known(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row)
+{
+	bool device = event->track->kind == EPP_TRACK_DEVICE;
+
+	if (event->flags & EXPORT_FLAGS_NAMED)
+		at = put_id(at, KNOWN_ID, event->id);
+	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
+		at = put_id(at, KNOWN_PARENT, event->parent);
+	if (export_tells_place(event)) {
+		unsigned known = event->placement < EPP_PLACEMENT_COUNT ? event->placement : EPP_PLACEMENT_COUNT;
+		const struct perfetto_placement *placement = &perfetto->placements[known];
+		memcpy(at, placement->text, sizeof(placement->text));
+		at += placement->bytes;
+		at = put_number(at, KNOWN_START_ERROR, event->start_error_ns);
+		at = put_number(at, KNOWN_END_ERROR, event->end_error_ns);
+	}
+	memcpy(at, row->text + PERFETTO_ROW_DEVICE, PERFETTO_ROW_DEVICE_BYTES);
+	at += row->more_bytes;
+	for (unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED; flags; flags &= flags - 1) {
+		char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_FLAGS + (uint32_t)__builtin_ctz(flags));
+		at = protobuf_u64(at, ANNOTATION_BOOL, 1);
+		protobuf_end(annotation, at);
+	}
+	return at;
+}
+
+static char *put_arg(char *at, const struct perfetto *perfetto, const epp_trace_arg *arg)
+{
+	size_t slot = slot_of(arg->key);
+	char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
+
+	/* Two keys of one event may have met in one place of the table. */
+	if (perfetto->keys[slot].text == arg->key)
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, perfetto->keys[slot].iid);
+	else
+		at = protobuf_text(annotation, ANNOTATION_NAME, arg->key, arg->key_bytes);
+	if (arg->type == EPP_ARG_TEXT)
+		at = protobuf_text(at, ANNOTATION_TEXT, arg->value.text, arg->text_bytes);
+	else if (arg->type == EPP_ARG_F64)
+		at = protobuf_f64(at, ANNOTATION_F64, arg->value.f64);
+	else if (arg->type == EPP_ARG_U64)
+		at = protobuf_u64(at, ANNOTATION_U64, arg->value.u64);
+	else
+		at = protobuf_i64(at, ANNOTATION_I64, arg->value.i64);
+	protobuf_end(annotation, at);
+	return at;
+}
+
+char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row)
+{
+	const epp_trace_arg *args = export_args(event);
+
+	at = put_known(perfetto, at, event, row);
+	for (uint32_t i = 0; i < event->args_count; i++)
+		at = put_arg(at, perfetto, &args[i]);
+	return at;
+}

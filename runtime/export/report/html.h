@@ -1,0 +1,127 @@
+/* What the parts of the report writer share: what was collected (html.c, html_columns.c), which part of a long trace is
+ * shown (html_part.c), what is told of the trace (html_facts.c), and the page around it (html_page.c).
+ *
+ * The page is one file: report/page.html with report/style.css, the scripts, and the data in it.  The data is text: base64
+ * of a zlib stream of sections, each a little-endian uint32_t and so many bytes:
+ *
+ *   facts   one JSON object: the trace, its rows, its tables, its ledger
+ *   names   JSON strings, one a line, by number
+ *   args    JSON objects, one a line, by number
+ *   then the columns of enum html_column, each a sequence of LEB128 numbers (VALUE: of little-endian doubles)
+ */
+#ifndef EPPROF_RUNTIME_EXPORT_REPORT_HTML_H
+#define EPPROF_RUNTIME_EXPORT_REPORT_HTML_H
+
+#include "analysis/accumulator.h"
+#include "containers/string_table.h"
+#include "export/args_text.h"
+#include "export/rows.h"
+#include "export/writer.h"
+
+/* What the timeline of the page holds if the caller does not say. */
+#define HTML_EVENTS_MAX 2000000u
+/* Names and args take at most so many bytes each; what is beyond is left out and counted. */
+#define HTML_TEXTS_BYTES_MAX (64u << 20)
+
+enum html_column {
+	HTML_START,    /* since the event before; the first since facts.base_ns */
+	HTML_DURATION, /* ns */
+	HTML_ROW,      /* index into facts.rows */
+	HTML_DEPTH,
+	HTML_NAME,
+	HTML_WHAT, /* kind | category << 3 | placement << 5 | flags << 8 | has a cause << 15 */
+	HTML_START_ERROR,
+	HTML_END_ERROR,
+	HTML_ARGS,  /* number + 1; 0: none */
+	HTML_VALUE, /* of each counter's event */
+	/* Causes that are shown: the event's number since the one before, and how far back its cause lies (zigzag). */
+	HTML_CAUSED,
+	HTML_CAUSE,
+	/* Arrows whose ends are shown: their numbers. */
+	HTML_ARROW_FROM,
+	HTML_ARROW_TO,
+	HTML_COLUMNS_COUNT
+};
+
+struct html_bytes {
+	char *bytes;
+	size_t count, room;
+};
+
+/* Texts by number, each once; a newline ends each of them. */
+struct html_texts {
+	struct string_table table;
+	uint64_t left_out;
+};
+
+/* Somebody's cause, or an arrow, to be found when all events are known. */
+struct html_link {
+	uint64_t from; /* ids */
+	uint64_t to;   /* 0: `event` is the other end */
+	uint32_t source, event;
+};
+
+struct html_columns {
+	struct html_bytes columns[HTML_COLUMNS_COUNT];
+	struct html_texts names, args;
+	struct html_link *links;
+	size_t links_count, links_room;
+	struct html_end {
+		uint64_t id;
+		uint32_t source, event;
+	} * ends; /* events that others refer to */
+	size_t ends_count, ends_room;
+	struct hash_index ends_index;
+	uint64_t events_count;
+	int64_t base_ns, last_start_ns;
+};
+
+/* The next event, in order of the start; `row` is its row's index, `text` for its own use.
+ * Errors: EPP_OUT_OF_MEMORY. */
+epp_status *html_columns_add(struct html_columns *columns, struct args_text *text, const epp_event *event, uint32_t row)
+    EPP_MUST_CHECK;
+/* After the last one: the columns of causes and arrows. */
+epp_status *html_columns_link(struct html_columns *columns) EPP_MUST_CHECK;
+void html_columns_deinit(struct html_columns *columns);
+
+/* ---- the part of a trace that is shown ---- */
+
+#define HTML_PIECES_COUNT 4096u
+
+/* How many events begin in each piece of the trace's time, and how busy its devices (without any: its threads) are. */
+struct html_part {
+	int64_t first_ns, piece_ns; /* pieces grow as the trace goes on */
+	uint32_t events[HTML_PIECES_COUNT];
+	int64_t device_ns[HTML_PIECES_COUNT], thread_ns[HTML_PIECES_COUNT];
+	bool any, any_device;
+};
+
+void html_part_add(struct html_part *part, const epp_event *event);
+/* The stretch of time with at most `limit` events in which devices are busy for longest; the earliest of several.  Where
+ * one piece has more events it is that piece alone. */
+void html_part_choose(const struct html_part *part, uint64_t limit, int64_t *from_ns, int64_t *to_ns);
+
+/* ---- the writer's state ---- */
+
+struct html {
+	struct rows rows;
+	struct html_columns columns;
+	struct html_part part;
+	struct tally tally;
+	struct args_text text;
+	uint64_t limit;
+	bool partial; /* only [from_ns, to_ns) is shown */
+	int64_t from_ns, to_ns;
+	uint64_t events_count; /* all of the trace, or of the export's window */
+	uint64_t cut;          /* events of the part that did not fit */
+	struct html_pack *pack;
+};
+
+/* Writes the facts, a JSON object, into html->text. */
+epp_status *html_facts_put(struct export_run *run, struct html *html) EPP_MUST_CHECK;
+
+/* Writes the page; html->text has the facts. */
+epp_status *html_page_write(struct export_run *run, struct html *html) EPP_MUST_CHECK;
+void html_pack_destroy(struct html_pack *pack);
+
+#endif

@@ -1,0 +1,223 @@
+/* Everything of the page's data that is not an event: JSON, written once, read by the scripts.  Times are nanoseconds. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/histogram.h"
+#include "base/status.h"
+#include "export/facts.h"
+#include "export/ledger.h"
+#include "export/report/html.h"
+
+/* Lines of one table; the longest in total stand in the page. */
+#define LINES_MAX 5000u
+
+static const double quantiles[] = { 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1 };
+#define QUANTILES_COUNT (sizeof quantiles / sizeof *quantiles)
+
+static void put_text(struct sink *sink, const char *key, const char *text, size_t bytes)
+{
+	sink_format(sink, "\"%s\":\"", key);
+	sink_json_text(sink, text, bytes);
+	sink_text(sink, "\"");
+}
+
+/* ---- rows ---- */
+
+static void put_processes(struct sink *sink, const struct rows *rows)
+{
+	sink_text(sink, ",\"processes\":[");
+	for (size_t i = 0; i < rows->processes_count; i++) {
+		const struct rows_process *process = &rows->processes[i];
+		sink_text(sink, i ? ",{" : "{");
+		put_text(sink, "name", process->name, strlen(process->name));
+		sink_format(sink, ",\"device\":%s", process->group ? "true" : "false");
+		if (!process->group)
+			sink_format(sink, ",\"pid\":%u", process->pid);
+		sink_text(sink, "}");
+	}
+	sink_text(sink, "]");
+}
+
+static const char *clock_text(const epp_trace_track *track)
+{
+	static const char *const words[] = { "host", "own", "none", "formula" };
+
+	return track->clock_kind < sizeof words / sizeof *words ? words[track->clock_kind] : "unknown";
+}
+
+static void put_rows(struct sink *sink, const struct rows *rows)
+{
+	char lane[ROWS_LANE_BYTES];
+
+	sink_text(sink, ",\"rows\":[");
+	for (size_t i = 0; i < rows->rows_count; i++) {
+		const struct row *row = &rows->rows[i];
+		const epp_trace_track *track = row->track;
+		sink_text(sink, i ? ",{" : "{");
+		put_text(sink, "name", track->name, strlen(track->name));
+		sink_format(sink, ",\"process\":%u,\"track\":%u,\"lane\":\"%s\",\"sort\":%" PRId64 ",\"clock\":\"%s\"",
+		            row->process, track->track, rows_lane_text(row->lane, lane), rows_sort_index(row),
+		            clock_text(track));
+		if (export_has_thread(track))
+			sink_format(sink, ",\"tid\":%u", track->thread_id);
+		if (track->kind == EPP_TRACK_DEVICE)
+			sink_format(sink, ",\"stream\":\"%" PRId64 "\"", track->stream);
+		sink_text(sink, "}");
+	}
+	sink_text(sink, "]");
+}
+
+/* ---- tables ---- */
+
+static void put_spread(struct sink *sink, const char *key, const epp_spread *spread)
+{
+	if (!spread || !epp_spread_count(spread))
+		return;
+	sink_format(sink, ",\"%s\":{\"count\":%" PRIu64 ",\"q\":[", key, epp_spread_count(spread));
+	for (size_t i = 0; i < QUANTILES_COUNT; i++)
+		sink_format(sink, "%s%" PRId64, i ? "," : "", epp_spread_quantile(spread, quantiles[i]));
+	sink_text(sink, "]}");
+}
+
+static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_line *line)
+{
+	sink_text(sink, "{");
+	put_text(sink, "name", line->name, line->name_bytes);
+	if (line->group) {
+		sink_text(sink, ",");
+		put_text(sink, "group", line->group, strlen(line->group));
+	}
+	if (line->op_type) {
+		sink_text(sink, ",");
+		put_text(sink, "type", line->op_type, strlen(line->op_type));
+	}
+	if (line->provider) {
+		sink_text(sink, ",");
+		put_text(sink, "provider", line->provider, strlen(line->provider));
+	}
+	if (line->work)
+		sink_format(sink, ",\"work\":\"%s\"", line->work);
+	if (line->is_copy)
+		sink_text(sink, ",\"copy\":true");
+	if (line->bytes_count)
+		sink_format(sink, ",\"bytes\":%" PRIu64 ",\"bytes_ns\":%" PRId64, line->bytes, line->bytes_ns);
+	if (by == EPP_BY_OP_TYPE)
+		sink_format(sink, ",\"kernels\":%" PRIu64 ",\"device\":%" PRId64, line->device_count, line->device_ns);
+	if (by == EPP_BY_OP)
+		sink_format(sink, ",\"category\":\"%s\"", export_category(line->category));
+	sink_format(sink, ",\"total\":%" PRId64 ",\"self\":%" PRId64 ",\"busy\":%" PRId64, line->total_ns,
+	            line->self_ns, line->busy_ns);
+	put_spread(sink, "durations", line->durations);
+	put_spread(sink, "launches", line->launches);
+	put_spread(sink, "gaps", line->gaps);
+	if (by == EPP_BY_STREAM) {
+		sink_text(sink, ",\"idle\":[");
+		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
+			sink_format(sink, "%s%" PRId64, cause ? "," : "", line->idle_ns[cause]);
+		sink_text(sink, "]");
+	}
+	sink_text(sink, "}");
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const epp_summary_line *left = &(*(struct tally_line *const *)a)->line;
+	const epp_summary_line *right = &(*(struct tally_line *const *)b)->line;
+
+	if (left->total_ns != right->total_ns)
+		return left->total_ns < right->total_ns ? 1 : -1;
+	return strcmp(left->name, right->name);
+}
+
+static void put_tables(struct sink *sink, struct tally *tally)
+{
+	static const char *const names[EPP_BY_COUNT] = { "ops", "kernels", "streams", "threads", "phases", "types" };
+
+	sink_text(sink, ",\"tables\":{");
+	for (unsigned by = 0; by < EPP_BY_COUNT; by++) {
+		struct tally_table *table = &tally->tables[by];
+		size_t shown = table->lines_count < LINES_MAX ? table->lines_count : LINES_MAX;
+		if (table->lines_count)
+			qsort(table->lines, table->lines_count, sizeof *table->lines, longest_first);
+		sink_format(sink, "%s\"%s\":{\"all\":%zu,\"lines\":[", by ? "," : "", names[by], table->lines_count);
+		for (size_t i = 0; i < shown; i++) {
+			sink_text(sink, i ? "," : "");
+			put_line(sink, by, &table->lines[i]->line);
+		}
+		sink_text(sink, "]}");
+	}
+	sink_text(sink, "}");
+}
+
+/* ---- what was lost, and where ---- */
+
+static epp_status *put_losses(struct export_run *run, struct sink *sink)
+{
+	size_t count = ledger_count(run);
+	struct ledger_total total;
+	bool any = false;
+
+	EPP_TRY(ledger_add_up(run, &total));
+	sink_format(sink, ",\"lost\":%" PRIu64 ",\"balanced\":%s,\"losses\":[", total.lost,
+	            total.balanced ? "true" : "false");
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_account account;
+		EPP_TRY(ledger_at(run, i, &account));
+		if (!account.track || !account.lost_total)
+			continue;
+		sink_format(sink, "%s{\"track\":%u,\"lost\":%" PRIu64 ",\"policy\":%" PRIu64 "}", any ? "," : "",
+		            account.track, account.lost_total, account.lost[EPP_LOSS_POLICY]);
+		any = true;
+	}
+	sink_text(sink, "],\"ledger\":");
+	return ledger_write(run, sink);
+}
+
+static void put_runs(const struct export_run *run, struct sink *sink)
+{
+	epp_trace_run one;
+
+	sink_text(sink, ",\"runs\":[");
+	for (size_t i = 0; epp_trace_run_at(run->trace, i, &one); i++) {
+		sink_format(sink, "%s{\"run\":%u,\"start\":%" PRId64, i ? "," : "", one.run, one.start_ns);
+		if (one.ended)
+			sink_format(sink, ",\"end\":%" PRId64, one.end_ns);
+		sink_text(sink, "}");
+	}
+	sink_text(sink, "]");
+}
+
+static void put_head(const struct export_run *run, struct sink *sink, const struct html *html)
+{
+	static const char *const policies[] = { "stream", "ring", "stop" };
+	const epp_summary_totals *totals = &html->tally.totals;
+
+	sink_text(sink, "{\"trace\":{");
+	facts_write_json(run, sink);
+	sink_format(sink, "},\"policy\":\"%s\",\"base_ns\":%" PRId64 ",\"shown\":%" PRIu64 ",\"events\":%" PRIu64,
+	            policies[run->info->policy < 3 ? run->info->policy : 0], html->columns.base_ns,
+	            html->columns.events_count, html->events_count);
+	if (html->partial)
+		sink_format(sink, ",\"part\":{\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"cut\":%" PRIu64 "}",
+		            html->from_ns, html->to_ns < totals->last_ns ? html->to_ns : totals->last_ns, html->cut);
+	sink_format(sink, ",\"args_left_out\":%" PRIu64 ",\"filtered\":%" PRIu64, html->columns.args.left_out,
+	            run->filtered);
+	sink_format(sink, ",\"first\":%" PRId64 ",\"last\":%" PRId64, totals->first_ns, totals->last_ns);
+	sink_format(sink, ",\"host_events\":%" PRIu64 ",\"device_events\":%" PRIu64 ",\"instants\":%" PRIu64,
+	            totals->host_events, totals->device_events, totals->instants);
+	sink_format(sink, ",\"counters\":%" PRIu64 ",\"unended\":%" PRIu64, totals->counters, totals->unended);
+}
+
+epp_status *html_facts_put(struct export_run *run, struct html *html)
+{
+	struct sink *sink = &html->text.sink;
+
+	put_head(run, sink, html);
+	put_runs(run, sink);
+	put_processes(sink, &html->rows);
+	put_rows(sink, &html->rows);
+	put_tables(sink, &html->tally);
+	EPP_TRY(put_losses(run, sink));
+	sink_text(sink, "}");
+	return args_text_take(&html->text);
+}

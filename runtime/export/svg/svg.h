@@ -1,0 +1,68 @@
+/* What the parts of the picture writer share: what was collected (svg.c), where it stands (svg_layout.c), how it is drawn
+ * (svg_draw.c). */
+#ifndef EPPROF_RUNTIME_EXPORT_SVG_SVG_H
+#define EPPROF_RUNTIME_EXPORT_SVG_SVG_H
+
+#include "export/rows.h"
+#include "export/svg/svg_text.h"
+#include "export/writer.h"
+
+/* The most bars in a picture; beyond, the longest of each row are kept. */
+#define SVG_BARS_MAX 600u
+
+struct svg_bar {
+	int64_t start_ns, end_ns;
+	int64_t start_error_ns;
+	uint64_t id, parent;
+	char *name;
+	uint32_t row; /* index into rows */
+	uint32_t source;
+	uint32_t depth;
+	uint32_t rank; /* so many of its row are longer */
+	uint8_t category;
+	uint8_t placement;
+	uint8_t colour; /* decided by svg_layout */
+	uint8_t on_device;
+	uint32_t flags;
+};
+
+struct svg {
+	struct rows rows;
+	struct svg_bar *bars; /* room for twice SVG_BARS_MAX */
+	size_t bars_count;
+	int64_t first_ns, last_ns; /* of all events, kept or not */
+	uint64_t left_out, others;
+};
+
+/* All lengths are pixels. */
+#define SVG_WIDTH 1200.0
+#define SVG_LEFT 164.0 /* labels end, time begins */
+#define SVG_RIGHT 1180.0
+#define SVG_TOP 70.0
+#define SVG_BAR 19.0
+#define SVG_STEP 21.0 /* from one depth to the next */
+
+struct svg_row {
+	uint32_t row;    /* index into rows */
+	uint32_t levels; /* at least 1 */
+	double top;
+	bool begins_group;
+};
+
+struct svg_layout {
+	int64_t from_ns, to_ns;
+	double pixels_per_ns;
+	struct svg_row *rows; /* those with bars, from top to bottom */
+	size_t rows_count;
+	double *top; /* of each row, by its index into svg.rows */
+	double bottom;
+};
+
+/* Decides places and colours.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *svg_layout_init(struct svg_layout *layout, struct svg *svg, int64_t from_ns, int64_t to_ns) EPP_MUST_CHECK;
+void svg_layout_deinit(struct svg_layout *layout);
+
+/* Draws what was collected. */
+epp_status *svg_draw(struct export_run *run, const struct svg_layout *layout) EPP_MUST_CHECK;
+
+#endif

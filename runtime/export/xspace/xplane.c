@@ -1,0 +1,422 @@
+/* XSpace, for XProf and TensorBoard: a plane for the host, one for each device, a line for each thread and stream.
+ *
+ * Times are relative: an absolute one overflows the readers' picoseconds; only TensorFlow, while it collects, takes its
+ * session's start off, and wants them absolute.  A host event and the device events that it caused
+ * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Where a plugin was told
+ * of no host event, its own ids do that for its calls, which stand on the host's plane, and its device events; those of one
+ * plugin are told apart from another's.  Events wait by line until the end (xplane_line.c).
+ *
+ * What is too much for one file goes on in another, which viewers show as another host.  Each has a stretch of time, planes
+ * of the same names and numbers, and times from the same beginning; the end alone knows the ledger, so all wait for it. */
+#include <search.h>
+
+#include "base/status.h"
+#include "export/arrows/launches.h"
+#include "export/ledger.h"
+#include "export/xspace/xplane.h"
+#include "timeline/events/work.h"
+
+/* Of an event without its args; of an arg beside its text. */
+#define EVENT_BYTES 1024u
+#define ARG_BYTES 48u
+/* At most, as they are mostly: of the facts, of an account, of a line's head. */
+#define FACTS_BYTES 4096u
+#define ACCOUNT_BYTES 512u
+#define ROW_BYTES 256u
+/* As far as picoseconds go. */
+#define TIME_MOST_NS (INT64_MAX / 1000)
+
+/* ---- events ---- */
+
+/* EVENT_BYTES leave room behind it. */
+static inline char *put_number(char *at, uint32_t field, uint64_t value)
+{
+	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), value);
+}
+
+static inline char *put_number_stat(char *at, uint32_t key, uint32_t field, uint64_t value)
+{
+	char *stat = protobuf_begin_short(at, XEVENT_STATS);
+
+	at = protobuf_u64(protobuf_u64(stat, XSTAT_METADATA_ID, key), field, value);
+	protobuf_end_short(stat, at);
+	return at;
+}
+
+static char *put_u64_stat(char *at, uint32_t key, uint64_t value)
+{
+	return put_number_stat(at, key, XSTAT_U64, value);
+}
+
+static char *put_reference(char *at, uint32_t key, uint64_t stat)
+{
+	return put_number_stat(at, key, XSTAT_REF, stat);
+}
+
+static char *put_i64_stat(char *at, uint32_t key, int64_t value)
+{
+	return put_number_stat(at, key, XSTAT_I64, (uint64_t)value);
+}
+
+static char *put_text_stat(char *at, uint32_t key, const char *text, size_t bytes)
+{
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_text_bytes(XSTAT_TEXT, text, bytes));
+	return protobuf_text(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_TEXT, text, bytes);
+}
+
+static char *put_arg(char *at, uint32_t key, const epp_trace_arg *arg)
+{
+	if (arg->type == EPP_ARG_TEXT)
+		return put_text_stat(at, key, arg->value.text, arg->text_bytes);
+	if (arg->type == EPP_ARG_U64)
+		return put_u64_stat(at, key, arg->value.u64);
+	if (arg->type != EPP_ARG_F64)
+		return put_i64_stat(at, key, arg->value.i64);
+	at = protobuf_head(at, XEVENT_STATS,
+	                   protobuf_u64_bytes(XSTAT_METADATA_ID, key) + protobuf_fixed64_bytes(XSTAT_F64));
+	return protobuf_f64(protobuf_u64(at, XSTAT_METADATA_ID, key), XSTAT_F64, arg->value.f64);
+}
+
+static uint64_t correlation(uint32_t source, uint64_t id)
+{
+	return id + source * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+/* An id that a plugin gave: small numbers, most often, which others give as well. */
+static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
+{
+	uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer, number;
+
+	if (!work_correlation(NULL, event, &number))
+		return false;
+	*id = correlation(event->track->source, number) + producer * UINT64_C(0xC2B2AE3D27D4EB4F);
+	return true;
+}
+
+static char *put_flags(char *at, unsigned flags)
+{
+	char words[EXPORT_FLAGS_BYTES];
+
+	return put_text_stat(at, KNOWN_FLAGS, words, (size_t)(export_put_flags(words, flags) - words));
+}
+
+static bool of_plugin(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
+}
+
+/* What a call and its device events have in common.  False: others have nothing to do with the event. */
+static bool has_correlation(const epp_event *event, uint64_t *id)
+{
+	uint64_t host_id = event->track->kind == EPP_TRACK_DEVICE ? event->parent
+	                   : event->flags & EPP_FLAG_REFERRED     ? event->id
+	                                                          : 0;
+
+	*id = correlation(event->track->source, host_id);
+	/* A plugin's own ids join its calls to its device events where no event of the trace is known as their cause. */
+	return host_id || (of_plugin(event) && !event->parent && plugin_s_correlation(event, id));
+}
+
+static char *put_known(char *at, const epp_event *event)
+{
+	unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED;
+	uint64_t id;
+
+	if (has_correlation(event, &id))
+		at = put_u64_stat(at, KNOWN_CORRELATION, id);
+	if (event->track->kind == EPP_TRACK_DEVICE)
+		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
+	else if (event->category != EPP_NODE && !of_plugin(event))
+		at = put_reference(at, KNOWN_CATEGORY, KNOWN_CATEGORIES + event->category);
+	if (export_tells_place(event)) {
+		at = put_reference(at, KNOWN_PLACEMENT, KNOWN_PLACEMENTS + event->placement);
+		at = put_i64_stat(at, KNOWN_START_ERROR, event->start_error_ns);
+		at = put_i64_stat(at, KNOWN_END_ERROR, event->end_error_ns);
+	}
+	return flags ? put_flags(at, flags) : at;
+}
+
+/* Whether put_known has put that stat, so that an arg of that name is left out. */
+static bool is_put(const epp_event *event, uint32_t key)
+{
+	uint64_t id;
+
+	switch (key) {
+	case KNOWN_CORRELATION:
+		return of_plugin(event) || has_correlation(event, &id);
+	case KNOWN_PLACEMENT:
+	case KNOWN_START_ERROR:
+	case KNOWN_END_ERROR:
+		return export_tells_place(event);
+	case KNOWN_STREAM:
+		return event->track->kind == EPP_TRACK_DEVICE;
+	default:
+		return false;
+	}
+}
+
+/* A time in picoseconds; what is beyond them is counted and stays at their edge. */
+static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
+{
+	if (ns >= 0 && ns <= TIME_MOST_NS)
+		return ns * 1000;
+	xplanes->outside++;
+	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
+}
+
+/* What began before the lines' base is cut there; without one they begin at the trace's time 0. */
+static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
+{
+	int64_t offset_ns, duration_ns = event->duration_ns;
+
+	if (__builtin_sub_overflow(event->start_ns, xplanes->base_ns, &offset_ns))
+		offset_ns = event->start_ns < 0 ? -INT64_MAX : INT64_MAX;
+	if (xplanes->base_ns && offset_ns < 0)
+		duration_ns = duration_ns > -offset_ns ? duration_ns + offset_ns : 0;
+	at = put_number(at, XEVENT_OFFSET_PS, (uint64_t)picoseconds(xplanes, offset_ns));
+	return put_number(at, XEVENT_DURATION_PS, (uint64_t)picoseconds(xplanes, duration_ns));
+}
+
+static epp_status *put_event(struct export_run *run, const epp_event *event, char *at, char **end)
+{
+	struct xplanes *xplanes = run->state;
+	const epp_trace_arg *args = export_args(event);
+	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE &&
+	              !xplane_is_gpu(event->track->group);
+	bool has_details = false;
+	char *begun = at = protobuf_begin(at, XLINE_EVENTS);
+
+	at = put_number(at, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
+	at = put_times(xplanes, at, event);
+	at = put_known(at, event);
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		uint32_t key = 0;
+		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
+		if (is_put(event, key))
+			continue;
+		at = put_arg(at, key, &args[i]);
+		has_details |= key == KNOWN_KERNEL_DETAILS;
+	}
+	/* Tools take an event without details for no kernel. */
+	if (on_gpu && !has_details)
+		at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
+	protobuf_end(begun, at);
+	*end = at;
+	return NULL;
+}
+
+/* ---- what devices are ---- */
+
+static bool is_property(const epp_event *event)
+{
+	return event->track->kind != EPP_TRACK_THREAD && event->track->group[0] &&
+	       strcmp(event->name, "epprof.device") == 0;
+}
+
+static epp_status *take_properties(struct xplanes *xplanes, const struct row *row, const epp_event *event)
+{
+	const epp_trace_arg *args = export_args(event);
+	size_t count = xplanes->properties_count;
+
+	if (row->process >= count) {
+		struct xplane_properties *larger = reallocarray(xplanes->properties, row->process + 1, sizeof *larger);
+		if (!larger)
+			return epp_status_no_memory();
+		memset(larger + count, 0, (row->process + 1 - count) * sizeof *larger);
+		xplanes->properties = larger;
+		xplanes->properties_count = row->process + 1;
+	}
+	/* The last description of a device counts. */
+	struct xplane_properties *properties = &xplanes->properties[row->process];
+	free(properties->bytes);
+	char *at = properties->bytes = malloc(EVENT_BYTES + message_args_bytes(event, ARG_BYTES));
+	properties->count = 0;
+	if (!at)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < event->args_count; i++) {
+		uint32_t key = 0;
+		char *stat = at;
+		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
+		at = put_arg(at, key, &args[i]);
+		/* The same message in another field, whose tag takes a byte as well. */
+		protobuf_tag(stat, XPLANE_STATS, PROTOBUF_BYTES);
+	}
+	properties->count = (size_t)(at - properties->bytes);
+	return NULL;
+}
+
+/* ---- parts ---- */
+
+static epp_status *add_part(struct xplanes *xplanes)
+{
+	struct xplane_part *larger = reallocarray(xplanes->parts, xplanes->parts_count + 1, sizeof *larger);
+
+	if (!larger)
+		return epp_status_no_memory();
+	xplanes->parts = larger;
+	xplanes->parts[xplanes->parts_count++] = (struct xplane_part){ 0 };
+	return NULL;
+}
+
+static struct xplane_part *last_part(struct xplanes *xplanes)
+{
+	return &xplanes->parts[xplanes->parts_count - 1];
+}
+
+/* What a document has beside events and names: facts, the account, heads of lines. */
+static uint64_t rest_bytes(const struct export_run *run, const struct xplanes *xplanes)
+{
+	return FACTS_BYTES + ACCOUNT_BYTES * ledger_count(run) + ROW_BYTES * xplanes->rows.rows_count +
+	       xplanes->keys_bytes * (xplanes->rows.processes_count + 1);
+}
+
+/* Whether another event would be too much for the last part. */
+static bool is_full(const struct export_run *run, size_t bytes)
+{
+	struct xplanes *xplanes = run->state;
+	const struct xplane_part *part = last_part(xplanes);
+	uint64_t most = run->options->part_bytes ? run->options->part_bytes : XPLANE_PART_BYTES;
+
+	uint64_t used = part->lines.total_bytes + part->names_bytes + bytes;
+
+	/* Half of it is events, whatever the rest is. */
+	return used > most / 2 && used + rest_bytes(run, xplanes) > most;
+}
+
+static epp_status *next_part(struct export_run *run)
+{
+	if (!run->parts || !sink_parts_divide(run->parts))
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "xspace: more than readers take in one file; -o FILE makes several, or a part "
+		                         "of the time fits (from, to)");
+	EPP_TRY(xplane_lines_close(&last_part(run->state)->lines));
+	return add_part(run->state);
+}
+
+/* Takes an event that was put into the last part, which it is too much for, along into a new one. */
+static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, char *at)
+{
+	struct xplanes *xplanes = run->state;
+
+	EPP_TRY(message_begin(&xplanes->message, bytes));
+	memcpy(xplanes->message.bytes, at, bytes);
+	EPP_TRY(next_part(run));
+	EPP_TRY(xplane_line_reserve(&last_part(xplanes)->lines, row, bytes, &at));
+	memcpy(at, xplanes->message.bytes, bytes);
+	return NULL;
+}
+
+/* The name must be explained in the plane of the event's process. */
+static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
+{
+	bool added;
+
+	if (!id_set_add(&part->names, row->process, event->name_number, &added))
+		return epp_status_no_memory();
+	if (added)
+		part->names_bytes += XPLANE_ENTRY_BYTES + event->name_bytes;
+	return NULL;
+}
+
+static epp_status *xplane_event(struct export_run *run, const epp_event *event)
+{
+	struct xplanes *xplanes = run->state;
+	struct row *row;
+	char *at = NULL, *end = NULL;
+
+	xplanes->counters += event->kind == EPP_EVENT_COUNTER;
+	xplanes->flows += event->kind == EPP_EVENT_FLOW;
+	xplanes->asyncs += event->kind == EPP_EVENT_ASYNC;
+	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_INSTANT)
+		return NULL;
+	row = rows_recent(&xplanes->rows, event->track, event->lane);
+	if (!row)
+		EPP_TRY(rows_find(&xplanes->rows, run->info, event->track, event->lane, &row));
+	if (is_property(event))
+		return take_properties(xplanes, row, event);
+	size_t index = (size_t)(row - xplanes->rows.rows);
+	EPP_TRY(xplane_line_reserve(&last_part(xplanes)->lines, index,
+	                            EVENT_BYTES + message_args_bytes(event, ARG_BYTES), &at));
+	EPP_TRY(put_event(run, event, at, &end));
+	size_t bytes = (size_t)(end - at);
+	if (is_full(run, bytes) && last_part(xplanes)->lines.total_bytes)
+		EPP_TRY(take_along(run, index, bytes, at));
+	xplane_line_commit(&last_part(xplanes)->lines, index, bytes);
+	return meet_name(last_part(xplanes), row, event);
+}
+
+static epp_status *xplane_begin(struct export_run *run)
+{
+	struct xplanes *xplanes = run->state;
+
+	/* XProf numbers the first lines of a device itself, from 1: lines have numbers beyond these, and events their stream. */
+	xplanes->rows.number_devices = true;
+	if (run->options->unix_times) {
+		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
+		xplanes->base_unix_ns = (int64_t)((uint64_t)run->info->epoch_unix_ns + (uint64_t)xplanes->base_ns);
+	}
+	return add_part(xplanes);
+}
+
+/* A trace without events has its host's plane nevertheless: it holds the ledger. */
+static epp_status *need_host(struct export_run *run)
+{
+	static const epp_trace_track nobody = { .track = UINT32_MAX, .kind = EPP_TRACK_THREAD, .name = "", .group = "" };
+	struct xplanes *xplanes = run->state;
+	struct row *row;
+
+	for (size_t i = 0; i < xplanes->rows.processes_count; i++) {
+		if (!xplanes->rows.processes[i].group)
+			return NULL;
+	}
+	return rows_find(&xplanes->rows, run->info, &nobody, 0, &row);
+}
+
+static epp_status *xplane_end(struct export_run *run)
+{
+	struct xplanes *xplanes = run->state;
+
+	EPP_TRY(need_host(run));
+	for (size_t i = 0; i < xplanes->parts_count; i++) {
+		if (i)
+			EPP_TRY(export_next_part(run));
+		EPP_TRY(xplane_write_document(run, &xplanes->parts[i]));
+	}
+	export_receipt(run, xplanes->parts_count > 1 ? xplanes->parts_count : 0,
+	               "%s file%s, the further ones beside the first with _part2 and so on in their names: readers take none "
+	               "so large, and show them together from one folder");
+	export_receipt(run, xplanes->counters, "%s counter value%s left out: the format's tools show none");
+	export_receipt(run, xplanes->flows, "%s arrow%s left out: the format has those of launches only");
+	export_receipt(run, xplanes->asyncs, "%s asynchronous event%s left out: the format has only what nests");
+	export_receipt(run, xplanes->outside, "%s time%s moved: before the trace's time 0, or beyond 106 days");
+	return NULL;
+}
+
+static void xplane_deinit(struct export_run *run)
+{
+	struct xplanes *xplanes = run->state;
+
+	rows_deinit(&xplanes->rows);
+	message_deinit(&xplanes->message);
+	for (size_t i = 0; i < xplanes->parts_count; i++) {
+		struct xplane_part *part = &xplanes->parts[i];
+		xplane_lines_deinit(&part->lines);
+		id_set_deinit(&part->names);
+	}
+	for (size_t i = 0; i < xplanes->properties_count; i++)
+		free(xplanes->properties[i].bytes);
+	free(xplanes->properties);
+	free(xplanes->parts);
+	tdestroy(xplanes->keys, free);
+}
+
+const struct export_writer export_xspace = {
+	.format = { "xspace", ".xplane.pb", "XSpace planes: for XProf and TensorBoard" },
+	.state_bytes = sizeof(struct xplanes),
+	.divides = true,
+	.begin = xplane_begin,
+	.event = xplane_event,
+	.end = xplane_end,
+	.deinit = xplane_deinit,
+};

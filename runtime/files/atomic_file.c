@@ -1,0 +1,195 @@
+/* See atomic_file.h. */
+#include "files/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+/* Temporary names that are tried. */
+#define NAMES_MAX 1000u
+
+bool whole_file_nameless = true;
+
+static epp_status *exists_status(const char *path)
+{
+	return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", path);
+}
+
+/* Bytes of the path up to its last part: "a/b" has 2, "b" has 0. */
+static size_t directory_bytes(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* ".NAME.PID.tmp" beside the path, or with a number: another writer of this process, or one with this pid that was killed,
+ * may have taken it; NULL without memory. */
+static char *temporary_name(const char *path, unsigned number)
+{
+	size_t directory = directory_bytes(path);
+	char *name;
+
+	if (asprintf(&name, "%.*s.%s.%ld%s%.0u.tmp", (int)directory, path, path + directory, (long)getpid(),
+	             number ? "." : "", number) < 0)
+		return NULL;
+	return name;
+}
+
+static epp_status *open_nameless(struct whole_file *file)
+{
+	size_t directory = directory_bytes(file->path);
+	char *parent = directory ? strndup(file->path, directory) : strdup(".");
+
+	if (!parent)
+		return epp_status_no_memory();
+	file->fd = open(parent, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	int error = errno;
+	free(parent);
+	if (file->fd >= 0 || error == EOPNOTSUPP || error == EISDIR || error == EINVAL)
+		return NULL;
+	return epp_status_errno(error, "%s", file->path);
+}
+
+static epp_status *open_named(struct whole_file *file)
+{
+	for (unsigned number = 0; number < NAMES_MAX; number++) {
+		file->temporary = temporary_name(file->path, number);
+		if (!file->temporary)
+			return epp_status_no_memory();
+		file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file->fd >= 0)
+			return NULL;
+		int error = errno;
+		free(file->temporary);
+		file->temporary = NULL;
+		if (error != EEXIST)
+			return epp_status_errno(error, "%s", file->path);
+	}
+	return epp_status_errno(EEXIST, "%s", file->path);
+}
+
+epp_status *whole_file_open(struct whole_file *file, const char *path, bool overwrite)
+{
+	epp_status *status = NULL;
+	struct stat st;
+	bool exists = stat(path, &st) == 0;
+
+	*file = (struct whole_file){ .fd = -1, .overwrite = overwrite };
+	if (exists && !overwrite)
+		return exists_status(path);
+	/* Whatever a link leads to is what is replaced. */
+	file->path = exists ? realpath(path, NULL) : strdup(path);
+	if (!file->path)
+		return exists && errno != ENOMEM ? epp_status_errno(errno, "%s", path) : epp_status_no_memory();
+	if (whole_file_nameless)
+		status = open_nameless(file);
+	if (!status && file->fd < 0)
+		status = open_named(file);
+	if (!status && exists && fchmod(file->fd, st.st_mode & 07777) < 0)
+		status = epp_status_errno(errno, "%s", path);
+	if (status)
+		whole_file_discard(file);
+	return status;
+}
+
+/* Links the nameless file to `name`, which must not exist. */
+static int link_nameless(int fd, const char *name)
+{
+	char self[64];
+
+	/* Without privileges older kernels refuse this and want a path. */
+	if (linkat(fd, "", AT_FDCWD, name, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return -1;
+	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* A link cannot replace a file, but what has a name can be renamed over it. */
+static epp_status *link_temporary(struct whole_file *file)
+{
+	for (unsigned number = 0; number < NAMES_MAX; number++) {
+		char *name = temporary_name(file->path, number);
+		if (!name)
+			return epp_status_no_memory();
+		if (link_nameless(file->fd, name) == 0) {
+			file->temporary = name;
+			return NULL;
+		}
+		int error = errno;
+		free(name);
+		if (error != EEXIST)
+			return epp_status_errno(error, "%s", file->path);
+	}
+	return epp_status_errno(EEXIST, "%s", file->path);
+}
+
+static int rename_over(struct whole_file *file)
+{
+	if (file->overwrite)
+		return rename(file->temporary, file->path);
+	if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	/* A file system that cannot rename without replacing: a link cannot replace either. */
+	if (link(file->temporary, file->path) == 0)
+		return unlink(file->temporary);
+	/* Nor are there links: nobody may come in between, but it is all there is. */
+	if (errno == EEXIST || access(file->path, F_OK) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	return rename(file->temporary, file->path);
+}
+
+static epp_status *take_name(struct whole_file *file)
+{
+	if (!file->temporary) {
+		if (link_nameless(file->fd, file->path) == 0)
+			return NULL;
+		if (errno != EEXIST)
+			return epp_status_errno(errno, "%s", file->path);
+		if (!file->overwrite)
+			return exists_status(file->path);
+		EPP_TRY(link_temporary(file));
+	}
+	if (rename_over(file) < 0)
+		return errno == EEXIST ? exists_status(file->path) : epp_status_errno(errno, "%s", file->path);
+	free(file->temporary);
+	file->temporary = NULL;
+	return NULL;
+}
+
+epp_status *whole_file_commit(struct whole_file *file)
+{
+	epp_status *status = take_name(file);
+
+	if (!status) {
+		int fd = file->fd;
+		file->fd = -1;
+		if (close(fd) < 0 && errno != EINTR)
+			status = epp_status_errno(errno, "%s", file->path);
+	}
+	whole_file_discard(file);
+	return status;
+}
+
+void whole_file_discard(struct whole_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->temporary)
+		unlink(file->temporary);
+	free(file->path);
+	free(file->temporary);
+	*file = (struct whole_file){ .fd = -1 };
+}

@@ -1,0 +1,122 @@
+/* See temp_file.h.  A piece has its length in front. */
+#include "files/temp_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "containers/array.h"
+
+static epp_status *failed(int error)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return epp_status_errno(error ? error : EIO, "temporary file in %s", directory && *directory ? directory : "/tmp");
+}
+
+epp_status *spool_open(int *fd)
+{
+	const char *directory = getenv("TMPDIR");
+	char *path;
+
+	if (!directory || !*directory)
+		directory = "/tmp";
+	*fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (*fd >= 0)
+		return NULL;
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+		return failed(errno);
+	if (asprintf(&path, "%s/epprof.XXXXXX", directory) < 0)
+		return epp_status_no_memory();
+	*fd = mkostemp(path, O_CLOEXEC);
+	int error = errno;
+	if (*fd >= 0)
+		unlink(path);
+	free(path);
+	return *fd < 0 ? failed(error) : NULL;
+}
+
+epp_status *spool_write(int fd, uint64_t offset, const void *data, size_t bytes)
+{
+	for (const char *from = data; bytes;) {
+		ssize_t done = pwrite(fd, from, bytes, (off_t)offset);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return failed(done < 0 ? errno : ENOSPC);
+		from += done;
+		offset += (uint64_t)done;
+		bytes -= (size_t)done;
+	}
+	return NULL;
+}
+
+epp_status *spool_read(int fd, uint64_t offset, void *data, size_t bytes)
+{
+	for (char *to = data; bytes;) {
+		ssize_t done = pread(fd, to, bytes, (off_t)offset);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return failed(done < 0 ? errno : EIO);
+		to += done;
+		offset += (uint64_t)done;
+		bytes -= (size_t)done;
+	}
+	return NULL;
+}
+
+static epp_status *begin(struct spool *spool)
+{
+	int fd;
+
+	EPP_TRY(spool_open(&fd));
+	spool->file = fdopen(fd, "w+");
+	if (spool->file)
+		return NULL;
+	close(fd);
+	return epp_status_no_memory();
+}
+
+epp_status *spool_put(struct spool *spool, const void *piece, size_t bytes)
+{
+	if (!spool->file)
+		EPP_TRY(begin(spool));
+	errno = 0;
+	if (fwrite(&bytes, sizeof(bytes), 1, spool->file) != 1 || (bytes && fwrite(piece, bytes, 1, spool->file) != 1))
+		return failed(errno);
+	spool->count++;
+	return NULL;
+}
+
+epp_status *spool_rewind(struct spool *spool)
+{
+	errno = 0;
+	if (spool->file && (fflush(spool->file) || fseeko(spool->file, 0, SEEK_SET)))
+		return failed(errno);
+	return NULL;
+}
+
+epp_status *spool_get(struct spool *spool, const void **piece, size_t *bytes)
+{
+	*piece = NULL;
+	*bytes = 0;
+	errno = 0;
+	if (!spool->file || fread(bytes, sizeof(*bytes), 1, spool->file) != 1)
+		return spool->file && ferror(spool->file) ? failed(errno) : NULL;
+	if (!array_reserve(&spool->piece, &spool->piece_room, *bytes, 1))
+		return epp_status_no_memory();
+	if (*bytes && fread(spool->piece, *bytes, 1, spool->file) != 1)
+		return failed(errno);
+	*piece = spool->piece;
+	return NULL;
+}
+
+void spool_deinit(struct spool *spool)
+{
+	if (spool->file)
+		fclose(spool->file);
+	free(spool->piece);
+	*spool = (struct spool){ 0 };
+}

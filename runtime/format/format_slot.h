@@ -1,0 +1,39 @@
+/* What a slot of the window says of its thread, whoever reads it: the helper, or a reader of a killed process. */
+#ifndef EPPROF_RUNTIME_FORMAT_FORMAT_SLOT_H
+#define EPPROF_RUNTIME_FORMAT_FORMAT_SLOT_H
+
+#include "format/format.h"
+
+/* As it stands in blocks, where 0 is no name. */
+static inline uint32_t epf_tail_name(uint64_t tail)
+{
+	return EPF_TAIL_NAME(tail) ? EPF_TAIL_NAME(tail) : EPF_NAME_PENDING;
+}
+
+/* How many ids a thread has taken, at whatever instant it stopped. */
+static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
+{
+	return slot->ids_settled ? slot->ids_settled - 1
+	                         : (uint64_t)slot->id_blocks * 65536 + slot->next_id - slot->id_block_first;
+}
+
+static inline uint32_t epf_slot_open_count(const struct epf_slot *slot)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < EPF_OPEN_MAX; i++)
+		count += slot->open[i].tail != 0;
+	return count;
+}
+
+/* What the helper has lost of a thread's events; the other reasons stand in `lost` alone. */
+static inline uint64_t epf_slot_lost_disk(const struct epf_slot *slot)
+{
+	return slot->given_up ? slot->given_up_disk : slot->drain_lost_disk;
+}
+
+static inline uint64_t epf_slot_lost_policy(const struct epf_slot *slot)
+{
+	return slot->given_up ? slot->given_up_policy : slot->drain_lost_policy;
+}
+
+#endif

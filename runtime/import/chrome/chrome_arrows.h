@@ -1,0 +1,26 @@
+/* Arrows of the trace event format (s, t, f): points on threads at moments, joined by an id.  Which slices they point at is
+ * known when all slices are, so points wait in a temporary file. */
+#ifndef EPPROF_RUNTIME_IMPORT_CHROME_CHROME_ARROWS_H
+#define EPPROF_RUNTIME_IMPORT_CHROME_CHROME_ARROWS_H
+
+#include "import/import.h"
+
+struct arrow_point {
+	uint64_t key;
+	uint64_t ticks;
+	uint32_t lane, device_lane; /* of the thread, and of the stream that has the same numbers; LANE_NONE: too many */
+	uint16_t phase;             /* 's', 't', 'f' */
+	uint16_t to_next;           /* an end that points at the next slice, not at the one around it */
+};
+
+struct chrome_arrows {
+	struct spool points;
+	uint64_t without_slice, without_other, between_processes;
+};
+
+epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point) EPP_MUST_CHECK;
+/* Joins the points and writes the arrows; import->slices, by lane, gets sealed. */
+epp_status *chrome_arrows_write(struct chrome_arrows *arrows, struct import *import) EPP_MUST_CHECK;
+void chrome_arrows_deinit(struct chrome_arrows *arrows);
+
+#endif

@@ -1,0 +1,439 @@
+/* See providers.h.  The kept records are read twice: to find when profiling began, and to write them. */
+#include "import/onnxruntime/providers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/format.h"
+
+#define SAMPLES_MAX 64u
+#define CANDIDATES_MAX 1024u
+#define GUESSED_FROM 8u             /* samples that candidates are made from */
+#define LOOKED_AT 64u               /* host events before a sample, and behind it, that may be its parent */
+#define UNKNOWN_HALF_WIDTH 1000000u /* us: without any host event a second is as good as any other span */
+#define LOOKED_AT_ANY 4096u         /* of any name */
+#define STARTERS_MAX 64u            /* threads with an event that starts in one microsecond */
+#define TICKS_PER_ERROR 2000u       /* 500 ppm, as a single clock pair assumes */
+
+struct sample {
+	uint64_t start;
+	int64_t correlation;
+	epp_name name;
+};
+
+struct guess {
+	struct sample samples[SAMPLES_MAX];
+	unsigned samples_count;
+	int64_t candidates[CANDIDATES_MAX]; /* unix us of the file's time 0 */
+	unsigned candidates_count;
+};
+
+epp_status *providers_keep(struct import *import)
+{
+	size_t bytes;
+
+	EPP_TRY(record_pack(&import->prepared, &bytes));
+	return spool_put(&import->providers, import->prepared.packed, bytes);
+}
+
+/* ---- when profiling began ---- */
+
+/* Samples from all over the file: every n-th. */
+static epp_status *take_samples(struct import *import, struct guess *guess)
+{
+	uint64_t every = import->providers.count / SAMPLES_MAX + 1, number = 0;
+	const void *piece;
+	size_t bytes;
+
+	EPP_TRY(spool_rewind(&import->providers));
+	for (;;) {
+		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		if (!piece || guess->samples_count == SAMPLES_MAX)
+			return NULL;
+		if (number++ % every)
+			continue;
+		record_unpack(&import->prepared, piece);
+		if (import->prepared.has_correlation)
+			guess->samples[guess->samples_count++] = (struct sample){ import->prepared.record.start_ticks,
+				                                                  import->prepared.correlation,
+				                                                  import->prepared.parent_name };
+	}
+}
+
+static void add_candidate(struct guess *guess, int64_t candidate)
+{
+	for (unsigned i = 0; i < guess->candidates_count; i++) {
+		if (guess->candidates[i] == candidate)
+			return;
+	}
+	if (guess->candidates_count < CANDIDATES_MAX)
+		guess->candidates[guess->candidates_count++] = candidate;
+}
+
+/* Host events from `place` on, or before it, might be the parent of a sample. */
+static epp_status *add_candidates(struct import *import, struct guess *guess, const struct sample *sample,
+                                  uint64_t place, bool back)
+{
+	struct sorter_entry entry;
+	unsigned taken = 0;
+
+	for (unsigned looked = 0; taken < LOOKED_AT && looked < LOOKED_AT_ANY; looked++) {
+		if (back ? place == 0 : place >= import->slices.count)
+			return NULL;
+		EPP_TRY(sorter_at(&import->slices, back ? --place : place++, &entry));
+		if (sample->name && entry.name != sample->name)
+			continue;
+		add_candidate(guess, sample->correlation - (int64_t)(entry.start - IMPORT_TICKS_AT_ZERO));
+		taken++;
+	}
+	return NULL;
+}
+
+/* Those that began shortly before a sample, or behind it: a device's clock that is slow shows events before their parents. */
+static epp_status *make_candidates(struct import *import, struct guess *guess)
+{
+	for (unsigned i = 0; i < guess->samples_count && i < GUESSED_FROM; i++) {
+		const struct sample *sample = &guess->samples[i * guess->samples_count / GUESSED_FROM % guess->samples_count];
+		uint64_t place;
+		EPP_TRY(sorter_find(&import->slices, 0, sample->start + 1, &place));
+		EPP_TRY(add_candidates(import, guess, sample, place, true));
+		EPP_TRY(add_candidates(import, guess, sample, place, false));
+	}
+	return NULL;
+}
+
+/* Whether a host event starts at that unix time, and has that name unless it is 0. */
+static epp_status *meets(struct import *import, const struct sample *sample, int64_t zero_us, bool *met)
+{
+	uint64_t start = IMPORT_TICKS_AT_ZERO + (uint64_t)(sample->correlation - zero_us), place;
+	struct sorter_entry entry;
+
+	*met = false;
+	EPP_TRY(sorter_find(&import->slices, 0, start, &place));
+	for (; place < import->slices.count && !*met; place++) {
+		EPP_TRY(sorter_at(&import->slices, place, &entry));
+		if (entry.start != start)
+			break;
+		*met = !sample->name || entry.name == sample->name;
+	}
+	return NULL;
+}
+
+/* The candidate that explains nearly all samples, if there is just one. */
+static epp_status *choose(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
+{
+	unsigned best = 0, best_count = 0;
+
+	for (unsigned i = 0; i < guess->candidates_count; i++) {
+		unsigned hits = 0;
+		for (unsigned j = 0; j < guess->samples_count; j++) {
+			bool met;
+			EPP_TRY(meets(import, &guess->samples[j], guess->candidates[i], &met));
+			hits += met;
+		}
+		if (hits > best) {
+			best = hits;
+			best_count = 0;
+			*zero_us = guess->candidates[i];
+		}
+		best_count += hits == best && hits;
+	}
+	*found = best_count == 1 && best * 10 >= guess->samples_count * 9;
+	return NULL;
+}
+
+/* Fills in import->epoch_ns if the events tell. */
+static epp_status *find_epoch(struct import *import)
+{
+	struct guess *guess = calloc(1, sizeof(*guess));
+	int64_t zero_us = 0;
+	bool found = false;
+
+	if (!guess)
+		return epp_status_no_memory();
+	epp_status *status = take_samples(import, guess);
+	if (!status && guess->samples_count)
+		status = make_candidates(import, guess);
+	if (!status && guess->samples_count)
+		status = choose(import, guess, &zero_us, &found);
+	if (!status && guess->samples_count && !found)
+		import_note(import, "the correlation ids meet no host events: parents are found by containment");
+	if (found && !__builtin_mul_overflow(zero_us, 1000, &import->epoch_ns))
+		import_note(import, "profiling began at unix time %lld us: found by the correlation ids",
+		            (long long)zero_us);
+	free(guess);
+	return status;
+}
+
+/* ---- parents ---- */
+
+/* The host events that may be meant by when they start: of each thread the innermost. */
+struct starters {
+	struct sorter_entry entries[STARTERS_MAX];
+	unsigned count; /* beyond STARTERS_MAX: more than that */
+	int preference;
+};
+
+static int64_t tid_of(const struct import *import, const struct sorter_entry *entry)
+{
+	return import->lanes.lanes[PROVIDERS_LANE(entry->track)].tid;
+}
+
+/* Of several one of that name before others, then one on that thread. */
+static int preference(const struct import *import, const struct sorter_entry *entry)
+{
+	const struct prepared *prepared = &import->prepared;
+	bool is_named = prepared->parent_name && entry->name == prepared->parent_name;
+	bool is_on_thread = prepared->has_cause_thread && tid_of(import, entry) == prepared->cause_thread;
+
+	return 2 * is_named + is_on_thread;
+}
+
+static void take_starter(struct starters *starters, const struct sorter_entry *entry)
+{
+	for (unsigned i = 0; i < starters->count && i < STARTERS_MAX; i++) {
+		if (PROVIDERS_LANE(starters->entries[i].track) == PROVIDERS_LANE(entry->track)) {
+			starters->entries[i] = *entry;
+			return;
+		}
+	}
+	if (starters->count < STARTERS_MAX)
+		starters->entries[starters->count] = *entry;
+	starters->count++;
+}
+
+static epp_status *find_starters(struct import *import, uint64_t start, struct starters *starters)
+{
+	struct sorter_entry entry;
+	uint64_t place;
+
+	starters->count = 0;
+	starters->preference = 0;
+	EPP_TRY(sorter_find(&import->slices, 0, start, &place));
+	for (; place < import->slices.count; place++) {
+		EPP_TRY(sorter_at(&import->slices, place, &entry));
+		if (entry.start != start)
+			break;
+		int preferred = preference(import, &entry);
+		if (preferred < starters->preference)
+			continue;
+		if (preferred > starters->preference)
+			starters->count = 0;
+		starters->preference = preferred;
+		take_starter(starters, &entry);
+	}
+	return NULL;
+}
+
+/* The one that the event can have been in, if there is just one: it is told early by at most `early` ticks, and its clock
+ * may go wrong. */
+static const struct sorter_entry *only_around(const struct starters *starters, const epp_trace_record *record,
+                                              uint64_t early)
+{
+	const struct sorter_entry *found = NULL;
+	uint64_t end = record->start_ticks + record->duration_ticks;
+	uint64_t error = 2 + (end > IMPORT_TICKS_AT_ZERO ? (end - IMPORT_TICKS_AT_ZERO) / TICKS_PER_ERROR : 0);
+
+	if (starters->count > STARTERS_MAX)
+		return NULL;
+	for (unsigned i = 0; i < starters->count; i++) {
+		const struct sorter_entry *entry = &starters->entries[i];
+		if (record->start_ticks + early + error < entry->start || end > entry->end + error)
+			continue;
+		if (found)
+			return NULL;
+		found = entry;
+	}
+	return found;
+}
+
+/* `*met`: that id is some host event's, or several's; which is not always known. */
+static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *met)
+{
+	epp_trace_record *record = &import->prepared.record;
+	struct starters starters;
+
+	EPP_TRY(find_starters(import, start, &starters));
+	*met = starters.count;
+	const struct sorter_entry *found = starters.count == 1 ? starters.entries : only_around(&starters, record, early);
+	if (!found) {
+		record->placement = starters.count ? EPP_PLACED_AMBIGUOUS : 0;
+		return NULL;
+	}
+	record->parent = found->id;
+	if (starters.count > 1)
+		record->placement = EPP_PLACED_INFERRED;
+	return NULL;
+}
+
+/* Of each thread the innermost event around a moment, of that name unless it is 0. */
+static epp_status *find_around(struct import *import, uint64_t moment, epp_name name, struct starters *around)
+{
+	struct sorter_entry entry;
+	uint64_t place;
+	bool found;
+
+	around->count = 0;
+	if (moment == UINT64_MAX)
+		return NULL;
+	EPP_TRY(sorter_find(&import->slices, 0, moment + 1, &place));
+	while (around->count < import->slices_lanes_count && around->count < STARTERS_MAX) {
+		bool known = false;
+		EPP_TRY(sorter_containing_before(&import->slices, 0, moment, name, &place, &entry, &found));
+		if (!found)
+			return NULL;
+		for (unsigned i = 0; i < around->count; i++)
+			known |= PROVIDERS_LANE(around->entries[i].track) == PROVIDERS_LANE(entry.track);
+		if (!known)
+			around->entries[around->count++] = entry;
+	}
+	return NULL;
+}
+
+/* Of several host events around an event: the only one on the thread that the event names, else the only node that ONNX
+ * Runtime gave to an execution provider; NULL: several could be meant. */
+static const struct sorter_entry *likely_parent(const struct import *import, const struct starters *around)
+{
+	const struct prepared *prepared = &import->prepared;
+	const struct sorter_entry *found = NULL;
+
+	if (around->count == 1)
+		return around->entries;
+	for (unsigned i = 0; i < around->count; i++) {
+		const struct sorter_entry *entry = &around->entries[i];
+		if (prepared->has_cause_thread ? tid_of(import, entry) != prepared->cause_thread
+		                               : !(entry->track & PROVIDERS_NODE) || import->has_more_providers)
+			continue;
+		if (found)
+			return NULL;
+		found = entry;
+	}
+	return found;
+}
+
+/* Without a usable id: the innermost event around the start, of each thread that has one. */
+static epp_status *find_by_containment(struct import *import)
+{
+	const struct prepared *prepared = &import->prepared;
+	epp_trace_record *record = &import->prepared.record;
+	struct starters around = { 0 };
+
+	if (prepared->parent_name)
+		EPP_TRY(find_around(import, record->start_ticks, prepared->parent_name, &around));
+	if (!around.count)
+		EPP_TRY(find_around(import, record->start_ticks, 0, &around));
+	if (!around.count)
+		return NULL;
+	const struct sorter_entry *found = likely_parent(import, &around);
+	record->parent = found ? found->id : 0;
+	record->placement = found ? EPP_PLACED_INFERRED : EPP_PLACED_AMBIGUOUS;
+	return NULL;
+}
+
+static epp_status *find_parent(struct import *import, uint64_t early)
+{
+	const struct prepared *prepared = &import->prepared;
+	bool met;
+
+	if (prepared->has_correlation && import->epoch_ns) {
+		int64_t since_us = prepared->correlation - import->epoch_ns / 1000;
+		EPP_TRY(find_by_start(import, IMPORT_TICKS_AT_ZERO + (uint64_t)since_us, early, &met));
+		if (met)
+			return NULL;
+	}
+	return find_by_containment(import);
+}
+
+static void count(struct import *import, const epp_trace_record *record)
+{
+	if (record->placement == EPP_PLACED_AMBIGUOUS)
+		import->counts.ambiguous++;
+	else if (!record->parent)
+		import->counts.uncorrelated++;
+	else if (record->placement == EPP_PLACED_INFERRED)
+		import->counts.inferred++;
+	else
+		import->counts.correlated++;
+}
+
+/* ---- writing ---- */
+
+/* From the file's time 0 to the first event that providers were told of. */
+static uint64_t span_of_start(uint64_t first_start)
+{
+	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;
+
+	return known ? first_start - IMPORT_TICKS_AT_ZERO : UNKNOWN_HALF_WIDTH;
+}
+
+static epp_status *write_pair(struct import *import, uint32_t lane, uint64_t first_start)
+{
+	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;
+	uint64_t at = known ? first_start : IMPORT_TICKS_AT_ZERO;
+	epp_trace_record pair = { .kind = EPP_RECORD_CLOCK_PAIR,
+		                  .start_ticks = at,
+		                  .duration_ticks = at,
+		                  .id = span_of_start(first_start) + 2,
+		                  .name = EPF_NAME_CLOCK_PAIR };
+
+	EPP_TRY(lanes_track(import, lane, &pair.track));
+	return epp_trace_writer_record(import->writer, &pair);
+}
+
+epp_status *providers_place_by_start(struct import *import, uint64_t first_start)
+{
+	struct prepared *prepared = &import->prepared;
+	const void *piece;
+	size_t bytes;
+	bool paired = false;
+
+	if (!import->providers.count)
+		return NULL;
+	EPP_TRY(sorter_seal(&import->slices));
+	if (!import->epoch_ns)
+		EPP_TRY(find_epoch(import));
+	EPP_TRY(spool_rewind(&import->providers));
+	for (;;) {
+		EPP_TRY(import_check_cancel(import));
+		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		if (!piece)
+			return NULL;
+		record_unpack(prepared, piece);
+		prepared->args[CLAIM_PROFILE_US].value.i64 = import->epoch_ns / 1000;
+		if (!paired)
+			EPP_TRY(write_pair(import, prepared->lane, first_start));
+		paired = true;
+		EPP_TRY(find_parent(import, span_of_start(first_start)));
+		count(import, &prepared->record);
+		EPP_TRY(record_write(import, prepared));
+	}
+}
+
+epp_status *providers_place_by_key(struct import *import, struct sorter *causes)
+{
+	struct prepared *prepared = &import->prepared;
+	const void *piece;
+	size_t bytes;
+
+	EPP_TRY(sorter_seal(causes));
+	EPP_TRY(spool_rewind(&import->providers));
+	for (;;) {
+		struct sorter_entry entry;
+		uint64_t place;
+		EPP_TRY(import_check_cancel(import));
+		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		if (!piece)
+			return NULL;
+		record_unpack(prepared, piece);
+		if (prepared->has_correlation) {
+			EPP_TRY(sorter_find(causes, (uint64_t)prepared->correlation, 0, &place));
+			if (place < causes->count) {
+				EPP_TRY(sorter_at(causes, place, &entry));
+				if (entry.key == (uint64_t)prepared->correlation)
+					prepared->record.parent = entry.id;
+			}
+		}
+		count(import, &prepared->record);
+		EPP_TRY(record_write(import, prepared));
+	}
+}

@@ -1,0 +1,43 @@
+/* What has begun and waits for its end: nested events of threads, by lane, and asynchronous ones, by a hash of their id.
+ *
+ * Of several with the same key the one begun last ends first.  Bounded: what has no room is refused. */
+#ifndef EPPROF_RUNTIME_IMPORT_OPEN_EVENTS_H
+#define EPPROF_RUNTIME_IMPORT_OPEN_EVENTS_H
+
+#include <bsd/sys/tree.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define BEGUN_BYTES_MAX (3u << 20)
+
+struct begun_event {
+	RB_ENTRY(begun_event) link;
+	uint64_t key;
+	uint64_t number; /* counts up */
+	bool is_async;
+	size_t bytes;
+	uint8_t packed[]; /* record_pack's */
+};
+
+RB_HEAD(begun_tree, begun_event);
+
+/* Zero-initialised: empty. */
+struct begun {
+	struct begun_tree tree;
+	uint64_t next;
+	size_t bytes;
+};
+
+/* A copy of a packed record; !*fits: there are too many. */
+epp_status *begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes, bool *fits);
+/* The one begun last, taken out; NULL: none.  Ownership: begun_free. */
+struct begun_event *begun_take(struct begun *begun, uint64_t key, bool is_async);
+/* Any one, while there are some. */
+struct begun_event *begun_take_any(struct begun *begun);
+void begun_free(struct begun_event *event);
+void begun_deinit(struct begun *begun);
+
+#endif

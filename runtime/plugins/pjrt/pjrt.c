@@ -1,0 +1,320 @@
+/* PJRT plugins, those of JAX: GetPjrtApi -> the profiler extension -> OrtEpProfilerImpl.
+ *
+ * The table is copied as far as the plugin says that it goes, and only the copy is called.  A run has a PLUGIN_Profiler:
+ * created with options at its start; stopped, asked and destroyed at its end.  JAX has one session in a process, so
+ * plugins may have one profiler that works; sessions share it (shared_run.h).  Data that the plugin owns is read in place; a
+ * plugin that wants a buffer gets one with room to spare; one that can be consumed is, if it collects nothing.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "epprof/pjrt.h"
+#include "plugins/plugin_kinds.h"
+#include "plugins/plugin_probe.h"
+#include "plugins/profile/shared_run.h"
+
+#define EXTENSIONS_MAX 64
+#define OPTIONS_BYTES 64
+#define SPARE_BYTES 65536
+
+struct pjrt_plugin {
+	struct shared_run run; /* first */
+	PLUGIN_Profiler_Api api;
+	size_t said_bytes; /* of its table */
+	int version[2];    /* of PJRT; zeros: it says none */
+	char *name;
+	PLUGIN_Profiler *profiler;               /* NULL: no run */
+	PLUGIN_Profiler_ConsumeResult *consumed; /* NULL: none */
+};
+
+/* Takes a plugin's error: NULL stays NULL. */
+static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN_Profiler_Error *error)
+{
+	if (!error)
+		return NULL;
+	PLUGIN_Profiler_Error_Message_Args message = { .struct_size = sizeof(message), .error = error };
+	/* XLA compares sizes for equality, and takes them without what pads the struct at its end. */
+	PLUGIN_Profiler_Error_GetCode_Args code = { .struct_size = offsetof(PLUGIN_Profiler_Error_GetCode_Args, code) +
+		                                                   sizeof(code.code),
+		                                    .error = error,
+		                                    .code = -1 };
+	PLUGIN_Profiler_Error_Destroy_Args destroy = { .struct_size = sizeof(destroy), .error = error };
+	pjrt->api.error_message(&message);
+	PLUGIN_Profiler_Error *second = pjrt->api.error_get_code(&code);
+	int bytes = message.message_size < 1024 ? (int)message.message_size : 1024;
+	epp_status *status = epp_status_create(EPP_PLUGIN, "%s: code %d: %.*s", step, code.code,
+	                                       message.message ? bytes : 0, message.message ? message.message : "");
+	if (second)
+		pjrt->api.error_destroy(
+		    &(PLUGIN_Profiler_Error_Destroy_Args){ .struct_size = sizeof(destroy), .error = second });
+	pjrt->api.error_destroy(&destroy);
+	return status;
+}
+
+/* ---- a run ---- */
+
+/* ProfileOptions { version = 5, host level = 2, device level = 3, start = 8 }, the host's events being ours. */
+static size_t options_write(char *options, int64_t start_ns)
+{
+	char *at = protobuf_u64(options, 5, 1);
+	at = protobuf_u64(at, 2, 0);
+	at = protobuf_u64(at, 3, 1);
+	at = protobuf_i64(at, 8, start_ns);
+	return (size_t)(at - options);
+}
+
+static epp_status *profiler_destroy(struct pjrt_plugin *pjrt)
+{
+	PLUGIN_Profiler_Destroy_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	pjrt->profiler = NULL;
+	return take(pjrt, "destroy", pjrt->api.destroy(&args));
+}
+
+static epp_status *start(struct shared_run *run)
+{
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	char options[OPTIONS_BYTES];
+	struct epf_host_pair now;
+	clock_pair_read(&now);
+	PLUGIN_Profiler_Create_Args create = { .struct_size = sizeof(create),
+		                               .options = options,
+		                               .options_size = options_write(options, now.realtime_ns) };
+	EPP_TRY(take(pjrt, "create", pjrt->api.create(&create)));
+	if (!create.profiler)
+		return epp_status_create(EPP_PLUGIN, "create: it made no profiler");
+	pjrt->profiler = create.profiler;
+	PLUGIN_Profiler_Start_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	epp_status *status = take(pjrt, "start", pjrt->api.start(&args));
+	if (status)
+		epp_status_release(profiler_destroy(pjrt));
+	return status;
+}
+
+static epp_status *stop(struct shared_run *run)
+{
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	PLUGIN_Profiler_Stop_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	return take(pjrt, "stop", pjrt->api.stop(&args));
+}
+
+static epp_status *size_check(const char *step, size_t bytes)
+{
+	/* No protobuf message is larger. */
+	if (bytes <= (size_t)INT32_MAX)
+		return NULL;
+	return epp_status_create(EPP_PLUGIN, "%s: it says that it has %zu bytes, more than any message of protobuf's",
+	                         step, bytes);
+}
+
+static epp_status *collect_into(struct pjrt_plugin *pjrt, size_t asked, struct profile_data *data)
+{
+	data->mapped_bytes = asked + SPARE_BYTES;
+	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
+	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data->bytes == MAP_FAILED) {
+		*data = (struct profile_data){ 0 };
+		return epp_status_no_memory();
+	}
+	PLUGIN_Profiler_CollectData_Args args = { .struct_size = sizeof(args),
+		                                  .profiler = pjrt->profiler,
+		                                  .buffer = data->bytes,
+		                                  .buffer_size_in_bytes = asked };
+	epp_status *status = take(pjrt, "collect_data", pjrt->api.collect_data(&args));
+	data->count = args.buffer_size_in_bytes < asked ? args.buffer_size_in_bytes : asked;
+	if (!status && args.buffer_size_in_bytes > asked)
+		status = epp_status_create(EPP_PLUGIN,
+		                           "collect_data: its data grew from %zu to %zu bytes between the two calls",
+		                           asked, args.buffer_size_in_bytes);
+	return status;
+}
+
+static epp_status *collect_data(struct pjrt_plugin *pjrt, struct profile_data *data)
+{
+	PLUGIN_Profiler_CollectData_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
+	EPP_TRY(take(pjrt, "collect_data", pjrt->api.collect_data(&args)));
+	EPP_TRY(size_check("collect_data", args.buffer_size_in_bytes));
+	if (!args.buffer_size_in_bytes)
+		return NULL;
+	if (!args.buffer)
+		return collect_into(pjrt, args.buffer_size_in_bytes, data);
+	data->bytes = args.buffer;
+	data->count = args.buffer_size_in_bytes;
+	return NULL;
+}
+
+static epp_status *consume(struct pjrt_plugin *pjrt, struct profile_data *data)
+{
+	PLUGIN_Profiler_Consume_Args consumed = { .struct_size = sizeof(consumed), .profiler = pjrt->profiler };
+	EPP_TRY(take(pjrt, "consume", pjrt->api.consume(&consumed)));
+	pjrt->consumed = consumed.result;
+	if (!consumed.result)
+		return NULL;
+	PLUGIN_Profiler_Serialize_Args serialized = { .struct_size = sizeof(serialized),
+		                                      .profiler = pjrt->profiler,
+		                                      .consume_result = consumed.result };
+	EPP_TRY(take(pjrt, "serialize", pjrt->api.serialize(&serialized)));
+	EPP_TRY(size_check("serialize", serialized.serialized_size));
+	if (serialized.serialized_bytes)
+		*data = (struct profile_data){ .bytes = (uint8_t *)(uintptr_t)serialized.serialized_bytes,
+			                       .count = serialized.serialized_size };
+	return NULL;
+}
+
+static epp_status *collect(struct shared_run *run, struct shared_data *data)
+{
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	EPP_TRY(collect_data(pjrt, &data->xspace));
+	/* They go together. */
+	bool consumes = pjrt->api.consume && pjrt->api.consume_result_destroy && pjrt->api.serialize;
+	return data->xspace.count || !consumes ? NULL : consume(pjrt, &data->xspace);
+}
+
+static epp_status *discard(struct shared_run *run, struct shared_data *data)
+{
+	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
+	if (pjrt->consumed)
+		pjrt->api.consume_result_destroy(&(PLUGIN_Profiler_ConsumeResult_Destroy_Args){
+		    .struct_size = sizeof(PLUGIN_Profiler_ConsumeResult_Destroy_Args), .consume_result = pjrt->consumed });
+	pjrt->consumed = NULL;
+	if (data->xspace.mapped_bytes)
+		munmap(data->xspace.bytes, data->xspace.mapped_bytes);
+	return profiler_destroy(pjrt);
+}
+
+static void destroy(struct shared_run *run)
+{
+	free(((struct pjrt_plugin *)run)->name);
+	free(run);
+}
+
+static const struct shared_run_calls calls = { start, stop, collect, discard, destroy };
+
+/* ---- the adapter ---- */
+
+static const PLUGIN_Profiler_Api *extension_find(const PJRT_Api *api)
+{
+	const PJRT_Extension_Base *at = api->struct_size >= sizeof(PJRT_Api) ? api->extension_start : NULL;
+	/* A chain may lead in a circle. */
+	for (int i = 0; at && i < EXTENSIONS_MAX; i++, at = at->next) {
+		if (at->type == PJRT_Extension_Type_Profiler &&
+		    at->struct_size >= offsetof(PJRT_Profiler_Extension, traceme_context_id))
+			return ((const PJRT_Profiler_Extension *)at)->profiler_api;
+	}
+	return NULL;
+}
+
+static const struct {
+	const char *name;
+	size_t offset;
+	bool is_required;
+} entries[] = {
+#define ENTRY(name, is_required) \
+	{ \
+#name, offsetof(PLUGIN_Profiler_Api, name), is_required \
+	}
+	ENTRY(error_destroy, true),  ENTRY(error_message, true),
+	ENTRY(error_get_code, true), ENTRY(create, true),
+	ENTRY(destroy, true),        ENTRY(start, true),
+	ENTRY(stop, true),           ENTRY(collect_data, true),
+	ENTRY(consume, false),       ENTRY(consume_result_destroy, false),
+	ENTRY(serialize, false),
+#undef ENTRY
+};
+#define ENTRIES_COUNT (sizeof(entries) / sizeof(entries[0]))
+
+static bool has_entry(const PLUGIN_Profiler_Api *api, size_t index)
+{
+	void *entry;
+	memcpy(&entry, (const char *)api + entries[index].offset, sizeof(entry));
+	return entry != NULL;
+}
+
+static epp_status *table_check(const PLUGIN_Profiler_Api *api)
+{
+	for (size_t i = 0; i < ENTRIES_COUNT; i++) {
+		if (entries[i].is_required && !has_entry(api, i))
+			return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: its profiler's %s is NULL",
+			                         entries[i].name);
+	}
+	return NULL;
+}
+
+/* PJRT's version stands in the table behind what matters here: a struct with its size, of which 0 means none. */
+#define VERSION_OFFSET 16
+#define VERSION_BYTES 24
+static void version_take(struct pjrt_plugin *pjrt, const PJRT_Api *api)
+{
+	size_t bytes;
+	if (api->struct_size < VERSION_OFFSET + VERSION_BYTES)
+		return;
+	memcpy(&bytes, (const char *)api + VERSION_OFFSET, sizeof(bytes));
+	if (bytes >= VERSION_BYTES)
+		memcpy(pjrt->version, (const char *)api + VERSION_OFFSET + VERSION_BYTES - sizeof(pjrt->version),
+		       sizeof(pjrt->version));
+}
+
+static epp_status *table_take(struct pjrt_plugin *pjrt, void *library)
+{
+	const PJRT_Api *(*get)(void);
+	*(void **)&get = dlsym(library, "GetPjrtApi");
+	plugin_entry("GetPjrtApi");
+	const PJRT_Api *api = get();
+	if (!api)
+		return epp_status_create(EPP_PLUGIN, "GetPjrtApi: it gave no table");
+	const PLUGIN_Profiler_Api *table = extension_find(api);
+	if (!table)
+		return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: it has no profiler extension");
+	version_take(pjrt, api);
+	pjrt->said_bytes = table->struct_size;
+	if (table->struct_size < EPPROF_PJRT_TABLE_BYTES)
+		return epp_status_create(EPP_INCOMPATIBLE,
+		                         "GetPjrtApi: its profiler's table says %zu bytes, %zu are needed",
+		                         table->struct_size, EPPROF_PJRT_TABLE_BYTES);
+	memcpy(&pjrt->api, table, table->struct_size < sizeof(pjrt->api) ? table->struct_size : sizeof(pjrt->api));
+	return table_check(&pjrt->api);
+}
+
+static epp_status *make(const epp_plugin *plugin, struct shared_run **run)
+{
+	struct pjrt_plugin *pjrt = calloc(1, sizeof(*pjrt));
+	if (!pjrt)
+		return epp_status_no_memory();
+	epp_status *status = table_take(pjrt, plugin->library);
+	/* The ABI has no name for a plugin. */
+	if (!status && !(pjrt->name = strdup(plugin->file)))
+		status = epp_status_no_memory();
+	if (status) {
+		free(pjrt);
+		return status;
+	}
+	pjrt->run.name = pjrt->name;
+	*run = &pjrt->run;
+	return NULL;
+}
+
+static epp_status *open_plugin(epp_plugin *plugin)
+{
+	return shared_run_open(plugin, &calls, make);
+}
+
+static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
+{
+	const struct pjrt_plugin *pjrt = plugin->state;
+	if (pjrt->version[0] || pjrt->version[1])
+		plugin_probe_version(probe, "PJRT", "%d.%d", pjrt->version[0], pjrt->version[1]);
+	else
+		plugin_probe_version(probe, "PJRT", "not told");
+	plugin_probe_size(probe, "PLUGIN_Profiler_Api", pjrt->said_bytes, sizeof(pjrt->api));
+	for (size_t i = 0; i < ENTRIES_COUNT; i++)
+		plugin_probe_entry(probe, entries[i].name, has_entry(&pjrt->api, i), entries[i].is_required);
+}
+
+const struct plugin_adapter plugin_adapter_pjrt = {
+	.open = open_plugin,
+	.profiler_step = "registering a session",
+	.profiler_create = shared_run_profiler_create,
+	.close = shared_run_close,
+	.describe = describe,
+};

@@ -1,0 +1,28 @@
+/* The calls of a profile by their correlation ids: added one by one, then sealed, then found.  Of calls with the same id the last
+ * that was added counts. */
+#ifndef EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_CALLS_H
+#define EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_call {
+	uint64_t correlation;
+	uint64_t id; /* of the event */
+	size_t position;
+};
+
+/* Zero-initialised: empty. */
+struct profile_calls {
+	struct profile_call *all;
+	size_t count, room;
+};
+
+/* One that finds no memory is left out: its device events have no parent then. */
+void profile_calls_add(struct profile_calls *calls, uint64_t correlation, uint64_t id);
+void profile_calls_seal(struct profile_calls *calls);
+/* 0: there is none. */
+uint64_t profile_calls_find(const struct profile_calls *calls, uint64_t correlation);
+void profile_calls_deinit(struct profile_calls *calls);
+
+#endif

@@ -1,0 +1,90 @@
+/* Which sessions a PU1 library's profilers belong to, and their accounts. */
+#include "plugins/pu1/pu1_reading.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "ort_abi/profiler_registry.h"
+
+#define DROPPED_MAX (UINT64_C(1) << 40) /* more cannot have been */
+
+void pu1_fault(struct pu1_library *library, const char *format, ...)
+{
+	struct pu1_profiler *profiler;
+	LIST_FOREACH(profiler, &library->profilers, link) {
+		if (!pu1_is_on(profiler) || profiler->faults_count++)
+			continue;
+		va_list args;
+		va_start(args, format);
+		vsnprintf(profiler->fault, sizeof(profiler->fault), format, args);
+		va_end(args);
+	}
+}
+
+/* ---- sessions ---- */
+
+void pu1_look_up_sessions(struct pu1_library *library)
+{
+	struct pu1_profiler *profiler;
+	LIST_FOREACH(profiler, &library->profilers, link)
+		profiler->session = profiler_registry_session(&profiler->impl);
+}
+
+/* The next older one that the same session has; NULL: none. */
+struct pu1_profiler *pu1_next_of_session(const struct pu1_profiler *profiler)
+{
+	struct pu1_profiler *older = LIST_NEXT(profiler, link);
+	while (older && (!older->session || older->session != profiler->session))
+		older = LIST_NEXT(older, link);
+	return older;
+}
+
+/* ---- accounts ---- */
+
+void pu1_push_ledger(struct pu1_profiler *profiler)
+{
+	profiler_registry_push(&profiler->impl,
+	                       &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &profiler->ledger });
+}
+
+/* What is lost to a session is lost to it once. */
+static bool is_another_on(const struct pu1_profiler *profiler)
+{
+	const struct pu1_profiler *older = pu1_next_of_session(profiler);
+	while (older && !pu1_is_on(older))
+		older = pu1_next_of_session(older);
+	return older != NULL;
+}
+
+void pu1_lose(struct pu1_library *library, size_t lost, uint64_t count)
+{
+	struct pu1_profiler *profiler;
+	LIST_FOREACH(profiler, &library->profilers, link) {
+		if (!pu1_is_on(profiler) || is_another_on(profiler))
+			continue;
+		*(uint64_t *)(void *)((char *)&profiler->ledger + lost) += count;
+		profiler->ledger.emitted += count;
+	}
+}
+
+void pu1_count_dropped(struct pu1_library *library)
+{
+	uint64_t declined = atomic_exchange_explicit(&library->declined_count, 0, memory_order_relaxed);
+	const char *misuse = atomic_exchange_explicit(&library->misuse, NULL, memory_order_relaxed);
+	char text[PU1_FAULT_BYTES];
+	size_t dropped = 0;
+	if (misuse)
+		pu1_fault(library, "%s", misuse);
+	if (!library->calls.dropped_count) {
+		/* Each time it had at least one record that it could not keep. */
+		PU1_LOSE(library, no_buffer, declined);
+		return;
+	}
+	pu1Result result = library->calls.dropped_count(&dropped);
+	if (result != PU1_SUCCESS)
+		pu1_fault(library, "pu1GetNumDroppedRecords: %s", pu1_result_text(library, result, text, sizeof(text)));
+	else if (dropped > DROPPED_MAX)
+		pu1_fault(library, "pu1GetNumDroppedRecords: it claims %zu, which cannot be", dropped);
+	else
+		PU1_LOSE(library, other, dropped);
+}

@@ -1,0 +1,59 @@
+/* Two calls: the size, then the bytes.  Each call's status is looked at before the next.  The memory is larger than what
+ * the plugin is told and zeroed, so that a plugin whose data grew between the calls, or that writes past the end for
+ * another reason, is noticed instead of felt; pages that nobody touches cost nothing. */
+#include <sys/mman.h>
+
+#include "plugins/tf/tf_plugin.h"
+
+#define SPARE_BYTES 65536
+/* No protobuf message is larger. */
+#define DATA_BYTES_MAX ((size_t)INT32_MAX)
+
+static size_t written_end(const uint8_t *bytes, size_t from, size_t until)
+{
+	while (until > from && !bytes[until - 1])
+		until--;
+	return until;
+}
+
+epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct profile_data *data)
+{
+	size_t asked = 0;
+	*data = (struct profile_data){ 0 };
+	EPP_TRY(tf_call_collect(plugin, step, fn, NULL, &asked));
+	if (!asked)
+		return NULL;
+	if (asked > DATA_BYTES_MAX)
+		return epp_status_create(
+		    EPP_PLUGIN, "%s: it says that it has %zu bytes, more than any message of protobuf's", step, asked);
+	data->mapped_bytes = asked + SPARE_BYTES;
+	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
+	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (data->bytes == MAP_FAILED) {
+		*data = (struct profile_data){ 0 };
+		return epp_status_no_memory();
+	}
+	size_t said = asked;
+	epp_status *status = tf_call_collect(plugin, step, fn, data->bytes, &said);
+	size_t end = written_end(data->bytes, asked, data->mapped_bytes);
+	data->count = said < asked ? said : asked;
+	if (said > asked && said <= data->mapped_bytes && end > asked)
+		/* It wrote what it has now, and there was room. */
+		data->count = said;
+	if (status)
+		return status;
+	if (said > asked)
+		return epp_status_create(EPP_PLUGIN, "%s: its data grew from %zu to %zu bytes between the two calls",
+		                         step, asked, said);
+	if (end > asked)
+		return epp_status_create(EPP_PLUGIN, "%s: it wrote %zu bytes past the %zu that it asked for", step,
+		                         end - asked, asked);
+	return NULL;
+}
+
+void tf_data_release(struct profile_data *data)
+{
+	if (data->bytes)
+		munmap(data->bytes, data->mapped_bytes);
+	*data = (struct profile_data){ 0 };
+}

@@ -1,0 +1,404 @@
+/* Attaching and joining.
+ *
+ * A member outlives neither its session's release nor its own leaving, but the two may meet, at the process's exit for one.
+ * So a member holds no pointer into the session: it is found through the registry, which a release empties first, and whoever
+ * is inside by then is waited for. */
+#include "record/profilers/profilers.h"
+
+#include <bsd/string.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "ort_abi/ort_event.h"
+#include "ort_abi/ort_status.h"
+#include "ort_abi/profiler_registry.h"
+#include "record/events/submit.h"
+#include "record/profilers/profiler_steps.h"
+
+#define API_VERSION_MIN 25u
+
+struct epp_member {
+	OrtProfilingEventsContainer container; /* first */
+	bool expects;                          /* its account counts an event that is still to come */
+	bool is_hung;                          /* a call has not returned in time */
+	OrtEpProfilerImpl *profiler;
+	struct worker *worker;
+	uintptr_t session_handle;
+};
+
+static epp_status *check(const struct session *session, const OrtEpProfilerImpl *profiler, const char *call,
+                         const char *label)
+{
+	if (!session || !profiler)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session, or no profiler", call);
+	if (profiler->ort_version_supported < API_VERSION_MIN)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler is of API version %u, %u is needed", label,
+		                         profiler->ort_version_supported, API_VERSION_MIN);
+	const char *missing = !profiler->Release          ? "Release"
+	                      : !profiler->StartProfiling ? "StartProfiling"
+	                      : !profiler->EndProfiling   ? "EndProfiling"
+	                                                  : NULL;
+	return missing ? epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing) : NULL;
+}
+
+/* A place for one more; the lock is held.  What left under the same label is taken up again, with its account. */
+static epp_status *place(struct session *session, const char *label, bool joined, struct session_profiler **placed)
+{
+	uint32_t index = session->profilers_count;
+	for (uint32_t i = 0; joined && i < session->profilers_count; i++) {
+		struct session_profiler *left = &session->profilers[i];
+		if (left->joined && !left->profiler && !strncmp(left->label, label, sizeof(left->label) - 1)) {
+			*placed = left;
+			return NULL;
+		}
+	}
+	if (index == CALLS_PROFILERS_MAX)
+		return epp_status_create(EPP_UNAVAILABLE, "%s: a session has at most %u profilers", label,
+		                         CALLS_PROFILERS_MAX);
+	struct session_profiler *of = &session->profilers[index];
+	of->handover = calloc(1, sizeof(*of->handover));
+	if (!of->handover)
+		return epp_status_no_memory();
+	of->session = session;
+	of->producer = index;
+	of->joined = joined;
+	strlcpy(of->label, label, sizeof(of->label));
+	*placed = of;
+	return NULL;
+}
+
+/* Makes it known, and counts a new place; the lock is held. */
+static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
+{
+	bool is_new = of == &session->profilers[session->profilers_count];
+	if (!profiler_registry_attach(profiler, session, handover_push, of)) {
+		epp_status *status = epp_status_create(EPP_BUSY, "%s: the profiler is attached already", of->label);
+		if (is_new) {
+			free(of->handover);
+			memset(of, 0, sizeof(*of));
+		}
+		return status;
+	}
+	of->profiler = profiler;
+	if (is_new) {
+		memcpy(session->window.producers[of->producer].label, of->label, sizeof(of->label));
+		STORE_RELEASE(&session->profilers_count, session->profilers_count + 1);
+	}
+	return NULL;
+}
+
+static const char *label_of(const OrtEpProfilerImpl *profiler, const char *label)
+{
+	const char *name = label || !profiler ? label : profiler_registry_name(profiler);
+	return name ? name : "ep";
+}
+
+epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	label = label_of(profiler, label);
+	EPP_TRY(check(session, profiler, "attach", label));
+	epp_status *status = NULL;
+	struct session_profiler *of;
+	struct worker *worker = profiler_registry_worker(profiler);
+	if (!worker)
+		return epp_status_no_memory();
+	pthread_mutex_lock(&session->lock);
+	if (session->state != SESSION_IDLE)
+		status = epp_status_create(EPP_UNAVAILABLE,
+		                           "%s: profilers are attached between runs, not while one goes on", label);
+	if (!status)
+		status = place(session, label, false, &of);
+	if (!status)
+		status = take_in(session, profiler, of);
+	if (!status)
+		of->worker = worker;
+	pthread_mutex_unlock(&session->lock);
+	if (status)
+		worker_release(worker);
+	return status;
+}
+
+bool profilers_any_driven(const struct session *session)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++)
+		any |= profilers_drives(&session->profilers[i]);
+	return any;
+}
+
+void profilers_detach(struct session *session)
+{
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		pthread_mutex_lock(&session->lock);
+		OrtEpProfilerImpl *profiler = of->profiler;
+		if (of->joined)
+			of->profiler = NULL;
+		pthread_mutex_unlock(&session->lock);
+		if (profiler)
+			profiler_registry_detach(profiler);
+		free(of->handover);
+		of->handover = NULL;
+	}
+}
+
+void profilers_release(struct session *session, bool waits)
+{
+	struct worker_call *calls[CALLS_PROFILERS_MAX];
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		/* Of one that a thread is inside of, the code and the memory are in use. */
+		calls[i] = of->profiler && !of->is_inside ? profiler_release_on(of->profiler, of->worker) : NULL;
+		of->profiler = NULL;
+	}
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		if (calls[i] && !waits)
+			worker_abandon(calls[i]);
+		else if (calls[i] && worker_await(calls[i], &deadline) == WORKER_DONE)
+			free(calls[i]);
+		worker_release(session->profilers[i].worker);
+		session->profilers[i].worker = NULL;
+	}
+}
+
+/* ---- members ---- */
+
+static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProfilingEvent *const *events, size_t count)
+{
+	return profiler_steps_add(((const struct epp_member *)self)->profiler, events, count);
+}
+
+epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label, epp_member **member)
+{
+	*member = NULL;
+	uintptr_t of_session = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
+	struct session *session = session_of(of_session);
+	label = label_of(profiler, label);
+	EPP_TRY(check(session, profiler, "join", label));
+	struct epp_member *made = calloc(1, sizeof(*made));
+	if (!made)
+		return epp_status_no_memory();
+	made->container.add = container_add;
+	made->profiler = profiler;
+	made->session_handle = of_session;
+	made->worker = profiler_registry_worker(profiler);
+	if (!made->worker) {
+		free(made);
+		return epp_status_no_memory();
+	}
+	struct session_profiler *of = NULL;
+	/* Its release may have come in between. */
+	session = session_lock(of_session);
+	epp_status *status = session ? place(session, label, true, &of)
+	                             : epp_status_create(EPP_UNAVAILABLE, "join: no such session");
+	if (!status)
+		status = take_in(session, profiler, of);
+	if (!status)
+		of->shift_us = of->shift_rest_ns = 0;
+	if (session)
+		pthread_mutex_unlock(&session->lock);
+	/* One that is not started here counts from zero, too. */
+	if (!status)
+		handover_begin_run(of);
+	if (status) {
+		worker_release(made->worker);
+		free(made);
+	} else {
+		*member = made;
+	}
+	return status;
+}
+
+void epp_session_count_refused(epp_session *session, uint64_t count)
+{
+	session_lose((uintptr_t)session, EPP_LOSS_REFUSED, count);
+}
+
+/* ---- members: start and end ---- */
+
+static void member_fail(epp_member_call *call, const struct profiler_step *step, const char *name)
+{
+	call->failure = worker_status(step->result, name);
+	epp_member_give_up(call->member, epp_status_message(call->failure));
+}
+
+/* Calls those that have not been given up, of at most as many as a session has. */
+static void members_call(epp_member_call *calls, size_t count, bool is_end, int64_t offset_ns, uint64_t since_ticks,
+                         const struct timespec *deadline)
+{
+	struct profiler_step steps[CALLS_PROFILERS_MAX];
+	epp_member_call *of[CALLS_PROFILERS_MAX];
+	size_t steps_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const epp_member *member = calls[i].member;
+		calls[i].status = NULL;
+		calls[i].failure = NULL;
+		if (is_end && member->is_hung)
+			continue;
+		of[steps_count] = &calls[i];
+		steps[steps_count++] = (struct profiler_step){ .profiler = member->profiler,
+			                                       .worker = member->worker,
+			                                       .container = calls[i].container };
+	}
+	if (is_end)
+		profiler_steps_end(steps, steps_count, deadline);
+	else
+		profiler_steps_start(steps, steps_count, offset_ns, since_ticks, deadline);
+	for (size_t i = 0; i < steps_count; i++) {
+		epp_member *member = of[i]->member;
+		of[i]->status = steps[i].result == WORKER_DONE ? steps[i].status : NULL;
+		if (steps[i].result != WORKER_DONE) {
+			member_fail(of[i], &steps[i], is_end ? "EndProfiling" : "StartProfiling");
+			continue;
+		}
+		struct session_profiler *known = is_end ? NULL : profiler_registry_enter(member->profiler);
+		if (known) {
+			handover_bracket(known, steps[i].before_ticks, steps[i].after_ticks, steps[i].offset_ns);
+			profiler_registry_leave(member->profiler);
+		}
+	}
+}
+
+void epp_members_start(epp_member_call *calls, size_t count, int64_t offset_ns, uint64_t since_ticks)
+{
+	struct timespec deadline = worker_deadline();
+	for (size_t i = 0; i < count; i++) {
+		epp_member *member = calls[i].member;
+		struct session_profiler *of = profiler_registry_enter(member->profiler);
+		member->is_hung = false;
+		if (!of)
+			continue;
+		handover_begin_run(of);
+		profiler_registry_leave(member->profiler);
+	}
+	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
+		members_call(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, false,
+		             offset_ns, since_ticks, &deadline);
+}
+
+void epp_members_end(epp_member_call *calls, size_t count)
+{
+	struct timespec deadline = worker_deadline();
+	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
+		members_call(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0,
+		             &deadline);
+}
+
+void epp_member_give_up(epp_member *member, const char *note)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	member->is_hung = true;
+	if (!of)
+		return;
+	handover_give_up(of, note);
+	profiler_registry_leave(member->profiler);
+}
+
+/* ---- members: their accounts ---- */
+
+void epp_member_start_delayed(epp_member *member, int64_t delay_ns)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if (delay_ns > 0)
+		handover_bracket_began(of, (uint64_t)delay_ns);
+	profiler_registry_leave(member->profiler);
+}
+
+OrtProfilingEventsContainer *epp_member_container(epp_member *member)
+{
+	return &member->container;
+}
+
+uint64_t epp_member_producers(const epp_member *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	uint64_t producers = 0;
+	if (!of)
+		return 0;
+	const struct session *session = of->session;
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
+		const struct session_profiler *other = &session->profilers[i];
+		if (other->joined && !strcmp(other->label, of->label))
+			producers |= UINT64_C(1) << other->producer;
+	}
+	profiler_registry_leave(member->profiler);
+	return producers;
+}
+
+void epp_member_note(epp_member *member, const char *text)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	struct epf_producer *producer = &of->session->window.producers[of->producer];
+	strlcpy(producer->note, text, sizeof(producer->note));
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_count_error(epp_member *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	ADD_RELAXED(&of->session->window.producers[of->producer].errors, 1);
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_lose(epp_member *member, epp_loss reason, uint64_t count)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if ((unsigned)reason < EPP_LOSS_ENTRY_COUNT) {
+		if (EPF_LOSS_IS_OF_EVENTS(reason))
+			ADD_RELAXED(&of->session->window.producers[of->producer].emitted, count);
+		handover_lose(of, reason, count);
+	}
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_expect(epp_member *member, int expected)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if (member->expects != (expected != 0))
+		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, expected ? 1 : UINT64_MAX);
+	member->expects = expected != 0;
+	profiler_registry_leave(member->profiler);
+}
+
+/* It was counted as emitted when it was announced. */
+static void lose_expected(const epp_member *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	handover_lose(of, EPP_LOSS_PLUGIN, 1);
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_member_leave(epp_member *member)
+{
+	if (!member)
+		return;
+	struct session *session = session_of(member->session_handle);
+	if (member->expects)
+		lose_expected(member);
+	profiler_registry_detach(member->profiler);
+	if (session) {
+		pthread_mutex_lock(&session->lock);
+		for (uint32_t i = 0; i < session->profilers_count; i++)
+			if (session->profilers[i].joined && session->profilers[i].profiler == member->profiler)
+				session->profilers[i].profiler = NULL;
+		pthread_mutex_unlock(&session->lock);
+	}
+	worker_release(member->worker);
+	free(member);
+}

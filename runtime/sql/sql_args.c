@@ -1,0 +1,197 @@
+/* The table args: a row for each arg of each event.  Mostly it is joined to events by their number, and then the event on
+ * which the other cursor stands has them.  Else the timeline is read from there; who asks so again is answered from memory. */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "sql/sql.h"
+
+enum { EVENT, NUMBER, KEY, VALUE };
+enum { OF_EVENT = 1 };
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	unsigned sought; /* how often an event was sought, in this statement */
+	struct sql_scan own;
+	const struct sql_scan *scan; /* whose event's args they are: `own`, or another's; NULL: from memory, or at the end */
+	const epp_trace_arg *kept; /* in memory: those that are left */
+	size_t kept_count;
+	bool one; /* of one event only */
+	bool ended;
+	int64_t event; /* its number */
+	size_t position;
+	int64_t number; /* of the arg */
+	epp_trace_arg arg;
+};
+
+static struct epp_sql *sql_of(const struct cursor *cursor)
+{
+	return ((struct sql_vtab *)cursor->base.pVtab)->sql;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	const struct sql_vtab *table = (struct sql_vtab *)base;
+
+	info->estimatedRows = (sqlite3_int64)table->sql->run.info->records_count + 100;
+	info->estimatedCost = (double)info->estimatedRows * 2;
+	for (int i = 0; i < info->nConstraint && !info->idxNum; i++) {
+		const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+		if (!constraint->usable || constraint->iColumn != EVENT || constraint->op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		info->aConstraintUsage[i].argvIndex = 1;
+		info->idxNum = OF_EVENT;
+		info->estimatedCost = 10;
+		info->estimatedRows = 3;
+	}
+	return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **base)
+{
+	struct cursor *cursor = calloc(1, sizeof *cursor);
+
+	(void)table;
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*base = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	sql_scan_end(&cursor->own);
+	free(cursor);
+	return SQLITE_OK;
+}
+
+/* The next arg of this event, or the first of the next one that has any. */
+static epp_status *step(struct cursor *cursor)
+{
+	cursor->number++;
+	if (cursor->kept_count) {
+		cursor->arg = *cursor->kept++;
+		cursor->kept_count--;
+		return NULL;
+	}
+	while (cursor->scan && cursor->scan->event) {
+		cursor->event = cursor->scan->number;
+		if (epp_event_args(cursor->scan->timeline, cursor->scan->event, &cursor->position, &cursor->arg))
+			return NULL;
+		if (cursor->one)
+			break;
+		cursor->position = 0;
+		cursor->number = 0;
+		EPP_TRY(sql_scan_next(&cursor->own));
+	}
+	cursor->ended = true;
+	return NULL;
+}
+
+static epp_status *begin(struct cursor *cursor, int64_t event)
+{
+	struct epp_sql *sql = sql_of(cursor);
+
+	cursor->position = 0;
+	cursor->number = -1;
+	cursor->kept_count = 0;
+	cursor->ended = false;
+	cursor->scan = cursor->one ? sql_scan_on(sql, event) : NULL;
+	if (cursor->scan)
+		return step(cursor);
+	if (cursor->one && (cursor->sought++ || sql->args.complete)) {
+		EPP_TRY(sql_kept_args_fill(sql));
+		cursor->event = event;
+		cursor->kept = sql_kept_args_of(&sql->args, event, &cursor->kept_count);
+		return step(cursor);
+	}
+	if (cursor->one)
+		EPP_TRY(sql_scan_seek(sql, &cursor->own, event));
+	else
+		EPP_TRY(sql_scan_start(sql, &cursor->own, INT64_MIN, INT64_MAX, true));
+	cursor->scan = &cursor->own;
+	return step(cursor);
+}
+
+static int filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, int count, sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	int64_t event = 0;
+
+	(void)text, (void)count;
+	cursor->one = comparisons & OF_EVENT && sql_bound(values[0], &event);
+	cursor->ended = comparisons & OF_EVENT && sqlite3_value_type(values[0]) == SQLITE_NULL;
+	if (cursor->ended)
+		return SQLITE_OK;
+	return sql_fail(sql_of(cursor), begin(cursor, event));
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	return sql_fail(sql_of(cursor), step(cursor));
+}
+
+static int is_ended(sqlite3_vtab_cursor *base)
+{
+	return ((struct cursor *)base)->ended;
+}
+
+/* Texts stay only until the timeline goes on, so they are copied. */
+static void result_value(sqlite3_context *context, const epp_trace_arg *arg)
+{
+	struct sqlite_value value;
+
+	sqlite_value_of(arg, &value);
+	if (value.type == SQLITE_TEXT)
+		sql_result_copy(context, value.text, value.bytes);
+	else if (value.type == SQLITE_FLOAT)
+		sqlite3_result_double(context, value.real);
+	else
+		sqlite3_result_int64(context, value.integer);
+}
+
+static int result(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	if (column == EVENT)
+		sqlite3_result_int64(context, cursor->event);
+	else if (column == NUMBER)
+		sqlite3_result_int64(context, cursor->number);
+	else if (column == KEY)
+		sql_result_text(context, cursor->arg.key, cursor->arg.key_bytes);
+	else
+		result_value(context, &cursor->arg);
+	return SQLITE_OK;
+}
+
+static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **table, char **error)
+{
+	(void)db, (void)count, (void)words, (void)error;
+	return sql_vtab_connect(user, NULL, sql_columns_of("args"), table);
+}
+
+static const sqlite3_module module = {
+	.iVersion = 1,
+	.xCreate = connect,
+	.xConnect = connect,
+	.xBestIndex = best_index,
+	.xDisconnect = sql_vtab_disconnect,
+	.xDestroy = sql_vtab_disconnect,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = is_ended,
+	.xColumn = result,
+};
+
+epp_status *sql_args_register(struct epp_sql *sql)
+{
+	if (sqlite3_create_module(sql->db, "epprof_args", &module, sql) != SQLITE_OK)
+		return epp_status_no_memory();
+	return sqlite_run(sql->db, "CREATE VIRTUAL TABLE args USING epprof_args");
+}

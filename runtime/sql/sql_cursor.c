@@ -1,0 +1,308 @@
+/* A cursor reads the timeline the first time it is asked.  One that is asked again is the inner one of a join, and answers
+ * from memory; one that is asked for the event on which another stands takes it from there. */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "sql/sql_events.h"
+#include "timeline/events/work.h"
+
+enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	unsigned asked; /* how often, in this statement */
+	enum source source;
+	int comparisons;
+	int64_t from_ns, to_ns, track, name, id, number; /* asked for; the last four only with their bit */
+	struct sql_scan scan;
+	size_t index;           /* in memory */
+	int64_t flow;           /* arrows so far */
+	const epp_event *event; /* the row; of the scan, or a copy */
+	epp_event copy;
+	int64_t row; /* its number; 0: not known */
+	bool ended;
+};
+
+static struct epp_sql *sql_of(const struct cursor *cursor)
+{
+	return ((struct sql_vtab *)cursor->base.pVtab)->sql;
+}
+
+static const struct sql_face *face_of(const struct cursor *cursor)
+{
+	return ((struct sql_vtab *)cursor->base.pVtab)->face;
+}
+
+int sql_cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **base)
+{
+	struct cursor *cursor = calloc(1, sizeof *cursor);
+
+	(void)table;
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*base = &cursor->base;
+	return SQLITE_OK;
+}
+
+int sql_cursor_close(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	sql_scan_end(&cursor->scan);
+	free(cursor);
+	return SQLITE_OK;
+}
+
+/* Above and below what a comparison leaves; one that has no number to compare with leaves all. */
+static void narrow(struct cursor *cursor, int comparison, sqlite3_value *value)
+{
+	int64_t bound;
+
+	if (!sql_bound(value, &bound)) {
+		cursor->comparisons &= ~comparison;
+		return;
+	}
+	switch (comparison) {
+	case SQL_AT_START:
+	case SQL_FROM_START:
+	case SQL_BEHIND_START:
+		cursor->from_ns = bound > cursor->from_ns ? bound : cursor->from_ns;
+		if (comparison != SQL_AT_START)
+			break;
+		/* fallthrough */
+	case SQL_UP_TO_START:
+	case SQL_BEFORE_START:
+		bound = bound < INT64_MAX ? bound + 1 : INT64_MAX;
+		cursor->to_ns = bound < cursor->to_ns ? bound : cursor->to_ns;
+		break;
+	case SQL_OF_TRACK:
+		cursor->track = bound;
+		break;
+	case SQL_OF_NAME:
+		cursor->name = bound;
+		break;
+	case SQL_OF_ID:
+		cursor->id = bound;
+		break;
+	default:
+		cursor->number = bound;
+		break;
+	}
+}
+
+static bool fits(const struct cursor *cursor, const epp_event *event)
+{
+	if (cursor->comparisons & SQL_OF_TRACK && event->track->track != cursor->track)
+		return false;
+	if (cursor->comparisons & SQL_OF_NAME && event->name_number != cursor->name)
+		return false;
+	if (cursor->comparisons & SQL_OF_ID && (int64_t)event->id != cursor->id)
+		return false;
+	return !face_of(cursor)->flows || event->kind == EPP_EVENT_FLOW ||
+	       (event->track->kind == EPP_TRACK_DEVICE && event->parent);
+}
+
+/* The row is where the source stands, or the first behind it that fits. */
+static epp_status *settle_on_scan(struct cursor *cursor)
+{
+	while (cursor->scan.event && !fits(cursor, cursor->scan.event))
+		EPP_TRY(sql_scan_next(&cursor->scan));
+	cursor->ended = !cursor->scan.event;
+	if (cursor->ended)
+		return NULL;
+	cursor->event = cursor->scan.event;
+	cursor->row = cursor->scan.number;
+	return NULL;
+}
+
+static void settle_in_memory(struct cursor *cursor)
+{
+	const struct sql_memory *memory = &sql_of(cursor)->memory;
+
+	for (; cursor->index < memory->count; cursor->index = cursor->comparisons & SQL_OF_ID
+	                                                          ? sql_memory_next_of_id(memory, cursor->index)
+	                                                          : cursor->index + 1) {
+		if (memory->events[cursor->index].start_ns >= cursor->to_ns)
+			break;
+		sql_memory_event(sql_of(cursor), cursor->index, &cursor->copy);
+		cursor->event = &cursor->copy;
+		cursor->row = (int64_t)cursor->index + 1;
+		if (fits(cursor, cursor->event))
+			return;
+	}
+	cursor->ended = true;
+}
+
+static void begin_in_memory(struct cursor *cursor)
+{
+	const struct sql_memory *memory = &sql_of(cursor)->memory;
+
+	cursor->source = FROM_MEMORY;
+	if (cursor->comparisons & SQL_OF_ID)
+		cursor->index = sql_memory_of_id(memory, (uint64_t)cursor->id);
+	else if (cursor->comparisons & SQL_OF_NUMBER)
+		cursor->index = cursor->number > 0 ? (size_t)cursor->number - 1 : SIZE_MAX;
+	else
+		cursor->index = sql_memory_from(memory, cursor->from_ns);
+	settle_in_memory(cursor);
+	if (cursor->comparisons & SQL_OF_NUMBER)
+		cursor->source = FROM_NOTHING; /* there is but one */
+}
+
+static epp_status *begin_by_number(struct cursor *cursor)
+{
+	const struct sql_scan *other = sql_scan_on(sql_of(cursor), cursor->number);
+
+	cursor->source = FROM_ANOTHER;
+	if (other) {
+		cursor->copy = *other->event;
+		cursor->event = &cursor->copy;
+		cursor->row = other->number;
+		cursor->ended = !fits(cursor, cursor->event);
+		return NULL;
+	}
+	EPP_TRY(sql_scan_seek(sql_of(cursor), &cursor->scan, cursor->number));
+	cursor->ended = !cursor->scan.event || !fits(cursor, cursor->scan.event);
+	if (!cursor->ended)
+		cursor->event = cursor->scan.event;
+	cursor->row = cursor->number;
+	return NULL;
+}
+
+static epp_status *begin(struct cursor *cursor)
+{
+	bool by_number = cursor->comparisons & SQL_OF_NUMBER;
+
+	sql_scan_end(&cursor->scan);
+	if (by_number && sql_scan_on(sql_of(cursor), cursor->number))
+		return begin_by_number(cursor);
+	if (cursor->asked++ || sql_of(cursor)->memory.complete) {
+		EPP_TRY(sql_memory_fill(sql_of(cursor)));
+		begin_in_memory(cursor);
+		return NULL;
+	}
+	if (by_number)
+		return begin_by_number(cursor);
+	cursor->source = FROM_SCAN;
+	EPP_TRY(sql_scan_start(sql_of(cursor), &cursor->scan, cursor->from_ns, cursor->to_ns,
+	                       cursor->comparisons & SQL_WITH_NUMBERS));
+	return settle_on_scan(cursor);
+}
+
+int sql_cursor_filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, int count, sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	(void)text, (void)count;
+	cursor->comparisons = comparisons;
+	cursor->from_ns = INT64_MIN;
+	cursor->to_ns = INT64_MAX;
+	cursor->ended = false;
+	cursor->flow = 1;
+	for (int bit = 0; bit < SQL_COMPARISONS_COUNT; bit++) {
+		if (!(comparisons & 1 << bit))
+			continue;
+		/* Nothing compares with null. */
+		cursor->ended = cursor->ended || sqlite3_value_type(*values) == SQLITE_NULL;
+		narrow(cursor, 1 << bit, *values++);
+	}
+	if (cursor->ended)
+		return SQLITE_OK;
+	return sql_fail(sql_of(cursor), begin(cursor));
+}
+
+int sql_cursor_next(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	epp_status *status = NULL;
+
+	cursor->flow++;
+	if (cursor->source == FROM_SCAN) {
+		status = sql_scan_next(&cursor->scan);
+		if (!status)
+			status = settle_on_scan(cursor);
+	} else if (cursor->source == FROM_MEMORY) {
+		cursor->index = cursor->comparisons & SQL_OF_ID
+		                    ? sql_memory_next_of_id(&sql_of(cursor)->memory, cursor->index)
+		                    : cursor->index + 1;
+		settle_in_memory(cursor);
+	} else {
+		cursor->ended = true;
+	}
+	return sql_fail(sql_of(cursor), status);
+}
+
+int sql_cursor_ended(sqlite3_vtab_cursor *base)
+{
+	return ((struct cursor *)base)->ended;
+}
+
+static bool is_op_name(const epp_trace_arg *arg)
+{
+	return arg->type == EPP_ARG_TEXT && strcmp(arg->key, "op_name") == 0;
+}
+
+/* The event with its args: those of `*timeline`, or an array. */
+static epp_status *take_args(const struct cursor *cursor, epp_event *event, const epp_timeline **timeline)
+{
+	struct epp_sql *sql = sql_of(cursor);
+	size_t count;
+
+	*event = *cursor->event;
+	*timeline = cursor->source == FROM_SCAN ? cursor->scan.timeline : NULL;
+	if (*timeline)
+		return NULL;
+	EPP_TRY(sql_kept_args_fill(sql));
+	event->args = sql_kept_args_of(&sql->args, cursor->row, &count);
+	event->args_count = (uint8_t)count;
+	return NULL;
+}
+
+/* The operator of a model's node. */
+static void result_op_type(sqlite3_context *context, const epp_timeline *timeline, const epp_event *event)
+{
+	epp_trace_arg arg;
+
+	for (size_t position = 0; work_next_arg(timeline, event, &position, &arg);) {
+		if (!is_op_name(&arg))
+			continue;
+		sql_result_copy(context, arg.value.text, arg.text_bytes);
+		break;
+	}
+}
+
+/* What the args say; null of events that can say nothing of it. */
+static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *context, enum sql_field field)
+{
+	bool is_node = cursor->event->category == EPP_NODE;
+	const epp_timeline *timeline;
+	uint64_t correlation;
+	epp_event event;
+
+	if (field == SQL_OP_TYPE ? !is_node : !work_is_told(cursor->event))
+		return NULL;
+	EPP_TRY(take_args(cursor, &event, &timeline));
+	if (field == SQL_OP_TYPE)
+		result_op_type(context, timeline, &event);
+	else if (field == SQL_WORK)
+		sqlite3_result_int64(context, work_of(timeline, &event));
+	else if (field == SQL_WORK_TEXT)
+		sqlite3_result_text(context, work_names[work_of(timeline, &event)], -1, SQLITE_STATIC);
+	else if (work_correlation(timeline, &event, &correlation))
+		sqlite3_result_int64(context, (int64_t)correlation);
+	return NULL;
+}
+
+int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+	enum sql_field field = (enum sql_field)face_of(cursor)->fields[column];
+
+	if (field == SQL_NUMBER)
+		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
+	else if (field >= SQL_OP_TYPE)
+		return sql_fail(sql_of(cursor), result_of_args(cursor, context, field));
+	else
+		sql_result_field(context, cursor->event, field);
+	return SQLITE_OK;
+}

@@ -1,0 +1,75 @@
+/* The tables events, timeline and flows: three faces of one virtual table, which has a cursor and values in common. */
+#ifndef EPPROF_RUNTIME_SQL_SQL_EVENTS_H
+#define EPPROF_RUNTIME_SQL_SQL_EVENTS_H
+
+#include "sql/sql.h"
+
+enum sql_field {
+	SQL_NUMBER,
+	SQL_START,
+	SQL_DURATION,
+	SQL_NAME,
+	SQL_TRACK,
+	SQL_LANE,
+	SQL_DEPTH,
+	SQL_ID,
+	SQL_PARENT,
+	SQL_RUN,
+	SQL_KIND,
+	SQL_CATEGORY,
+	SQL_PLACEMENT,
+	SQL_START_ERROR,
+	SQL_END_ERROR,
+	SQL_FLAGS,
+	SQL_KIND_TEXT,
+	SQL_NAME_TEXT,
+	SQL_CATEGORY_TEXT,
+	SQL_SOURCE,
+	SQL_PID,
+	SQL_GROUP,
+	SQL_THREAD,
+	SQL_TRACK_NAME,
+	SQL_DEVICE,
+	SQL_STREAM,
+	SQL_PLACEMENT_TEXT,
+	SQL_FLOW_KIND,
+	SQL_OP_TYPE, /* this and what follows: found in the args */
+	SQL_WORK,
+	SQL_WORK_TEXT,
+	SQL_CORRELATION
+};
+
+struct sql_face {
+	const char *name;
+	const char *columns; /* NULL: as the export's */
+	bool flows;          /* only arrows, which are numbered by themselves */
+	uint8_t fields[26];  /* of each column */
+};
+
+/* Comparisons that a cursor takes, in the order in which their values are handed over; and what else it must know. */
+enum {
+	SQL_AT_START = 1,
+	SQL_FROM_START = 2,
+	SQL_BEHIND_START = 4,
+	SQL_UP_TO_START = 8,
+	SQL_BEFORE_START = 16,
+	SQL_OF_TRACK = 32,
+	SQL_OF_NAME = 64,
+	SQL_OF_ID = 128,
+	SQL_OF_NUMBER = 256,
+	SQL_COMPARISONS_COUNT = 9,
+	SQL_WITH_NUMBERS = 512
+};
+
+/* sql_cursor.c: the cursor of the module, as SQLite calls it. */
+int sql_cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor);
+int sql_cursor_close(sqlite3_vtab_cursor *cursor);
+int sql_cursor_filter(sqlite3_vtab_cursor *cursor, int comparisons, const char *text, int count, sqlite3_value **values);
+int sql_cursor_next(sqlite3_vtab_cursor *cursor);
+int sql_cursor_ended(sqlite3_vtab_cursor *cursor);
+int sql_cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
+
+/* sql_values.c: a field of an event, but for its number. */
+void sql_result_field(sqlite3_context *context, const epp_event *event, enum sql_field field);
+
+#endif

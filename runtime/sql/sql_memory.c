@@ -1,0 +1,141 @@
+/* Whoever joins events to events comes back to them once for each row, and a timeline cannot be begun so often: the second
+ * time a table is asked within one statement, all events go to memory, in order of start, with a hash of their ids. */
+#include "sql/sql.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+#define NONE SIZE_MAX
+
+void sql_memory_deinit(struct sql_memory *memory)
+{
+	free(memory->events);
+	free(memory->buckets);
+	*memory = (struct sql_memory){ 0 };
+}
+
+static epp_status *keep(struct sql_memory *memory, const epp_event *event)
+{
+	if (memory->count == memory->room) {
+		size_t room = memory->room + memory->room / 2 + 4096;
+		struct sql_event *larger = reallocarray(memory->events, room, sizeof *larger);
+		if (!larger || room > UINT32_MAX)
+			return epp_status_no_memory();
+		memory->events = larger;
+		memory->room = room;
+	}
+	memory->events[memory->count++] = (struct sql_event){ .start_ns = event->start_ns,
+		                                              .duration_ns = event->duration_ns,
+		                                              .start_error_ns = event->start_error_ns,
+		                                              .end_error_ns = event->end_error_ns,
+		                                              .id = event->id,
+		                                              .parent = event->parent,
+		                                              .track = event->track,
+		                                              .name_number = event->name_number,
+		                                              .run = event->run,
+		                                              .depth = event->depth,
+		                                              .lane = event->lane,
+		                                              .kind = event->kind,
+		                                              .category = event->category,
+		                                              .placement = event->placement,
+		                                              .flags = event->flags };
+	return NULL;
+}
+
+static size_t bucket_of(const struct sql_memory *memory, uint64_t id)
+{
+	return (size_t)(id * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (memory->buckets_count - 1);
+}
+
+/* Backwards, so that a chain is in order of start. */
+static epp_status *hash_ids(struct sql_memory *memory)
+{
+	memory->buckets_count = 64;
+	while (memory->buckets_count < memory->count)
+		memory->buckets_count *= 2;
+	memory->buckets = calloc(memory->buckets_count, sizeof *memory->buckets);
+	if (!memory->buckets)
+		return epp_status_no_memory();
+	for (size_t i = memory->count; i-- > 0;) {
+		uint32_t *bucket = &memory->buckets[bucket_of(memory, memory->events[i].id)];
+		memory->events[i].next_of_id = *bucket;
+		*bucket = (uint32_t)i + 1;
+	}
+	return NULL;
+}
+
+epp_status *sql_memory_fill(struct epp_sql *sql)
+{
+	struct sql_scan scan = { 0 };
+	epp_status *status;
+
+	if (sql->memory.complete)
+		return NULL;
+	status = sql_scan_start(sql, &scan, INT64_MIN, INT64_MAX, true);
+	while (!status && scan.event) {
+		status = keep(&sql->memory, scan.event);
+		if (!status)
+			status = sql_scan_next(&scan);
+	}
+	sql_scan_end(&scan);
+	if (!status)
+		status = hash_ids(&sql->memory);
+	sql->memory.complete = !status;
+	if (status)
+		sql_memory_deinit(&sql->memory);
+	return status;
+}
+
+static size_t first_of_id(const struct sql_memory *memory, uint32_t next, uint64_t id)
+{
+	while (next && memory->events[next - 1].id != id)
+		next = memory->events[next - 1].next_of_id;
+	return next ? next - 1 : NONE;
+}
+
+size_t sql_memory_of_id(const struct sql_memory *memory, uint64_t id)
+{
+	return first_of_id(memory, memory->buckets[bucket_of(memory, id)], id);
+}
+
+size_t sql_memory_next_of_id(const struct sql_memory *memory, size_t index)
+{
+	return first_of_id(memory, memory->events[index].next_of_id, memory->events[index].id);
+}
+
+size_t sql_memory_from(const struct sql_memory *memory, int64_t start_ns)
+{
+	size_t low = 0, high = memory->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (memory->events[middle].start_ns < start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void sql_memory_event(const struct epp_sql *sql, size_t index, epp_event *event)
+{
+	const struct sql_event *kept = &sql->memory.events[index];
+
+	*event = (epp_event){ .start_ns = kept->start_ns,
+		              .duration_ns = kept->duration_ns,
+		              .start_error_ns = kept->start_error_ns,
+		              .end_error_ns = kept->end_error_ns,
+		              .id = kept->id,
+		              .parent = kept->parent,
+		              .track = kept->track,
+		              .name_number = kept->name_number,
+		              .run = kept->run,
+		              .depth = kept->depth,
+		              .lane = kept->lane,
+		              .kind = kept->kind,
+		              .category = kept->category,
+		              .placement = kept->placement,
+		              .flags = kept->flags };
+	event->name = epp_trace_name(sql->trace, kept->name_number, &event->name_bytes);
+}

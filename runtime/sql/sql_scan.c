@@ -1,0 +1,191 @@
+/* Reading from the middle: the timeline begins with what overlaps a time, so whoever wants numbers must know how many events
+ * began before.  Marks tell that for one event in MARK_EVENTS; they are made in one pass when they are first needed. */
+#include "sql/sql.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+#define MARK_EVENTS 4096u
+/* One look at the interrupt for so many events. */
+#define LOOK_EVENTS 4096u
+
+static epp_status *check_interrupt(const struct epp_sql *sql)
+{
+	if (export_is_cancelled(&sql->run))
+		return epp_status_create(EPP_UNAVAILABLE, "cancelled");
+	return sql->interrupted ? epp_status_create(EPP_UNAVAILABLE, "interrupted") : NULL;
+}
+
+/* ---- marks ---- */
+
+static epp_status *add_mark(struct sql_marks *marks, int64_t start_ns, int64_t number)
+{
+	if (marks->count == marks->room) {
+		size_t room = marks->room ? marks->room * 2 : 256;
+		struct sql_mark *larger = reallocarray(marks->marks, room, sizeof *larger);
+		if (!larger)
+			return epp_status_no_memory();
+		marks->marks = larger;
+		marks->room = room;
+	}
+	marks->marks[marks->count++] = (struct sql_mark){ start_ns, number };
+	return NULL;
+}
+
+/* A mark stands where a start is met for the first time, so that reading from it meets all that start then. */
+static epp_status *mark_all(struct epp_sql *sql, epp_timeline *timeline)
+{
+	struct sql_marks *marks = &sql->marks;
+	int64_t number = 0, last_ns = INT64_MIN, marked = 0;
+	const epp_event *event;
+
+	for (; epp_timeline_next(timeline, &event); number++) {
+		if (number % LOOK_EVENTS == 0)
+			EPP_TRY(check_interrupt(sql));
+		if (number >= marked && event->start_ns > last_ns) {
+			EPP_TRY(add_mark(marks, event->start_ns, number));
+			marked = number + MARK_EVENTS;
+		}
+		last_ns = event->start_ns;
+	}
+	return epp_timeline_status(timeline);
+}
+
+static epp_status *make_marks(struct epp_sql *sql)
+{
+	epp_timeline *timeline;
+
+	if (sql->marks.complete)
+		return NULL;
+	sql->marks.count = 0;
+	EPP_TRY(epp_timeline_create(sql->trace, NULL, &timeline));
+	epp_status *status = mark_all(sql, timeline);
+	epp_timeline_release(timeline);
+	sql->marks.complete = !status;
+	return status;
+}
+
+/* The last mark at or before a start, or a number; NULL: there is none. */
+static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t start_ns, int64_t number)
+{
+	size_t low = 0, high = marks->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (marks->marks[middle].start_ns <= start_ns && marks->marks[middle].number <= number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &marks->marks[low - 1] : NULL;
+}
+
+/* ---- scans ---- */
+
+/* Events that only overlap the beginning do not count. */
+static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, int64_t before)
+{
+	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };
+	const epp_timeline_options *window = sql->run.options ? sql->run.options->timeline : NULL;
+
+	EPP_TRY(epp_timeline_create(sql->trace, window ? window : &range, &scan->timeline));
+	sql->run.filtered = 0;
+	scan->sql = sql;
+	scan->next = sql->scans;
+	sql->scans = scan;
+	do {
+		scan->number = 0;
+		EPP_TRY(sql_scan_next(scan));
+	} while (scan->event && scan->event->start_ns < from_ns);
+	scan->number = before + 1;
+	return NULL;
+}
+
+epp_status *sql_scan_start(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, bool numbers)
+{
+	const struct sql_mark *mark = NULL;
+	int64_t begin_ns = from_ns, before = from_ns == INT64_MIN ? 0 : -1;
+
+	sql_scan_end(scan);
+	if (from_ns >= to_ns)
+		return NULL;
+	if (numbers && before < 0) {
+		EPP_TRY(make_marks(sql));
+		mark = mark_before(&sql->marks, from_ns, INT64_MAX);
+		begin_ns = mark ? mark->start_ns : INT64_MIN;
+		before = mark ? mark->number : 0;
+	}
+	EPP_TRY(start_at(sql, scan, begin_ns, to_ns, before));
+	while (scan->event && scan->event->start_ns < from_ns)
+		EPP_TRY(sql_scan_next(scan));
+	return NULL;
+}
+
+epp_status *sql_scan_seek(struct epp_sql *sql, struct sql_scan *scan, int64_t number)
+{
+	sql_scan_end(scan);
+	if (number < 1)
+		return NULL;
+	EPP_TRY(make_marks(sql));
+	const struct sql_mark *mark = mark_before(&sql->marks, INT64_MAX, number - 1);
+	if (!mark)
+		return NULL;
+	EPP_TRY(start_at(sql, scan, mark->start_ns, INT64_MAX, mark->number));
+	while (scan->event && scan->number < number)
+		EPP_TRY(sql_scan_next(scan));
+	return NULL;
+}
+
+static epp_status *judge(struct epp_sql *sql, const epp_event *event, bool *passes)
+{
+	epp_event copy = *event;
+
+	*passes = true;
+	if (sql->filter)
+		EPP_TRY(filter_judge(sql->filter, &copy, passes));
+	sql->run.filtered += !*passes;
+	return NULL;
+}
+
+epp_status *sql_scan_next(struct sql_scan *scan)
+{
+	bool passes = false;
+
+	if (scan->number > 0)
+		scan->number++;
+	while (!passes && epp_timeline_next(scan->timeline, &scan->event)) {
+		if (epp_timeline_get_counts(scan->timeline)->events % LOOK_EVENTS == 0)
+			EPP_TRY(check_interrupt(scan->sql));
+		EPP_TRY(judge(scan->sql, scan->event, &passes));
+	}
+	if (passes)
+		return NULL;
+	epp_status *status = epp_timeline_status(scan->timeline);
+	sql_scan_end(scan);
+	return status;
+}
+
+void sql_scan_end(struct sql_scan *scan)
+{
+	scan->event = NULL;
+	if (!scan->timeline)
+		return;
+	for (struct sql_scan **at = &scan->sql->scans; *at; at = &(*at)->next) {
+		if (*at == scan) {
+			*at = scan->next;
+			break;
+		}
+	}
+	epp_timeline_release(scan->timeline);
+	scan->timeline = NULL;
+}
+
+struct sql_scan *sql_scan_on(struct epp_sql *sql, int64_t number)
+{
+	struct sql_scan *scan = sql->scans;
+
+	while (scan && !(scan->number == number && scan->event))
+		scan = scan->next;
+	return scan;
+}

@@ -1,0 +1,163 @@
+/* An SQLite database: the tables that SQL over a trace has, copied into a file (docs/formats.md describes them).
+ *
+ * SQLite seeks in its file, so that is a temporary one, whose bytes go to the sink at the end.  It needs no journal: nobody
+ * else opens it, and after a failure it is discarded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "files/temp_file.h"
+#include "sql/sql.h"
+
+/* Every so many events one is in start_index. */
+#define START_STEP "1024"
+
+struct sqlite {
+	struct epp_sql *sql;
+	bool has_fd;
+	int fd; /* of the temporary file */
+};
+
+/* The rows of a table; all those of the table of the same name, if it is not here. */
+static const struct {
+	const char *table, *rows;
+} selections[] = {
+	{ "names", "SELECT name, text FROM main.names WHERE name IN (SELECT name FROM out.events)" },
+	/* A drawn flow that lacks its beginning has 0 there. */
+	{ "flows", "SELECT flow, source, kind, coalesce(from_id, 0), to_id, time_ns FROM main.flows" },
+	{ "start_index", "SELECT start_ns, event FROM out.events WHERE event % " START_STEP " = 1" },
+};
+
+/* Only few events are referred to, so that indexes of their ids are small.  An index of every start would take more than all
+ * else: start_index has one start in 1,024, and the rows between are in order.  Sorting for an index takes as much memory as
+ * the cache. */
+static const char indexes[] =
+    "PRAGMA out.cache_size=-4096;"
+    "CREATE INDEX out.events_referred ON events(id) WHERE flags & 16;"
+    "CREATE INDEX out.events_of_flows ON events(id) WHERE flags & 256;"
+    "CREATE INDEX out.flows_by_from ON flows(from_id);"
+    "CREATE VIEW out.timeline AS SELECT event, kinds.text AS kind, names.text AS name, categories.text AS category, start_ns,"
+    " duration_ns, tracks.source, tracks.pid, tracks.group_name, tracks.thread_id, track, tracks.name AS track_name,"
+    " tracks.device, tracks.stream, lane, depth, id, parent, run, placements.text AS placement, start_error_ns, end_error_ns,"
+    " flags, (SELECT value FROM args WHERE args.event = events.event AND args.key = 'op_name' AND events.category = 1)"
+    " AS op_type, works.text AS work, correlation FROM events JOIN names USING(name) JOIN tracks USING(track)"
+    " JOIN kinds ON kinds.kind = events.kind JOIN categories ON categories.category = events.category"
+    " JOIN placements ON placements.placement = events.placement LEFT JOIN works ON works.work = events.work;"
+    "COMMIT; DETACH out";
+
+/* Why a virtual table could not go on says more than what SQLite made of it. */
+static epp_status *run_statement(struct epp_sql *sql, const char *text)
+{
+	epp_status *status = sqlite_run(sql->db, text);
+
+	if (status && sql->status) {
+		epp_status_release(status);
+		status = sql->status;
+		sql->status = NULL;
+	}
+	return status;
+}
+
+/* Formats are those of sqlite3_mprintf. */
+static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
+{
+	epp_status *status;
+	va_list values;
+
+	va_start(values, format);
+	char *text = sqlite3_vmprintf(format, values);
+	va_end(values);
+	status = text ? run_statement(sql, text) : epp_status_no_memory();
+	sqlite3_free(text);
+	return status;
+}
+
+/* ATTACH opens the file; from then on it needs no name. */
+static epp_status *attach_file(struct sqlite *sqlite)
+{
+	const char *directory = getenv("TMPDIR");
+	epp_status *status;
+	char *path;
+
+	if (asprintf(&path, "%s/epprof-sqlite.XXXXXX", directory && *directory ? directory : "/tmp") < 0)
+		return epp_status_no_memory();
+	sqlite->fd = mkostemp(path, O_CLOEXEC);
+	sqlite->has_fd = sqlite->fd >= 0;
+	if (!sqlite->has_fd) {
+		status = epp_status_errno(errno, "%s", path);
+	} else {
+		status = run_format(sqlite->sql,
+		                    "ATTACH %Q AS out; PRAGMA out.journal_mode=OFF; PRAGMA out.synchronous=OFF;"
+		                    "PRAGMA out.cache_size=-16384; BEGIN",
+		                    path);
+		unlink(path);
+	}
+	free(path);
+	return status;
+}
+
+static epp_status *copy_table(struct epp_sql *sql, const struct sqlite_table *table)
+{
+	for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {
+		if (strcmp(table->name, selections[i].table) == 0)
+			return run_format(sql, "INSERT INTO out.%s %s", table->name, selections[i].rows);
+	}
+	return run_format(sql, "INSERT INTO out.%s SELECT * FROM main.%s", table->name, table->name);
+}
+
+/* The events are first: ledger and facts count what filters left out of them, and other tables are made of their rows. */
+static epp_status *copy_tables(struct epp_sql *sql)
+{
+	for (const struct sqlite_table *table = sqlite_tables; table->name; table++)
+		EPP_TRY(run_format(sql, "CREATE TABLE out.%s%s", table->name, table->columns));
+	EPP_TRY(copy_table(sql, &sqlite_tables[0]));
+	EPP_TRY(sql_fill_all(sql));
+	for (const struct sqlite_table *table = sqlite_tables + 1; table->name; table++)
+		EPP_TRY(copy_table(sql, table));
+	return run_statement(sql, indexes);
+}
+
+static epp_status *send_file(const struct sqlite *sqlite, struct sink *sink)
+{
+	off_t size = lseek(sqlite->fd, 0, SEEK_END);
+
+	for (off_t at = 0; at < size && !sink->failed;) {
+		size_t piece = size - at < (off_t)SINK_RESERVE_MAX ? (size_t)(size - at) : SINK_RESERVE_MAX;
+		char *to = sink_reserve(sink, piece);
+		EPP_TRY(spool_read(sqlite->fd, (uint64_t)at, to, piece));
+		sink_commit(sink, to + piece);
+		at += (off_t)piece;
+	}
+	return NULL;
+}
+
+static epp_status *sqlite_write(struct export_run *run, struct filter *filter)
+{
+	struct sqlite *sqlite = run->state;
+
+	EPP_TRY(sql_open(run, filter, &sqlite->sql));
+	EPP_TRY(attach_file(sqlite));
+	EPP_TRY(copy_tables(sqlite->sql));
+	run->filtered = sqlite->sql->run.filtered;
+	return send_file(sqlite, run->sink);
+}
+
+static void sqlite_deinit(struct export_run *run)
+{
+	struct sqlite *sqlite = run->state;
+
+	epp_sql_close(sqlite->sql);
+	if (sqlite->has_fd)
+		close(sqlite->fd);
+}
+
+const struct export_writer export_sqlite = {
+	.format = { "sqlite", ".sqlite", "an SQLite database: events, args, tracks, flows, clock pairs, the ledger" },
+	.state_bytes = sizeof(struct sqlite),
+	.write = sqlite_write,
+	.deinit = sqlite_deinit,
+};

@@ -1,0 +1,309 @@
+/* Where a ring's segments go, and what becomes of those that were there.
+ *
+ * All places are alike: one eighth of them, at least one, is for what is kept, the others are for what goes round.  Where
+ * that is not enough, which takes a great many threads or names, a kept segment takes the place of the oldest that goes
+ * round.  When there are more kept segments than their share, the oldest is emptied into the newest (storage/retained_definitions.h), and its
+ * place goes round again.
+ *
+ * Nothing is taken away before the block that says so is written; so each kind of segment keeps room for that block.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codec/checksum.h"
+#include "storage/block_writer_private.h"
+
+/* What goes round has at least the segment in hand and one before it. */
+#define ROUND_MIN 2u
+/* Rows of threads that are gone, beyond which their accounts are added up. */
+#define ROWS_MANY (RING_ROWS_MAX / 4)
+/* Free in a kept segment: for the block that gives a segment up. */
+#define KEPT_RESERVE ((ROWS_MANY + 2 * RING_OWNERS_MAX) * sizeof(struct epf_overwritten_row))
+/* A kept segment that another was emptied into has this much room left; with less it would not pay, but may have to be. */
+#define ROOM_AFTER (SEGMENT / 4)
+#define ROOM_MUST (SEGMENT / 8)
+/* After a failed write it is tried again when so much more has come. */
+#define CLEAN_AGAIN (64u << 10)
+
+bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes)
+{
+	uint64_t places = limit_bytes / SEGMENT;
+	block_writer_init(writer, fd, limit_bytes);
+	writer->kept.flags = EPF_SEGMENT_KEPT;
+	struct block_ring *ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return false;
+	ring->clean_at = UINT64_MAX;
+	ring->places_max = places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
+	ring->free = calloc(ring->places_max, sizeof(*ring->free));
+	if (ring->free && ring_init(&ring->ring, ring->places_max) && kept_init(&ring->kept, ring->places_max)) {
+		writer->ring = ring;
+		return true;
+	}
+	block_ring_destroy(ring);
+	return false;
+}
+
+void block_ring_destroy(struct block_ring *ring)
+{
+	ring_deinit(&ring->ring);
+	kept_deinit(&ring->kept);
+	free(ring->free);
+	free(ring);
+}
+
+/* ---- places ---- */
+
+static uint32_t kept_share(const struct block_ring *ring)
+{
+	return ring->places_max < 16 ? 1 : ring->places_max / 8;
+}
+
+static uint32_t kept_most(const struct block_ring *ring)
+{
+	return ring->places_max - ROUND_MIN;
+}
+
+/* How many may go round. */
+static uint32_t round_most(const struct block_ring *ring)
+{
+	uint32_t share = kept_share(ring), kept = ring->kept.segments_count;
+	return ring->places_max - (kept > share ? kept : share);
+}
+
+/* A place that nobody has; the next segment begins there, or it stays free. */
+static bool free_place(const struct block_writer *writer, uint64_t *index)
+{
+	const struct block_ring *ring = writer->ring;
+	*index = ring->free_count ? ring->free[ring->free_count - 1] : writer->segments_count;
+	return *index < ring->places_max;
+}
+
+/* Nothing of what stood there may follow what comes next. */
+static int clear(struct block_writer *writer, uint64_t index)
+{
+	static const uint8_t zeros[1 << 14];
+	struct block_segment none = { .number = 0 };
+	int error = block_writer_header(writer, index, &none, false);
+	for (size_t at = EPF_SEGMENT_HEADER_BYTES; at < SEGMENT && !error;) {
+		size_t bytes = SEGMENT - at < sizeof(zeros) ? SEGMENT - at : sizeof(zeros);
+		error = block_writer_write(writer, index * SEGMENT + at, zeros, bytes);
+		at += bytes;
+	}
+	return error;
+}
+
+/* ---- what goes round ---- */
+
+static size_t room_of(const struct block_segment *segment)
+{
+	return segment->number ? segment->end - segment->at : 0;
+}
+
+/* Says what is gone, the victim too if there is to be one, in whichever segment has room. */
+static int say_gone(struct block_writer *writer, bool victim)
+{
+	struct block_ring *ring = writer->ring;
+	size_t most = sizeof(struct epf_block) + sizeof(struct epf_overwritten) +
+	              RING_ROWS_MAX * sizeof(struct epf_overwritten_row);
+	struct epf_block *block = calloc(1, most);
+	if (!block)
+		return ENOMEM;
+	*block = (struct epf_block){ .type = EPF_BLOCK_OVERWRITTEN,
+		                     .first_ticks = UINT64_MAX,
+		                     .own_first_ticks = UINT64_MAX };
+	size_t bytes = victim ? ring_give_up(&ring->ring, block + 1) : ring_repeat(&ring->ring, block + 1);
+	block->payload_bytes = (uint32_t)bytes;
+	bytes += sizeof(*block);
+	struct block_segment *segment = victim && bytes <= room_of(&writer->current) ? &writer->current : &writer->kept;
+	int error = block->payload_bytes && bytes <= room_of(segment) ? block_writer_block(writer, segment, block)
+	                                                              : ENOBUFS;
+	free(block);
+	if (!error)
+		ring->said_at = segment->number;
+	return error;
+}
+
+/* The oldest segment that goes round gives its place away. */
+static int give_up(struct block_writer *writer)
+{
+	struct block_ring *ring = writer->ring;
+	const struct ring_segment *victim = ring_victim(&ring->ring);
+	struct block_segment none = { .number = 0 };
+	if (!victim)
+		return ENOBUFS;
+	int error = ring->given_up == victim->number ? 0 : say_gone(writer, true);
+	if (error)
+		return error;
+	ring->given_up = victim->number;
+	error = block_writer_header(writer, victim->index, &none, false);
+	if (!error)
+		ring->free[ring->free_count++] = ring_forget(&ring->ring);
+	return error;
+}
+
+/* ---- what is kept ---- */
+
+static int read_segment(const struct block_writer *writer, uint64_t index, uint8_t *segment)
+{
+	if (writer->fd < 0)
+		return block_writer_read(writer, index * SEGMENT, segment, SEGMENT) == SEGMENT ? 0 : EIO;
+	off_t offset = (off_t)(EPF_SEGMENTS_OFFSET + index * SEGMENT);
+	/* The file's last segment may be shorter. */
+	memset(segment, 0, SEGMENT);
+	return pread(writer->fd, segment, SEGMENT, offset) < 0 ? errno : 0;
+}
+
+/* Copies that do not count are taken back: what comes next stands in their place, with nothing of them behind it. */
+static void take_back(struct block_writer *writer, uint64_t from)
+{
+	static const uint8_t zeros[1 << 14];
+	int error = 0;
+	for (uint64_t at = from, bytes; at < writer->kept.at && !error; at += bytes) {
+		bytes = writer->kept.at - at < sizeof(zeros) ? writer->kept.at - at : sizeof(zeros);
+		error = block_writer_write(writer, at, zeros, bytes);
+		/* They stand, or what is left of them may yet be seen. */
+		if (error)
+			writer->ring->kept.spoiled = true;
+		if (error && at == from)
+			return;
+	}
+	writer->kept.at = from;
+}
+
+static int write_cleaned(struct block_writer *writer, const struct kept_cleaning *cleaning)
+{
+	struct block_ring *ring = writer->ring;
+	int error = 0;
+	for (size_t at = 0; at < cleaning->bytes && !error;) {
+		struct epf_block *block = (struct epf_block *)(void *)(cleaning->blocks + at);
+		error = block_writer_block(writer, &writer->kept, block);
+		at += (sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7;
+	}
+	if (!error && ring->said_at == ring->kept.segments[0].number)
+		error = say_gone(writer, false);
+	return error ? error : block_writer_block(writer, &writer->kept, cleaning->kept);
+}
+
+/* Empties the oldest kept segment into the one in hand, if all that is copied leaves `room_after`.  Where that must be,
+ * what goes round gives way until it does. */
+static int clean(struct block_writer *writer, size_t room_after, bool must)
+{
+	struct block_ring *ring = writer->ring;
+	struct kept_cleaning cleaning;
+	struct block_segment none = { .number = 0 };
+	room_after += 2 * KEPT_RESERVE;
+	if (ring->kept.segments_count < 2 || room_after > room_of(&writer->kept))
+		return ENOBUFS;
+	uint8_t *segment = malloc(SEGMENT);
+	int error = segment ? read_segment(writer, ring->kept.segments[0].index, segment) : ENOMEM;
+	while (!error) {
+		error = kept_look_through(&ring->kept, &ring->ring, segment, &cleaning);
+		if (error || cleaning.bytes + room_after <= room_of(&writer->kept))
+			break;
+		bool helps = must && cleaning.bytes - cleaning.threads_bytes + room_after <= room_of(&writer->kept);
+		kept_cleaning_deinit(&cleaning);
+		error = helps ? give_up(writer) : ENOBUFS;
+	}
+	free(segment);
+	if (error)
+		return error;
+	uint64_t from = writer->kept.at, number = ring->said_at;
+	error = write_cleaned(writer, &cleaning);
+	if (error) {
+		take_back(writer, from);
+		ring->said_at = number;
+	} else {
+		uint64_t index = kept_forget(&ring->kept, &ring->ring, &cleaning);
+		/* It is void by its number, too. */
+		block_writer_header(writer, index, &none, false);
+		ring->free[ring->free_count++] = index;
+	}
+	kept_cleaning_deinit(&cleaning);
+	return error;
+}
+
+static void clean_what_pays(struct block_writer *writer)
+{
+	struct block_ring *ring = writer->ring;
+	int error = 0;
+	while (!error && ring->kept.segments_count > kept_share(ring)) {
+		bool must = ring->kept.segments_count >= kept_most(ring);
+		error = clean(writer, must ? ROOM_MUST : ROOM_AFTER, must);
+	}
+	ring->clean_at = error && error != ENOBUFS ? writer->kept.at + CLEAN_AGAIN : UINT64_MAX;
+}
+
+/* Threads that are gone have filled the account of what is overwritten: all kept segments are gone through once. */
+static void add_accounts_up(struct block_writer *writer)
+{
+	struct block_ring *ring = writer->ring;
+	uint64_t last = writer->kept.number;
+	if (!last || block_writer_next(writer, &writer->kept))
+		return;
+	while (ring->ring.gone.count > ROWS_MANY && ring->kept.segments[0].number <= last)
+		if (clean(writer, ROOM_AFTER, false))
+			return;
+}
+
+/* ---- what block_writer.c asks ---- */
+
+int block_ring_place(struct block_writer *writer, const struct block_segment *segment, uint64_t *index)
+{
+	struct block_ring *ring = writer->ring;
+	bool is_kept = segment == &writer->kept;
+	if (is_kept && ring->kept.segments_count >= kept_most(ring))
+		return ENOBUFS;
+	bool may = is_kept || ring->ring.segments_count < round_most(ring);
+	int error = may && free_place(writer, index) ? 0 : give_up(writer);
+	if (error)
+		return error;
+	if (!free_place(writer, index))
+		return ENOBUFS;
+	return ring->free_count ? clear(writer, *index) : 0;
+}
+
+void block_ring_begun(struct block_writer *writer, const struct block_segment *segment, uint64_t index, uint64_t number)
+{
+	struct block_ring *ring = writer->ring;
+	struct kept *kept = &ring->kept;
+	if (ring->free_count)
+		ring->free_count--;
+	if (segment == &writer->current) {
+		ring_begin(&ring->ring, index, number);
+		return;
+	}
+	if (kept->segments_count)
+		kept->segments[kept->segments_count - 1].used = segment->at % SEGMENT ? segment->at % SEGMENT : SEGMENT;
+	kept->segments[kept->segments_count++] = (struct kept_segment){ index, number, 0 };
+}
+
+static bool has_room(const struct block_writer *writer, const struct block_segment *segment, size_t bytes)
+{
+	size_t reserve = segment == &writer->kept ? KEPT_RESERVE : ring_reserve(&writer->ring->ring);
+	return bytes + reserve <= room_of(segment);
+}
+
+int block_ring_room(struct block_writer *writer, struct block_segment *segment, const struct epf_block *block, size_t bytes)
+{
+	struct block_ring *ring = writer->ring;
+	bool is_kept = segment == &writer->kept;
+	if (is_kept && segment->number && segment->at >= ring->clean_at)
+		clean_what_pays(writer);
+	bool crowded = !is_kept && segment->number && ring_is_crowded(&ring->ring);
+	if (!has_room(writer, segment, bytes) || crowded) {
+		if (!is_kept && ring->ring.gone.count > ROWS_MANY)
+			add_accounts_up(writer);
+		int error = block_writer_next(writer, segment);
+		if (error)
+			return error;
+		if (is_kept)
+			clean_what_pays(writer);
+		if (!has_room(writer, segment, bytes))
+			return ENOBUFS;
+	}
+	bool memory = is_kept ? kept_room(&ring->kept, block) : ring_room(&ring->ring);
+	return memory ? 0 : ENOMEM;
+}

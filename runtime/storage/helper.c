@@ -1,0 +1,229 @@
+/* The helper's loop: visit, sleep for as long as nothing is likely to need it, again. */
+#include "storage/helper.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "storage/drain.h"
+#include "storage/window/chunk_pool.h"
+
+#define BUSY_SLEEP_NS 2000000
+#define IDLE_SLEEP_NS 110000000      /* fewer than 10 wake-ups a second */
+#define QUIET_VISITS_BEFORE_IDLE 50u /* of BUSY_SLEEP_NS */
+#define POPULATE_PER_SECOND 1000u    /* parts of the window */
+#define SLICE_NS 100000              /* the shortest that can be had */
+#define NICE (-10)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and `running` */
+static LIST_HEAD(, session) sessions = LIST_HEAD_INITIALIZER(sessions);
+static bool running;
+static pthread_t thread; /* if it is */
+static struct session *visiting;
+static pthread_cond_t visited = PTHREAD_COND_INITIALIZER;
+
+static uint32_t awake = 1;  /* 0: asleep, a wake-up is worth a system call */
+static uint32_t wanted;     /* set before `awake` is looked at, looked at after `awake` is cleared: none gets lost */
+static uint32_t woken_from; /* the processor and 1; 0: not known yet */
+static uint64_t visits, wakes;
+
+static void sleep_until_woken(int64_t ns)
+{
+	struct timespec timeout = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	__atomic_store_n(&awake, 0, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&wanted, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &awake, FUTEX_WAIT_PRIVATE, 0, ns < 0 ? NULL : &timeout, NULL, 0);
+	STORE_RELEASE(&awake, 1);
+}
+
+void helper_wake(void)
+{
+	/* One of many recorders wakes it; the others see that it is done. */
+	uint32_t asleep = 0;
+	__atomic_store_n(&wanted, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_compare_exchange_n(&awake, &asleep, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		ADD_RELAXED(&wakes, 1);
+		STORE_RELAXED(&woken_from, (uint32_t)sched_getcpu() + 1);
+		syscall(SYS_futex, &awake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	}
+}
+
+/* Returns how long nothing will be needed there: 0 if there is more to do, negative for ever. */
+static int64_t visit(struct session *session)
+{
+	pthread_mutex_lock(&session->drain_lock);
+	uint32_t state = LOAD_ACQUIRE(&session->state);
+	if (state == SESSION_IDLE || state == SESSION_FREE) {
+		pthread_mutex_unlock(&session->drain_lock);
+		return -1;
+	}
+	if (state == SESSION_DRAINING) {
+		bool release = session_finish_run(session);
+		pthread_mutex_unlock(&session->drain_lock);
+		session_tell(session);
+		if (release)
+			session_free_by_helper(session);
+		return -1;
+	}
+	calls_watch(session);
+	bool grown = chunks_grow(session);
+	unsigned emptied = drain_visit(session, false);
+	STORE_RELAXED(&session->chunks_free_at_visit, LOAD_RELAXED(&session->chunks_free));
+	session->quiet_visits = emptied ? 0 : session->quiet_visits + 1;
+	bool busy = session->quiet_visits < QUIET_VISITS_BEFORE_IDLE;
+	uint64_t now = clock_ticks();
+	if (emptied && now >= session->populate_due_ticks) {
+		session->populate_at = window_populate(&session->window, session->populate_at);
+		session->populate_due_ticks = now + clock_ticks_per_second() / POPULATE_PER_SECOND;
+	}
+	pthread_mutex_unlock(&session->drain_lock);
+	session_tell(session);
+	return emptied || grown ? 0 : busy ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;
+}
+
+static int64_t visit_all(void)
+{
+	int64_t sleep_ns = -1;
+	pthread_mutex_lock(&lock);
+	for (struct session *session = LIST_FIRST(&sessions), *next; session; session = next) {
+		visiting = session;
+		pthread_mutex_unlock(&lock);
+		int64_t ns = visit(session);
+		if (ns >= 0 && (sleep_ns < 0 || ns < sleep_ns))
+			sleep_ns = ns;
+		pthread_mutex_lock(&lock);
+		visiting = NULL;
+		/* It may have been removed meanwhile (helper_remove waits), or have freed itself. */
+		next = session->with_helper ? LIST_NEXT(session, helper_link) : LIST_FIRST(&sessions);
+		pthread_cond_broadcast(&visited);
+	}
+	pthread_mutex_unlock(&lock);
+	return sleep_ns;
+}
+
+/* What the kernel's sched_setattr takes, whose own declaration does not go with the C library's of sched_param. */
+struct scheduling {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t slice_ns; /* "runtime", which plain threads have since Linux 6.12; older ones do not look at it */
+	uint64_t deadline_ns, period_ns;
+};
+#define RESET_ON_FORK 1 /* threads that are made from here, for foreign code, are plain ones again */
+
+/* Where more threads want processors than there are, the window runs full if the helper has to wait its turn behind others'
+ * slices; it needs far less than its share, but soon.  So it asks for short slices, which come earlier, and where it may, for
+ * a higher priority, unless the process was given a lower one on purpose. */
+static void be_prompt(void)
+{
+	struct scheduling how = { .size = 0 };
+	if (syscall(SYS_sched_getattr, 0, &how, sizeof(how), 0) || how.policy != SCHED_OTHER)
+		return;
+	how = (struct scheduling){ .size = sizeof(how), .flags = RESET_ON_FORK, .nice = how.nice, .slice_ns = SLICE_NS };
+	if (how.nice == 0) {
+		how.nice = NICE;
+		if (syscall(SYS_sched_setattr, 0, &how, 0) == 0)
+			return;
+		how.nice = 0;
+	}
+	syscall(SYS_sched_setattr, 0, &how, 0);
+}
+
+/* Schedulers like to put the woken beside whoever woke it, those of virtual machines even where another processor is idle.
+ * The recorder would then wait for a whole visit.  So while it sleeps the helper may not run where it was woken from last;
+ * to move it away afterwards would take milliseconds. */
+static void sleep_elsewhere(int64_t ns)
+{
+	cpu_set_t all, others, now;
+	uint32_t from = LOAD_RELAXED(&woken_from);
+	bool avoids = from && from <= CPU_SETSIZE && sched_getaffinity(0, sizeof(all), &all) == 0;
+	if (avoids) {
+		others = all;
+		CPU_CLR(from - 1, &others);
+		avoids = CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0;
+	}
+	sleep_until_woken(ns);
+	/* Somebody may have set another one meanwhile. */
+	if (avoids && sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &others))
+		sched_setaffinity(0, sizeof(all), &all);
+}
+
+static void *loop(void *unused)
+{
+	be_prompt();
+	for (;;) {
+		__atomic_store_n(&wanted, 0, __ATOMIC_SEQ_CST);
+		int64_t sleep_ns = visit_all();
+		ADD_RELAXED(&visits, 1);
+		if (sleep_ns != 0)
+			sleep_elsewhere(sleep_ns);
+	}
+	return unused;
+}
+
+void helper_apart(void *(*run)(void *argument), void *argument)
+{
+	pthread_t apart;
+	if (thread_start(NULL, run, argument, &apart))
+		run(argument);
+}
+
+epp_status *helper_add(struct session *session)
+{
+	epp_status *status = NULL;
+	pthread_mutex_lock(&lock);
+	STORE_RELAXED(&woken_from, (uint32_t)sched_getcpu() + 1);
+	if (!running) {
+		int error = thread_start("epprof", loop, NULL, &thread);
+		running = !error;
+		if (error)
+			status = epp_status_errno(error, "starting epprof's thread");
+	}
+	if (!status && !session->with_helper) {
+		LIST_INSERT_HEAD(&sessions, session, helper_link);
+		session->with_helper = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void helper_remove(struct session *session)
+{
+	pthread_mutex_lock(&lock);
+	if (session->with_helper) {
+		LIST_REMOVE(session, helper_link);
+		session->with_helper = false;
+	}
+	/* The helper itself may be the one that frees it. */
+	while (visiting == session && !pthread_equal(thread, pthread_self()))
+		pthread_cond_wait(&visited, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t helper_visits(void)
+{
+	return LOAD_RELAXED(&visits);
+}
+
+uint64_t helper_wakes(void)
+{
+	return LOAD_RELAXED(&wakes);
+}
+
+void helper_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&visited, NULL);
+	LIST_INIT(&sessions);
+	running = false;
+	visiting = NULL;
+	awake = 1;
+	wanted = 0;
+}

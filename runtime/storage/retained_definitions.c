@@ -1,0 +1,318 @@
+/* A block that is copied may hold less than the original, and small ones of a kind become one: so they come kind by kind.
+ * What is not whole on the way ends the cleaning, and the segment stays as it is. */
+#include "storage/retained_definitions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/checksum.h"
+#include "containers/array.h"
+#include "epprof/session.h"
+
+/* A block takes in the next one of its kind up to here; so joining them can make a few more, but not many. */
+#define PAYLOAD_MAX (128u << 10)
+#define HEADERS_MORE (32 * sizeof(struct epf_block))
+
+static size_t padded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+bool kept_init(struct kept *kept, uint32_t segments_max)
+{
+	*kept = (struct kept){ .segments_max = segments_max };
+	kept->gone.track = EPF_TRACK_GONE;
+	kept->session.run = 1;
+	kept->segments = calloc(segments_max, sizeof(*kept->segments));
+	return kept->segments != NULL;
+}
+
+void kept_deinit(struct kept *kept)
+{
+	free(kept->segments);
+	free(kept->threads);
+	*kept = (struct kept){ 0 };
+}
+
+/* ---- threads whose accounts stand by themselves ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+static const uint32_t *find(const uint32_t *numbers, size_t count, uint32_t number)
+{
+	return count ? bsearch(&number, numbers, count, sizeof(number), by_number) : NULL;
+}
+
+/* The next definition of a payload, or NULL. */
+static const struct epf_definition *next_definition(const uint8_t *payload, size_t bytes, size_t *at)
+{
+	const struct epf_definition *head = (const struct epf_definition *)(const void *)(payload + *at);
+
+	if (bytes - *at < sizeof(*head) || padded(head->bytes) > bytes - *at - sizeof(*head))
+		return NULL;
+	*at += sizeof(*head) + padded(head->bytes);
+	return head;
+}
+
+/* The thread's track that is defined, or 0. */
+static uint32_t thread_of(const struct epf_definition *head)
+{
+	const struct epf_track *track = (const struct epf_track *)(const void *)(head + 1);
+
+	return head->type == EPF_DEFINE_TRACK && head->bytes >= sizeof(*track) && track->kind == EPF_TRACK_THREAD
+	           ? track->track
+	           : 0;
+}
+
+bool kept_room(struct kept *kept, const struct epf_block *block)
+{
+	size_t more = block->type == EPF_BLOCK_DEFINITIONS ? block->payload_bytes / sizeof(struct epf_track) : 0;
+
+	return array_reserve(&kept->threads, &kept->threads_capacity, kept->threads_count + more, sizeof(*kept->threads));
+}
+
+static void note_thread(struct kept *kept, uint32_t track)
+{
+	size_t at = kept->threads_count;
+
+	/* They come in order but for those that had to wait. */
+	while (at && kept->threads[at - 1] >= track)
+		if (kept->threads[--at] == track)
+			return;
+	memmove(kept->threads + at + 1, kept->threads + at, (kept->threads_count - at) * sizeof(*kept->threads));
+	kept->threads[at] = track;
+	kept->threads_count++;
+}
+
+void kept_note(struct kept *kept, const struct epf_block *block)
+{
+	const uint8_t *payload = (const uint8_t *)(block + 1);
+	const struct epf_definition *head;
+
+	if (block->type == EPF_BLOCK_DEFINITIONS)
+		for (size_t at = 0; (head = next_definition(payload, block->payload_bytes, &at));)
+			if (thread_of(head))
+				note_thread(kept, thread_of(head));
+	if (block->type == EPF_BLOCK_PRODUCERS)
+		kept->producers_number = kept->segments[kept->segments_count - 1].number;
+	if (block->type == EPF_BLOCK_RUN)
+		kept->last_run = ((const struct epf_run *)(const void *)payload)->run;
+}
+
+/* ---- what is copied ---- */
+
+/* The look through one segment. */
+struct look {
+	const struct kept *kept;
+	const struct ring *ring;
+	struct kept_cleaning *cleaning;
+	uint32_t *owners; /* whose events go round yet */
+	size_t owners_count;
+	uint32_t first_run;
+	struct epf_block *filling; /* the last copied block; NULL: none of this kind */
+};
+
+/* Puts one piece of a block where it is copied to; at most as much comes as there was. */
+static void copy(struct look *look, const struct epf_block *of, const void *piece, size_t bytes)
+{
+	struct kept_cleaning *cleaning = look->cleaning;
+
+	if (!look->filling || look->filling->payload_bytes + bytes > PAYLOAD_MAX) {
+		cleaning->bytes = padded(cleaning->bytes);
+		look->filling = (struct epf_block *)(void *)(cleaning->blocks + cleaning->bytes);
+		*look->filling = *of;
+		look->filling->payload_bytes = 0;
+		cleaning->bytes += sizeof(*of);
+	}
+	memcpy(cleaning->blocks + cleaning->bytes, piece, bytes);
+	cleaning->bytes += bytes;
+	look->filling->payload_bytes += (uint32_t)bytes;
+}
+
+static void look_at_definitions(struct look *look, const struct epf_block *block)
+{
+	const struct epf_definition *head;
+	const uint8_t *payload = (const uint8_t *)(block + 1);
+
+	for (size_t at = 0; (head = next_definition(payload, block->payload_bytes, &at));) {
+		uint32_t thread = thread_of(head);
+		if (thread && !find(look->kept->threads, look->kept->threads_count, thread))
+			continue;
+		if (thread)
+			look->cleaning->threads_bytes += sizeof(*head) + padded(head->bytes);
+		copy(look, block, head, sizeof(*head) + padded(head->bytes));
+	}
+}
+
+static void add_up(struct epf_ledger_entry *sum, const struct epf_ledger_entry *entry)
+{
+	sum->ids_taken += entry->ids_taken;
+	sum->lost_idless += entry->lost_idless;
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		sum->lost[reason] += entry->lost[reason];
+}
+
+/* The session's losses are counted from the file's beginning. */
+static void keep_largest(struct epf_ledger_entry *session, const struct epf_ledger_entry *entry)
+{
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		if (entry->lost[reason] > session->lost[reason])
+			session->lost[reason] = entry->lost[reason];
+}
+
+/* What its events that are overwritten were is lost by policy, from here on by its own word. */
+static void fold(struct look *look, const struct epf_ledger_entry *entry)
+{
+	struct kept_cleaning *cleaning = look->cleaning;
+
+	add_up(&cleaning->gone, entry);
+	cleaning->gone.lost[EPP_LOSS_POLICY] += ring_gone(look->ring, entry->track, entry->run);
+	cleaning->folded[cleaning->folded_count++] = entry->track;
+}
+
+static void look_at_accounts(struct look *look, const struct epf_block *block)
+{
+	const struct epf_ledger_entry *entry = (const struct epf_ledger_entry *)(const void *)(block + 1);
+
+	for (size_t i = 0; i < block->payload_bytes / sizeof(*entry); i++, entry++) {
+		bool known = find(look->kept->threads, look->kept->threads_count, entry->track);
+		/* Its copy would count beside the sum. */
+		bool stays = !known || look->kept->spoiled || find(look->owners, look->owners_count, entry->track);
+		if (!entry->track)
+			keep_largest(&look->cleaning->session, entry);
+		else if (stays)
+			copy(look, block, entry, sizeof(*entry)), look->cleaning->threads_bytes += sizeof(*entry);
+		else
+			fold(look, entry);
+	}
+}
+
+static void look_at_other(struct look *look, const struct epf_block *block)
+{
+	const struct kept *kept = look->kept;
+	const struct epf_run *run = (const struct epf_run *)(const void *)(block + 1);
+	bool counts = true;
+
+	if (block->type == EPF_BLOCK_KEPT || block->type == EPF_BLOCK_OVERWRITTEN)
+		counts = false;
+	else if (block->type == EPF_BLOCK_PRODUCERS)
+		counts = kept->producers_number == kept->segments[0].number;
+	else if (block->type == EPF_BLOCK_RUN)
+		counts = run->run >= look->first_run || run->run >= kept->last_run;
+	look->filling = NULL;
+	if (counts)
+		copy(look, block, block + 1, block->payload_bytes);
+}
+
+/* The block at `at`, if it is as it was written. */
+static const struct epf_block *block_at(const uint8_t *segment, size_t at, size_t used)
+{
+	const struct epf_block *block = (const struct epf_block *)(const void *)(segment + at);
+
+	if (used - at < sizeof(*block) || block->magic != EPF_BLOCK_MAGIC ||
+	    block->payload_bytes > used - at - sizeof(*block))
+		return NULL;
+	struct epf_block head = *block;
+	head.checksum = 0;
+	return checksum_crc32c(checksum_crc32c(0, &head, sizeof(head)), (const uint8_t *)(block + 1),
+	                       block->payload_bytes) == block->checksum
+	           ? block
+	           : NULL;
+}
+
+/* Definitions, then accounts, then the rest, so that blocks of a kind can be joined. */
+static int look_at_blocks(struct look *look, const uint8_t *segment, size_t used)
+{
+	for (int pass = 0; pass < 3; pass++) {
+		look->filling = NULL;
+		for (size_t at = EPF_SEGMENT_HEADER_BYTES; at < used;) {
+			const struct epf_block *block = block_at(segment, at, used);
+			if (!block)
+				return EIO;
+			int kind = block->type == EPF_BLOCK_DEFINITIONS ? 0 : block->type == EPF_BLOCK_LEDGER ? 1 : 2;
+			if (kind == pass && pass == 0)
+				look_at_definitions(look, block);
+			else if (kind == pass && pass == 1)
+				look_at_accounts(look, block);
+			else if (kind == pass)
+				look_at_other(look, block);
+			at += padded(sizeof(*block) + block->payload_bytes);
+		}
+	}
+	look->cleaning->bytes = padded(look->cleaning->bytes);
+	return 0;
+}
+
+/* ---- the whole of it ---- */
+
+/* The block that makes what was copied and added up count, and the segment void. */
+static void finish(struct look *look)
+{
+	struct kept_cleaning *cleaning = look->cleaning;
+	struct epf_kept head = { .through = look->kept->segments[0].number, .entry_count = 2 };
+	uint8_t *at = (uint8_t *)(cleaning->kept + 1);
+
+	*cleaning->kept = (struct epf_block){ .type = EPF_BLOCK_KEPT,
+		                              .payload_bytes = sizeof(head) + 2 * sizeof(cleaning->gone),
+		                              .first_ticks = UINT64_MAX,
+		                              .own_first_ticks = UINT64_MAX };
+	at = mempcpy(at, &head, sizeof(head));
+	at = mempcpy(at, &cleaning->session, sizeof(cleaning->session));
+	memcpy(at, &cleaning->gone, sizeof(cleaning->gone));
+	if (cleaning->folded_count)
+		qsort(cleaning->folded, cleaning->folded_count, sizeof(*cleaning->folded), by_number);
+}
+
+int kept_look_through(const struct kept *kept, const struct ring *ring, const uint8_t *segment,
+                      struct kept_cleaning *cleaning)
+{
+	struct look look = { .kept = kept, .ring = ring, .cleaning = cleaning };
+	size_t used = kept->segments[0].used;
+
+	*cleaning = (struct kept_cleaning){ .session = kept->session, .gone = kept->gone };
+	cleaning->blocks = calloc(1, used + HEADERS_MORE);
+	cleaning->folded = reallocarray(NULL, used / sizeof(struct epf_ledger_entry) + 1, sizeof(*cleaning->folded));
+	cleaning->kept = malloc(sizeof(*cleaning->kept) + sizeof(struct epf_kept) + 2 * sizeof(struct epf_ledger_entry));
+	look.owners = ring_owners(ring, &look.owners_count, &look.first_run);
+	int error = cleaning->blocks && cleaning->folded && cleaning->kept && look.owners ? 0 : ENOMEM;
+	if (!error)
+		error = look_at_blocks(&look, segment, used);
+	if (!error)
+		finish(&look);
+	free(look.owners);
+	if (error)
+		kept_cleaning_deinit(cleaning);
+	return error;
+}
+
+void kept_cleaning_deinit(struct kept_cleaning *cleaning)
+{
+	free(cleaning->blocks);
+	free(cleaning->folded);
+	free(cleaning->kept);
+	*cleaning = (struct kept_cleaning){ 0 };
+}
+
+uint64_t kept_forget(struct kept *kept, struct ring *ring, const struct kept_cleaning *cleaning)
+{
+	uint64_t index = kept->segments[0].index;
+	size_t left = 0;
+
+	for (size_t i = 0; i < kept->threads_count; i++)
+		if (!find(cleaning->folded, cleaning->folded_count, kept->threads[i]))
+			kept->threads[left++] = kept->threads[i];
+	kept->threads_count = left;
+	ring_drop(ring, cleaning->folded, cleaning->folded_count);
+	kept->session = cleaning->session;
+	kept->gone = cleaning->gone;
+	if (kept->producers_number == kept->segments[0].number)
+		kept->producers_number = kept->segments[kept->segments_count - 1].number;
+	kept->segments_count--;
+	memmove(kept->segments, kept->segments + 1, kept->segments_count * sizeof(*kept->segments));
+	return index;
+}

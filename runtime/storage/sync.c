@@ -1,0 +1,167 @@
+/* See sync.h.  fdatasync writes what was stored through a mapping too, and the file's size; a new file's name is the
+ * directory's, which is synced once. */
+#include "storage/sync.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+#define SYNC_FILES 3u /* the directory, the trace, a window elsewhere */
+
+struct sync {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int fds[SYNC_FILES]; /* -1: none; the thread's */
+	uint32_t interval_ms;
+	unsigned users; /* session and thread: the last one frees it; under lock, as the rest */
+	bool ended;
+	int error;
+};
+
+static int (*injected)(int fd);
+
+void sync_inject(int (*call)(int fd))
+{
+	__atomic_store_n(&injected, call, __ATOMIC_SEQ_CST);
+}
+
+static int sync_file(int fd)
+{
+	int (*call)(int) = __atomic_load_n(&injected, __ATOMIC_SEQ_CST);
+	return call ? call(fd) : fdatasync(fd);
+}
+
+static void destroy(struct sync *sync)
+{
+	for (unsigned i = 0; i < SYNC_FILES; i++)
+		if (sync->fds[i] >= 0)
+			close(sync->fds[i]);
+	pthread_cond_destroy(&sync->changed);
+	pthread_mutex_destroy(&sync->lock);
+	free(sync);
+}
+
+/* Unlocks. */
+static void leave(struct sync *sync)
+{
+	bool last = --sync->users == 0;
+	pthread_mutex_unlock(&sync->lock);
+	if (last)
+		destroy(sync);
+}
+
+static struct timespec time_after(struct timespec time, uint32_t ms)
+{
+	uint64_t ns = (uint64_t)time.tv_nsec + (uint64_t)ms * 1000000;
+	return (struct timespec){ .tv_sec = time.tv_sec + (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+}
+
+/* Returns the first errno. */
+static int pass(struct sync *sync)
+{
+	int error = 0;
+	for (unsigned i = 0; i < SYNC_FILES; i++)
+		if (sync->fds[i] >= 0 && sync_file(sync->fds[i]) && !error)
+			error = errno;
+	if (sync->fds[0] >= 0 && !error) {
+		int directory = sync->fds[0];
+		sync->fds[0] = -1;
+		close(directory);
+	}
+	return error;
+}
+
+static void *loop(void *argument)
+{
+	struct sync *sync = argument;
+	struct timespec begun;
+	bool last = false;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	pthread_mutex_lock(&sync->lock);
+	while (!last) {
+		struct timespec due = time_after(begun, sync->interval_ms);
+		while (!sync->ended && pthread_cond_timedwait(&sync->changed, &sync->lock, &due) != ETIMEDOUT)
+			;
+		last = sync->ended;
+		pthread_mutex_unlock(&sync->lock);
+		clock_gettime(CLOCK_MONOTONIC, &begun);
+		int error = pass(sync);
+		pthread_mutex_lock(&sync->lock);
+		if (error && !sync->error)
+			sync->error = error;
+	}
+	leave(sync);
+	return NULL;
+}
+
+static int open_directory(const char *path)
+{
+	char *copy = strdup(path);
+	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	free(copy);
+	return fd;
+}
+
+epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interval_ms, struct sync **sync)
+{
+	struct sync *made = calloc(1, sizeof(*made));
+	*sync = NULL;
+	if (!made)
+		return epp_status_no_memory();
+	pthread_mutex_init(&made->lock, NULL);
+	thread_cond_init(&made->changed);
+	made->interval_ms = interval_ms;
+	made->users = 2;
+	made->fds[0] = open_directory(path);
+	/* Opened anew: a copy of the writer's would hold its lock for as long as the last pass takes. */
+	made->fds[1] = open(path, O_RDONLY | O_CLOEXEC);
+	made->fds[2] = elsewhere ? open(elsewhere, O_RDONLY | O_CLOEXEC) : -1;
+	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !elsewhere);
+	pthread_t thread;
+	int error = opened ? thread_start("epprof sync", loop, made, &thread) : errno;
+	if (error) {
+		destroy(made);
+		return epp_status_errno(error, "%s: syncing it", path);
+	}
+	*sync = made;
+	return NULL;
+}
+
+int sync_take_error(struct sync *sync)
+{
+	if (!sync)
+		return 0;
+	pthread_mutex_lock(&sync->lock);
+	int error = sync->error;
+	sync->error = 0;
+	pthread_mutex_unlock(&sync->lock);
+	return error;
+}
+
+void sync_end(struct sync *sync)
+{
+	if (!sync)
+		return;
+	pthread_mutex_lock(&sync->lock);
+	sync->ended = true;
+	pthread_cond_signal(&sync->changed);
+	leave(sync);
+}
+
+void sync_fork_child(struct sync *sync)
+{
+	if (!sync)
+		return;
+	/* Its lock may be held by a thread that is not here; what it has on the heap stays where it is. */
+	for (unsigned i = 0; i < SYNC_FILES; i++)
+		if (sync->fds[i] >= 0)
+			close(sync->fds[i]);
+}

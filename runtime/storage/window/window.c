@@ -1,0 +1,408 @@
+/* Mapping and unmapping windows.  This file and window_room.c alone change a file's size: fallocate is called directly
+ * (glibc's posix_fallocate would write, and so raise SIGBUS nowhere but fill the disk slowly where it is not supported), and
+ * the signal of a file-size limit is kept from the process. */
+#include "storage/window/window.h"
+
+#include <bsd/string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/limit_signal.h"
+#include "codec/file_header.h"
+#include "storage/window/window_room.h"
+
+#define POOL_MAX 16
+#define SHARED_MEMORY "/dev/shm"
+#define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
+#define READY_SLOTS_END ((size_t)EPF_SLOTS_OFFSET + (size_t)WINDOW_READY_SLOTS * EPF_SLOT_BYTES)
+#define READY_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_READY_CHUNKS * EPF_CHUNK_BYTES)
+
+static const struct window none = { .fd = -1, .mapped_fd = -1 };
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *pool[POOL_MAX];
+static unsigned pool_count;
+
+static void locate(struct window *window)
+{
+	window->header = (struct epf_header *)window->base;
+	window->live = (struct epf_live *)(window->base + EPF_LIVE_OFFSET);
+	window->producers = (struct epf_producer *)(window->base + EPF_PRODUCERS_OFFSET);
+	window->slots = (struct epf_slot *)(window->base + EPF_SLOTS_OFFSET);
+	window->log = window->base + EPF_LOG_OFFSET;
+	window->chunks = window->base + EPF_CHUNKS_OFFSET;
+	window->extents = window->base + EPF_EXTENTS_OFFSET;
+	window->chunks_count = window_is_shared(window) ? WINDOW_READY_CHUNKS : WINDOW_FIRST_CHUNKS;
+	window->log_pieces = 1;
+}
+
+static void fill_header(const struct window *window, const struct epf_header *header)
+{
+	struct epf_header full = *header;
+	memcpy(full.magic, EPF_MAGIC, sizeof(full.magic));
+	full.version = EPF_VERSION;
+	full.byte_order = EPF_BYTE_ORDER;
+	full.header_bytes = EPF_PAGE_BYTES;
+	full.live_offset = EPF_LIVE_OFFSET;
+	full.slots_offset = EPF_SLOTS_OFFSET;
+	full.log_offset = EPF_LOG_OFFSET;
+	full.chunks_offset = EPF_CHUNKS_OFFSET;
+	full.segments_offset = EPF_SEGMENTS_OFFSET;
+	full.slot_bytes = EPF_SLOT_BYTES;
+	full.slot_count = EPF_SLOT_COUNT;
+	full.chunk_bytes = EPF_CHUNK_BYTES;
+	full.chunk_count = EPF_CHUNK_COUNT;
+	full.log_bytes = EPF_LOG_BYTES;
+	full.segment_bytes = EPF_SEGMENT_BYTES;
+	if (window->fd >= 0 && !window_is_shared(window))
+		full.features |= EPF_FEATURE_NO_SURVIVAL;
+	if (window->elsewhere) {
+		full.features |= EPF_FEATURE_WINDOW_ELSEWHERE;
+		strlcpy(full.window_path, window->elsewhere, sizeof(full.window_path));
+	}
+	header_seal(&full, EPF_RECORDING);
+	memcpy(window->header, &full, sizeof(full));
+}
+
+static bool read_header(int fd, struct epf_header *header)
+{
+	return pread(fd, header, sizeof(*header), 0) == sizeof(*header) &&
+	       memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) == 0;
+}
+
+/* Of a trace that was overwritten, which had its header: nobody would find it again. */
+static void remove_window_of(const struct epf_header *old)
+{
+	struct epf_header theirs;
+	if (!(old->features & EPF_FEATURE_WINDOW_ELSEWHERE) || !memchr(old->window_path, 0, sizeof(old->window_path)))
+		return;
+	int fd = open(old->window_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read_header(fd, &theirs) && memcmp(theirs.file_id, old->file_id, sizeof(theirs.file_id)) == 0)
+		unlink(old->window_path);
+	close(fd);
+}
+
+/* The window as a file has it: its first part allocated, the rest a hole.  Returns 0 or errno. */
+static int make_room(int fd)
+{
+	int error = window_reserve(fd, 0, (off_t)FIRST_BYTES);
+	if (error)
+		return error;
+	sigset_t before;
+	limit_signal_hold(&before);
+	error = ftruncate(fd, (off_t)WINDOW_BYTES) ? errno : 0;
+	limit_signal_let_go(&before, error);
+	return error;
+}
+
+static epp_status *open_locked(const char *path, bool overwrite, int *fd)
+{
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
+	if (*fd < 0)
+		return epp_status_errno(errno, "%s", path);
+	if (flock(*fd, LOCK_EX | LOCK_NB)) {
+		int error = errno;
+		close(*fd);
+		if (error != EWOULDBLOCK)
+			return epp_status_errno(error, "%s: locking it", path);
+		return epp_status_create(EPP_BUSY, "%s: another session is writing it", path);
+	}
+	struct epf_header old;
+	bool was_trace = read_header(*fd, &old);
+	struct stat st;
+	/* To 1 byte: after a truncation to 0 ext4 writes the whole file to the disk at its close, and a release waits for it. */
+	if (fstat(*fd, &st) || ((st.st_size > 1 || !S_ISREG(st.st_mode)) && ftruncate(*fd, 1))) {
+		epp_status *status = epp_status_errno(errno, "%s", path);
+		close(*fd);
+		return status;
+	}
+	if (was_trace)
+		remove_window_of(&old);
+	return NULL;
+}
+
+static uint8_t *map_anonymous(void)
+{
+	void *base = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return base == MAP_FAILED ? NULL : base;
+}
+
+/* Maps the beginning of `fd`, its first chunks allocated and the first of these touched; NULL with *error 0: it will not be
+ * mapped. */
+static uint8_t *map_shared(int fd, int *error)
+{
+	*error = make_room(fd);
+	if (*error == EOPNOTSUPP || *error == ENODEV) {
+		*error = 0;
+		return NULL;
+	}
+	void *base = *error ? MAP_FAILED : mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return NULL;
+	/* A touched page would be read with all that the device reads ahead, which may take longer than the window lasts. */
+	madvise(base, WINDOW_BYTES, MADV_RANDOM);
+	if (!window_touch(fd, base, 0, READY_SLOTS_END) &&
+	    !window_touch(fd, base, EPF_LOG_OFFSET, READY_BYTES - EPF_LOG_OFFSET))
+		return base;
+	munmap(base, WINDOW_BYTES);
+	return NULL;
+}
+
+/* File systems on which a store may be more than that.  Some give a page that is stored into again a new place, take room for
+ * it then, and raise SIGBUS where a disk or a quota has none left: what fallocate got them does not count.  An overlay gives
+ * the figures of the one that it writes to under a kind of its own; btrfs alone has no inodes to count.  What is behind FUSE
+ * is not known, and a store waits there for a program. */
+static bool maps_badly(int fd)
+{
+	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
+		                          0x3434 /* nilfs */, 0x65735546 /* FUSE */ };
+	static const uint32_t overlay = 0x794c7630;
+	struct statfs system;
+	bool badly = fstatfs(fd, &system) != 0 || ((uint32_t)system.f_type == overlay && !system.f_files);
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		badly |= (uint32_t)system.f_type == kinds[i];
+	return badly;
+}
+
+/* The window as a file of its own: DIRECTORY/FILE-ID.epw. */
+static epp_status *map_elsewhere(const char *directory, const struct epf_header *header, struct window *window)
+{
+	char id[2 * sizeof(header->file_id) + 1];
+	for (size_t i = 0; i < sizeof(header->file_id); i++)
+		snprintf(id + 2 * i, 3, "%02x", header->file_id[i]);
+	if (directory[0] != '/')
+		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: '%s' is not an absolute path",
+		                         directory);
+	if (asprintf(&window->elsewhere, "%s/%s.epw", directory, id) < 0) {
+		window->elsewhere = NULL;
+		return epp_status_no_memory();
+	}
+	if (strlen(window->elsewhere) >= sizeof(header->window_path))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
+	/* Others may look into that directory, and not into the trace's. */
+	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return epp_status_errno(errno, "%s", window->elsewhere);
+	int error = 0;
+	bool badly = maps_badly(fd);
+	window->base = badly ? NULL : map_shared(fd, &error);
+	if (window->base) {
+		window->mapped_fd = fd;
+		return NULL;
+	}
+	close(fd);
+	unlink(window->elsewhere);
+	if (badly)
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "EPPROF_WINDOW_DIR: on the file system of '%s' a store may wait, or end the process: "
+		                         "/dev/shm is a better place",
+		                         directory);
+	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
+}
+
+/* The window where it survives a kill, or else as memory; nobody asked for a place. */
+static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
+{
+	int error = 0;
+	if (!maps_badly(window->fd))
+		window->base = map_shared(window->fd, &error);
+	/* A disk is asked for what is used at first, a limit on files for how long the file becomes. */
+	if (error)
+		return epp_status_errno(error, "making room for %zu MiB",
+		                        (error == EFBIG ? WINDOW_BYTES : FIRST_BYTES) >> 20);
+	if (window->base)
+		window->mapped_fd = window->fd;
+	else
+		epp_status_release(map_elsewhere(SHARED_MEMORY, header, window));
+	if (window->base)
+		return NULL;
+	free(window->elsewhere);
+	window->elsewhere = NULL;
+	window->base = map_anonymous();
+	return window->base ? NULL : epp_status_no_memory();
+}
+
+/* The header page in the trace itself, where that is not the mapping. */
+static int write_header(const struct window *window)
+{
+	if (window->mapped_fd == window->fd)
+		return 0;
+	sigset_t before;
+	limit_signal_hold(&before);
+	ssize_t bytes = pwrite(window->fd, window->base, EPF_PAGE_BYTES, 0);
+	int error = bytes < 0 ? errno : bytes < (ssize_t)EPF_PAGE_BYTES ? ENOSPC : 0;
+	limit_signal_let_go(&before, error);
+	return error;
+}
+
+static void unmap(struct window *window)
+{
+	if (window->base)
+		munmap(window->base, WINDOW_BYTES);
+	if (window->mapped_fd >= 0 && window->mapped_fd != window->fd)
+		close(window->mapped_fd);
+	if (window->fd >= 0)
+		close(window->fd);
+	free(window->elsewhere);
+	*window = none;
+}
+
+epp_status *window_open_file(const char *path, bool overwrite, const struct epf_header *header, struct window *window)
+{
+	*window = none;
+	int fd;
+	EPP_TRY(open_locked(path, overwrite, &fd));
+	window->fd = fd;
+	const char *directory = secure_getenv("EPPROF_WINDOW_DIR");
+	epp_status *status;
+	if (directory && *directory)
+		status = map_elsewhere(directory, header, window);
+	else
+		status = epp_status_prefix(map_somewhere(header, window), "%s", path);
+	if (!status) {
+		locate(window);
+		fill_header(window, header);
+		int error = write_header(window);
+		if (error)
+			status = epp_status_errno(error, "%s", path);
+	}
+	if (status) {
+		unlink(path);
+		if (window->elsewhere && window->base)
+			unlink(window->elsewhere);
+		unmap(window);
+	}
+	return status;
+}
+
+epp_status *window_open_memory(const struct epf_header *header, struct window *window)
+{
+	*window = none;
+	pthread_mutex_lock(&pool_lock);
+	if (pool_count) {
+		window->base = pool[--pool_count];
+		pool[pool_count] = NULL;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	if (!window->base) {
+		window->base = map_anonymous();
+		if (!window->base)
+			return epp_status_no_memory();
+		window_make_present(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
+		window_make_present(window->base + EPF_CHUNKS_OFFSET, WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES);
+	}
+	locate(window);
+	fill_header(window, header);
+	return NULL;
+}
+
+int window_finish(struct window *window)
+{
+	struct stat file;
+
+	/* Before the state: a file that is finished states its end. */
+	if (window->fd >= 0 && fstat(window->fd, &file) == 0) {
+		struct epf_end end = header_end((uint64_t)file.st_size);
+		memcpy(window->base + EPF_END_OFFSET, &end, sizeof(end));
+	}
+	if (window->elsewhere) {
+		window->header->features &= ~EPF_FEATURE_WINDOW_ELSEWHERE;
+		header_seal(window->header, EPF_FINISHED);
+	} else {
+		window->header->state = EPF_FINISHED;
+	}
+	int error = write_header(window);
+	if (error)
+		return error;
+	if (window->elsewhere)
+		unlink(window->elsewhere);
+	/* A finished file's window is not read. */
+	window->room_due = window->fd >= 0;
+	return 0;
+}
+
+/* The window's room on the disk, where it is not gone with the file. */
+static void give_room_back(const struct window *window)
+{
+	if (window->room_due)
+		window_give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
+}
+
+/* Cleans an anonymous window: what is beyond the warm part goes back to the system. */
+static void clean(const struct window *window, uint32_t used_slots, uint32_t used_chunks)
+{
+	memset(window->base, 0, EPF_SLOTS_OFFSET);
+	if (used_slots > WINDOW_WARM_SLOTS) {
+		madvise(window->slots + WINDOW_WARM_SLOTS, (EPF_SLOT_COUNT - WINDOW_WARM_SLOTS) * EPF_SLOT_BYTES,
+		        MADV_DONTNEED);
+		used_slots = WINDOW_WARM_SLOTS;
+	}
+	memset(window->slots, 0, used_slots * sizeof(*window->slots));
+	if (used_chunks > WINDOW_WARM_CHUNKS) {
+		madvise(window->chunks + WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES,
+		        (EPF_CHUNK_COUNT - WINDOW_WARM_CHUNKS) * EPF_CHUNK_BYTES, MADV_DONTNEED);
+		used_chunks = WINDOW_WARM_CHUNKS;
+	}
+	if (window->log_pieces > 1)
+		madvise(window->extents, EPF_LOG_EXTENTS * EPF_LOG_BYTES, MADV_DONTNEED);
+	/* Their records were zeroed when they became blocks. */
+	for (uint32_t i = 0; i < used_chunks; i++)
+		memset(window->chunks + i * EPF_CHUNK_BYTES, 0, sizeof(struct epf_region));
+}
+
+void window_close(struct window *window, uint32_t used_slots, uint32_t used_chunks)
+{
+	if (!window->base)
+		return;
+	bool kept = false;
+	if (window->fd < 0) {
+		clean(window, used_slots, used_chunks);
+		pthread_mutex_lock(&pool_lock);
+		if (pool_count < POOL_MAX) {
+			pool[pool_count++] = window->base;
+			kept = true;
+		}
+		pthread_mutex_unlock(&pool_lock);
+	}
+	give_room_back(window);
+	if (kept)
+		*window = none;
+	else
+		unmap(window);
+}
+
+void window_abandon(struct window *window)
+{
+	give_room_back(window);
+	window->base = NULL;
+	unmap(window);
+}
+
+void window_drop(struct window *window)
+{
+	unmap(window);
+}
+
+void window_fork_child(void)
+{
+	pthread_mutex_init(&pool_lock, NULL);
+	for (unsigned i = 0; i < POOL_MAX; i++) {
+		/* The fork may have come between a count and its entry. */
+		if (i < pool_count && pool[i])
+			munmap(pool[i], WINDOW_BYTES);
+		pool[i] = NULL;
+	}
+	pool_count = 0;
+}

@@ -1,0 +1,103 @@
+/* A finished trace is a hole of 60 MiB where the window was, and its segments behind it.  The hole takes no room on this disk,
+ * but whoever copies, packs or sends the file pays for it; so a small trace is written once more without it.
+ *
+ * Not in place: a reader may be in the middle of it, and a kill may come at any store.  The copy gets the trace's name in
+ * one step, when it is whole; who has the old one open reads on in the old one.  Nothing depends on it: whatever is not as
+ * expected leaves the trace as it is, which is a good one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limit_signal.h"
+#include "codec/file_header.h"
+#include "storage/window/window.h"
+
+/* Copied in a few milliseconds; and of a larger trace the hole is the smaller part. */
+#define SHRINK_BYTES_MAX ((off_t)16 << 20)
+
+/* The trace's name today, if it has exactly one: the one that it was created with may be relative to a directory that the
+ * process has left, a link, or somebody else's by now. */
+static bool find_name(int fd, const struct stat *trace, char name[PATH_MAX])
+{
+	char link[sizeof("/proc/self/fd/") + 11];
+	struct stat named;
+
+	if (!S_ISREG(trace->st_mode) || trace->st_nlink != 1)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(link, name, PATH_MAX - 1);
+	if (length <= 0)
+		return false;
+	name[length] = '\0';
+	return stat(name, &named) == 0 && named.st_dev == trace->st_dev && named.st_ino == trace->st_ino;
+}
+
+static bool write_header(int to, const struct epf_header *finished, uint64_t file_bytes)
+{
+	const struct epf_end end = header_end(file_bytes);
+	uint8_t page[EPF_PAGE_BYTES] = { 0 };
+	struct epf_header header = *finished;
+
+	header_without_window(&header);
+	header_seal(&header, EPF_FINISHED);
+	memcpy(page, &header, sizeof(header));
+	memcpy(page + EPF_END_OFFSET, &end, sizeof(end));
+	return pwrite(to, page, sizeof(page), 0) == (ssize_t)sizeof(page);
+}
+
+static bool copy_segments(int from, int to, off_t bytes)
+{
+	off_t at = EPF_SEGMENTS_OFFSET;
+
+	/* A recording without one event: the file ends where its segments begin. */
+	if (ftruncate(to, EPF_BARE_SEGMENTS_OFFSET) < 0 || lseek(to, EPF_BARE_SEGMENTS_OFFSET, SEEK_SET) < 0)
+		return false;
+	while (bytes > 0) {
+		ssize_t copied = sendfile(to, from, &at, (size_t)bytes);
+		if (copied < 0 && errno == EINTR)
+			continue;
+		if (copied <= 0)
+			return false;
+		bytes -= copied;
+	}
+	return true;
+}
+
+static bool copy(const struct window *window, int to, const struct stat *trace, bool durable)
+{
+	off_t segments_bytes = trace->st_size - (off_t)EPF_SEGMENTS_OFFSET;
+
+	return fchown(to, trace->st_uid, trace->st_gid) == 0 && fchmod(to, trace->st_mode & 07777) == 0 &&
+	       write_header(to, window->header, EPF_BARE_SEGMENTS_OFFSET + (uint64_t)segments_bytes) &&
+	       copy_segments(window->fd, to, segments_bytes) && (!durable || fdatasync(to) == 0);
+}
+
+void window_shrink(struct window *window, bool durable)
+{
+	struct stat trace;
+	char name[PATH_MAX], temporary[PATH_MAX];
+	sigset_t before;
+
+	if (window->fd < 0 || fstat(window->fd, &trace) < 0 || trace.st_size < (off_t)EPF_SEGMENTS_OFFSET ||
+	    trace.st_size - (off_t)EPF_SEGMENTS_OFFSET > SHRINK_BYTES_MAX || !find_name(window->fd, &trace, name) ||
+	    (size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name) >= sizeof(temporary))
+		return;
+	int to = mkostemp(temporary, O_CLOEXEC);
+	if (to < 0)
+		return;
+	limit_signal_hold(&before);
+	errno = 0;
+	bool done = copy(window, to, &trace, durable);
+	limit_signal_let_go(&before, done ? 0 : errno);
+	if (!done || rename(temporary, name) < 0)
+		unlink(temporary);
+	else
+		window->room_due = false; /* the old file has no name any more */
+	close(to);
+}

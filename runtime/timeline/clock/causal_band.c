@@ -1,0 +1,418 @@
+/* See causal_band.h.
+ *
+ * Along the order of causes a sweep keeps what the limits so far allow; it loosens by rate_room with each step and is cut by each
+ * limit.  Where nothing is left a new piece begins.  The jump may have been before the limit that proves it: the same sweep
+ * backwards tells which points fit the piece behind the jump too, and these are in neither piece.  In each piece the points are then
+ * put in order of their claimed time, and a sweep in both directions makes the band of it. */
+#include "timeline/clock/causal_band.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+
+/* So many points share one representative when the common rate is looked for. */
+#define RATE_POINTS 16u
+#define RATE_BLOCKS 64u
+/* From so many pieces on, with fewer points each, no piece is believed. */
+#define PIECES_DOUBTED 8u
+#define POINTS_PER_PIECE 4u
+#define PIECES_MAX 4096u
+/* Where so few points tell the rate, it may be anything between the nominal one and twice as far off. */
+#define POINTS_OF_RATE 16u
+/* No clock is off by more. */
+#define RATE_MOST 0.05
+
+static int64_t clip(double ns)
+{
+	return ns >= (double)CAUSAL_NS_MAX ? CAUSAL_NS_MAX : ns <= -(double)CAUSAL_NS_MAX ? -CAUSAL_NS_MAX : llrint(ns);
+}
+
+/* a + b, where a limit that is none stays so. */
+static int64_t shifted(int64_t limit_ns, double by_ns)
+{
+	return limit_ns >= CAUSAL_NS_MAX || limit_ns <= -CAUSAL_NS_MAX ? limit_ns : clip((double)limit_ns + by_ns);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct causal_point *left = a, *right = b;
+	return (left->at_ns > right->at_ns) - (left->at_ns < right->at_ns);
+}
+
+/* ---- sweeps ---- */
+
+struct sweep {
+	double rate, room;
+	int64_t at_ns, low_ns, high_ns;
+	bool is_begun;
+};
+
+/* Goes on to a point; false: what was allowed so far contradicts it, and nothing is changed. */
+static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
+{
+	double distance = (double)point->at_ns - (double)sweep->at_ns;
+	double move = sweep->rate * distance, room = sweep->room * fabs(distance);
+	int64_t low_ns = sweep->is_begun ? shifted(sweep->low_ns, move - room) : -CAUSAL_NS_MAX;
+	int64_t high_ns = sweep->is_begun ? shifted(sweep->high_ns, move + room) : CAUSAL_NS_MAX;
+
+	low_ns = larger(low_ns, point->low_ns);
+	high_ns = smaller(high_ns, point->high_ns);
+	if (sweep->is_begun && low_ns > high_ns)
+		return false;
+	sweep->at_ns = point->at_ns;
+	sweep->low_ns = low_ns;
+	sweep->high_ns = high_ns;
+	sweep->is_begun = true;
+	return true;
+}
+
+/* How many pieces there are at a common rate. */
+static size_t count_pieces(const struct causal_point *points, size_t count, double rate, double room)
+{
+	struct sweep sweep = { .rate = rate, .room = room };
+	size_t pieces = count > 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (sweep_to(&sweep, &points[i]))
+			continue;
+		pieces++;
+		sweep.is_begun = false;
+		sweep_to(&sweep, &points[i]);
+	}
+	return pieces;
+}
+
+/* ---- the common rate ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+	return (left > right) - (left < right);
+}
+
+/* The median slope from block to block of points; of each block the strongest limit counts. */
+static double median_slope(const struct causal_point *points, size_t count, bool of_lows)
+{
+	const struct causal_point *last = NULL;
+	double slopes[RATE_BLOCKS];
+	size_t slopes_count = 0, blocks = count / RATE_POINTS;
+
+	blocks = blocks < 2 ? 2 : blocks < RATE_BLOCKS ? blocks : RATE_BLOCKS;
+	for (size_t block = 0; block < blocks; block++) {
+		const struct causal_point *best = NULL;
+		for (size_t i = block * count / blocks; i < (block + 1) * count / blocks; i++) {
+			const struct causal_point *point = &points[i];
+			if (of_lows ? point->low_ns <= -CAUSAL_NS_MAX : point->high_ns >= CAUSAL_NS_MAX)
+				continue;
+			if (!best || (of_lows ? point->low_ns > best->low_ns : point->high_ns < best->high_ns))
+				best = point;
+		}
+		if (best && last && best->at_ns != last->at_ns) {
+			double rise = of_lows ? (double)best->low_ns - (double)last->low_ns
+			                      : (double)best->high_ns - (double)last->high_ns;
+			slopes[slopes_count++] = rise / ((double)best->at_ns - (double)last->at_ns);
+		}
+		last = best ? best : last;
+	}
+	if (!slopes_count)
+		return 0;
+	qsort(slopes, slopes_count, sizeof(*slopes), by_value);
+	return slopes[slopes_count / 2];
+}
+
+/* Where two points contradict each other at the nominal rate, the rate that reconciles them: a sample and the end of a run. */
+static double spanning_slope(const struct causal_point *points, size_t count)
+{
+	int64_t distance_ns, low_ns = -CAUSAL_NS_MAX, high_ns = CAUSAL_NS_MAX;
+	const struct causal_point *first = &points[0], *last = &points[count - 1];
+
+	if (count < 2 || __builtin_sub_overflow(last->at_ns, first->at_ns, &distance_ns) || distance_ns <= 0)
+		return 0;
+	low_ns = last->low_ns > -CAUSAL_NS_MAX && first->high_ns < CAUSAL_NS_MAX ? last->low_ns - first->high_ns : low_ns;
+	high_ns = last->high_ns < CAUSAL_NS_MAX && first->low_ns > -CAUSAL_NS_MAX ? last->high_ns - first->low_ns
+	                                                                          : high_ns;
+	double rise = low_ns > 0 ? (double)low_ns : high_ns < 0 ? (double)high_ns : 0;
+	return rise / (double)distance_ns;
+}
+
+/* Of some rates, among which the clock's may be by so much off each, the one with the fewest contradictions; the nominal one, if
+ * no other has fewer. */
+static size_t choose_rate_within(struct causal_band *band, size_t count, double room)
+{
+	const struct causal_point *points = band->points;
+	const double rates[] = { median_slope(points, count, true), median_slope(points, count, false),
+		                 spanning_slope(points, count) };
+	size_t fewest = count_pieces(points, count, 0, room);
+
+	band->rate = 0;
+	band->rate_room = room;
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates) && fewest > 1; i++) {
+		double own_room = count < POINTS_OF_RATE ? room + fabs(rates[i]) : room;
+		size_t pieces = fabs(rates[i]) < RATE_MOST ? count_pieces(points, count, rates[i], own_room) : SIZE_MAX;
+		if (pieces < fewest) {
+			fewest = pieces;
+			band->rate = rates[i];
+			band->rate_room = own_room;
+		}
+	}
+	return fewest;
+}
+
+/* A jump is one at any rate; where the rate itself wanders, a wider range of rates leaves far fewer contradictions. */
+static void choose_rate(struct causal_band *band, size_t count)
+{
+	struct causal_band best = *band;
+
+	for (double room = CAUSAL_PPM / 1e6; room < RATE_MOST; room *= 4) {
+		size_t pieces = choose_rate_within(band, count, room);
+		if (!best.pieces_count || pieces < best.pieces_count / 2) {
+			best = *band;
+			best.pieces_count = pieces;
+		}
+		if (pieces == 1)
+			break;
+	}
+	*band = best;
+}
+
+/* ---- pieces ---- */
+
+/* Lays the pieces over the points, which are in order of their causes. */
+static void lay_pieces(struct causal_band *band, size_t count)
+{
+	struct sweep sweep = { .rate = band->rate, .room = band->rate_room };
+	size_t pieces = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (sweep.is_begun && sweep_to(&sweep, &band->points[i])) {
+			band->pieces[pieces - 1].count++;
+			continue;
+		}
+		sweep.is_begun = false;
+		sweep_to(&sweep, &band->points[i]);
+		band->pieces[pieces++] = (struct causal_piece){ .first = i, .count = 1 };
+	}
+}
+
+/* Takes from a piece the points that fit the next one as well. */
+static void leave_doubtful(struct causal_band *band, struct causal_piece *piece, const struct causal_piece *next)
+{
+	struct sweep sweep = { .rate = band->rate, .room = band->rate_room };
+	size_t i = next->first + next->count;
+
+	while (i > next->first && sweep_to(&sweep, &band->points[i - 1]))
+		i--;
+	if (i > next->first)
+		return;
+	while (piece->count > 1 && sweep_to(&sweep, &band->points[piece->first + piece->count - 1]))
+		piece->count--;
+}
+
+/* The points of a piece become the band: at each what all of the piece allow. */
+static void make_band(const struct causal_band *band, struct causal_piece *piece)
+{
+	struct causal_point *points = &band->points[piece->first];
+
+	piece->first_cause_ns = points[0].cause_ns;
+	piece->last_cause_ns = points[piece->count - 1].cause_ns;
+	qsort(points, piece->count, sizeof(*points), by_time);
+	for (size_t i = 0; i < piece->count; i++) {
+		double moved = -band->rate * ((double)points[i].at_ns - (double)band->origin_ns);
+		points[i].low_ns = shifted(points[i].low_ns, moved);
+		points[i].high_ns = shifted(points[i].high_ns, moved);
+	}
+	for (size_t i = 1; i < piece->count; i++) {
+		double room = band->rate_room * ((double)points[i].at_ns - (double)points[i - 1].at_ns);
+		points[i].low_ns = larger(points[i].low_ns, shifted(points[i - 1].low_ns, -room));
+		points[i].high_ns = smaller(points[i].high_ns, shifted(points[i - 1].high_ns, room));
+	}
+	for (size_t i = piece->count; i-- > 1;) {
+		double room = band->rate_room * ((double)points[i].at_ns - (double)points[i - 1].at_ns);
+		points[i - 1].low_ns = larger(points[i - 1].low_ns, shifted(points[i].low_ns, -room));
+		points[i - 1].high_ns = smaller(points[i - 1].high_ns, shifted(points[i].high_ns, room));
+	}
+}
+
+/* All offsets that any limit demands. */
+static void give_up(struct causal_band *band, size_t count)
+{
+	band->is_beyond_repair = true;
+	band->low_ns = CAUSAL_NS_MAX;
+	band->high_ns = -CAUSAL_NS_MAX;
+	for (size_t i = 0; i < count; i++) {
+		const struct causal_point *point = &band->points[i];
+		if (point->low_ns > -CAUSAL_NS_MAX)
+			band->high_ns = larger(band->high_ns, point->low_ns);
+		if (point->high_ns < CAUSAL_NS_MAX)
+			band->low_ns = smaller(band->low_ns, point->high_ns);
+	}
+}
+
+static size_t take_points(struct causal_band *band, const struct causal_points *points, enum causal_level level,
+                          const struct causal_point *sample)
+{
+	size_t count = 0;
+
+	if (sample) {
+		band->points[count] = *sample;
+		band->points[count++].cause_ns = CAUSAL_NO_CAUSE;
+	}
+	for (size_t i = 0; i < points->count; i++) {
+		struct causal_point point = points->points[i];
+		if (point.level > (uint32_t)level)
+			point.high_ns = CAUSAL_NS_MAX;
+		if (point.low_ns > -CAUSAL_NS_MAX || point.high_ns < CAUSAL_NS_MAX)
+			band->points[count++] = point;
+	}
+	return count;
+}
+
+epp_status *causal_band_build(struct causal_band *band, const struct causal_points *points, enum causal_level level,
+                              const struct causal_point *sample)
+{
+	*band = (struct causal_band){ 0 };
+	band->points = reallocarray(NULL, points->count + 1, sizeof(*band->points));
+	if (!band->points)
+		return epp_status_no_memory();
+	size_t count = take_points(band, points, level, sample);
+	if (!count)
+		return NULL;
+	qsort(band->points, count, sizeof(*band->points), causal_by_cause);
+	band->origin_ns = band->points[0].at_ns;
+	choose_rate(band, count);
+	if (band->pieces_count > PIECES_MAX ||
+	    (band->pieces_count > PIECES_DOUBTED && band->pieces_count * POINTS_PER_PIECE > count)) {
+		give_up(band, count);
+		return NULL;
+	}
+	band->pieces = reallocarray(NULL, band->pieces_count, sizeof(*band->pieces));
+	if (!band->pieces) {
+		causal_band_deinit(band);
+		return epp_status_no_memory();
+	}
+	lay_pieces(band, count);
+	for (size_t i = 0; i + 1 < band->pieces_count; i++)
+		leave_doubtful(band, &band->pieces[i], &band->pieces[i + 1]);
+	for (size_t i = 0; i < band->pieces_count; i++)
+		make_band(band, &band->pieces[i]);
+	return NULL;
+}
+
+void causal_band_deinit(struct causal_band *band)
+{
+	free(band->points);
+	free(band->pieces);
+	*band = (struct causal_band){ 0 };
+}
+
+/* ---- questions ---- */
+
+/* Adds what a piece allows at a time to [*low_ns, *high_ns]. */
+static void add_piece(const struct causal_band *band, const struct causal_piece *piece, int64_t at_ns, int64_t *low_ns,
+                      int64_t *high_ns)
+{
+	const struct causal_point *points = &band->points[piece->first];
+	int64_t low = -CAUSAL_NS_MAX, high = CAUSAL_NS_MAX;
+	size_t first = 0, last = piece->count;
+
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+		if (points[middle].at_ns <= at_ns)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	for (size_t i = first ? first - 1 : 0; i <= first && i < piece->count; i++) {
+		double room = band->rate_room * fabs((double)at_ns - (double)points[i].at_ns);
+		low = larger(low, shifted(points[i].low_ns, -room));
+		high = smaller(high, shifted(points[i].high_ns, room));
+	}
+	double moved = band->rate * ((double)at_ns - (double)band->origin_ns);
+	low = shifted(low, moved);
+	high = shifted(high, moved);
+	/* What contradicts itself still is all that is allowed. */
+	*low_ns = smaller(*low_ns, smaller(low, high));
+	*high_ns = larger(*high_ns, larger(low, high));
+}
+
+/* Whether an event may belong to a piece, by its cause: from the one before has its last to the one behind its first. */
+static bool may_hold_cause(const struct causal_band *band, size_t piece, int64_t cause_ns)
+{
+	bool behind = piece && cause_ns < band->pieces[piece].first_cause_ns &&
+	              cause_ns <= band->pieces[piece - 1].last_cause_ns;
+	bool before = piece + 1 < band->pieces_count && cause_ns > band->pieces[piece].last_cause_ns &&
+	              cause_ns >= band->pieces[piece + 1].first_cause_ns;
+	return !behind && !before;
+}
+
+/* Likewise by its claimed time: those around it, else all. */
+static bool may_hold_time(const struct causal_band *band, const struct causal_piece *piece, int64_t at_ns)
+{
+	const struct causal_point *points = &band->points[piece->first];
+	double reach = 0;
+
+	/* A piece may go on up to its neighbours. */
+	if (piece > band->pieces)
+		reach = fabs((double)points[0].at_ns - (double)band->points[piece[-1].first + piece[-1].count - 1].at_ns);
+	if (piece + 1 < band->pieces + band->pieces_count)
+		reach = fmax(reach,
+		             fabs((double)points[piece->count - 1].at_ns - (double)band->points[piece[1].first].at_ns));
+	else
+		return (double)at_ns >= (double)points[0].at_ns - reach;
+	return (double)at_ns >= (double)points[0].at_ns - reach &&
+	       (double)at_ns <= (double)points[piece->count - 1].at_ns + reach;
+}
+
+/* The first piece whose last cause is not before. */
+static size_t piece_of(const struct causal_band *band, int64_t cause_ns)
+{
+	size_t first = 0, last = band->pieces_count;
+
+	while (first < last) {
+		size_t middle = first + (last - first) / 2;
+		if (band->pieces[middle].last_cause_ns < cause_ns)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first;
+}
+
+bool causal_band_at(const struct causal_band *band, int64_t at_ns, int64_t cause_ns, int64_t *low_ns, int64_t *high_ns)
+{
+	*low_ns = CAUSAL_NS_MAX;
+	*high_ns = -CAUSAL_NS_MAX;
+	if (band->is_beyond_repair) {
+		*low_ns = band->low_ns;
+		*high_ns = band->high_ns;
+		return *low_ns <= *high_ns;
+	}
+	if (!band->pieces_count)
+		return false;
+	size_t from = 0, end = band->pieces_count;
+	if (cause_ns != CAUSAL_NO_CAUSE) {
+		size_t piece = piece_of(band, cause_ns);
+		from = piece ? piece - 1 : 0;
+		end = piece + 2 < end ? piece + 2 : end;
+	}
+	for (size_t i = from; i < end; i++) {
+		if (cause_ns == CAUSAL_NO_CAUSE ? may_hold_time(band, &band->pieces[i], at_ns)
+		                                : may_hold_cause(band, i, cause_ns))
+			add_piece(band, &band->pieces[i], at_ns, low_ns, high_ns);
+	}
+	if (*low_ns > *high_ns)
+		for (size_t i = from; i < end; i++)
+			add_piece(band, &band->pieces[i], at_ns, low_ns, high_ns);
+	return true;
+}

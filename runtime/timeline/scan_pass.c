@@ -1,0 +1,463 @@
+/* Pass one: what must be known before the merge and does not stand in the blocks' headers.
+ *
+ * The blocks that hold more than a thread's own events are decoded once: clock pairs, ids that are referred to, ends that were
+ * recorded apart from their events, and in each block the span of each line's complete events, in ticks, since the header
+ * speaks of host kinds only.  Then the clocks are fitted and the spans placed; a span that cannot be right (ticks so far off
+ * that they wrap) is looked at event by event.  Blocks of plain host events are not decoded here.
+ *
+ * Of a stretch of time in a file that was opened by an index, the index has the spans; of the other blocks only those are
+ * decoded that lie in it or refer to what does.
+ */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "containers/array.h"
+#include "timeline/timeline.h"
+
+#define KIND(kind) (1u << (kind))
+#define ENDS (KIND(EPF_ORPHAN_END) | KIND(EPF_ASYNC_END))
+#define SHOWN \
+	(KIND(EPF_EVENT) | KIND(EPF_INSTANT) | KIND(EPF_COUNTER) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | \
+	 KIND(EPF_ASYNC_BEGIN))
+
+/* Complete events of one line in one block, in positions of its clock. */
+struct survey_span {
+	uint32_t block, line;
+	int64_t first, last, end; /* the earliest and the latest start, the latest end */
+};
+
+struct surveying {
+	struct survey_span *spans;
+	size_t spans_count, spans_room;
+	uint32_t *put_off; /* blocks whose spans the index has, and that were not read yet */
+	size_t put_off_count, put_off_room;
+};
+
+epp_status *survey_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
+                               const struct codec_record *record, uint32_t *line)
+{
+	return lines_find(&timeline->lines, record->id ? (uint32_t)record->id : block->track, line);
+}
+
+/* ---- one block ---- */
+
+static void widen(struct survey_block *surveyed, int64_t start_ns, int64_t end_ns)
+{
+	surveyed->first_ns = start_ns < surveyed->first_ns ? start_ns : surveyed->first_ns;
+	surveyed->last_ns = start_ns > surveyed->last_ns ? start_ns : surveyed->last_ns;
+	surveyed->end_ns = end_ns > surveyed->end_ns ? end_ns : surveyed->end_ns;
+}
+
+/* Ticks in the order of their times: as the line's clock counts them. */
+static int64_t position_of(const struct line *line, uint64_t ticks)
+{
+	switch (line->track->clock_kind) {
+	case EPF_TRACK_CLOCK_HOST:
+		return (int64_t)(ticks ^ 1ull << 63);
+	case EPF_TRACK_CLOCK_DEVICE:
+		return (int64_t)(ticks - line->clock->origin);
+	default:
+		return (int64_t)ticks;
+	}
+}
+
+static uint64_t ticks_of(const struct line *line, int64_t position)
+{
+	switch (line->track->clock_kind) {
+	case EPF_TRACK_CLOCK_HOST:
+		return (uint64_t)position ^ 1ull << 63;
+	case EPF_TRACK_CLOCK_DEVICE:
+		return (uint64_t)position + line->clock->origin;
+	default:
+		return (uint64_t)position;
+	}
+}
+
+/* The span of a line in the block that is being surveyed: those from `from` on are the block's. */
+static epp_status *find_span(struct surveying *surveying, uint32_t block, uint32_t line, size_t from,
+                             struct survey_span **span)
+{
+	for (size_t i = from; i < surveying->spans_count; i++) {
+		if (surveying->spans[i].line == line) {
+			*span = &surveying->spans[i];
+			return NULL;
+		}
+	}
+	if (!array_reserve(&surveying->spans, &surveying->spans_room, surveying->spans_count + 1,
+	                   sizeof(*surveying->spans)))
+		return epp_status_no_memory();
+	*span = &surveying->spans[surveying->spans_count++];
+	**span = (struct survey_span){ block, line, INT64_MAX, INT64_MIN, INT64_MIN };
+	return NULL;
+}
+
+static epp_status *survey_complete(struct epp_timeline *timeline, const struct decoded *decoded,
+                                   const struct line *line, const struct codec_record *record, struct survey_span *span)
+{
+	uint32_t after;
+	int64_t start, end;
+	uint64_t parent = block_parent(decoded, record, &after);
+
+	if (line->clock && !line->clock->has_origin) {
+		line->clock->has_origin = true;
+		line->clock->origin = record->start_ticks;
+	}
+	start = position_of(line, record->start_ticks);
+	if (record->duration_ticks > INT64_MAX || __builtin_add_overflow(start, (int64_t)record->duration_ticks, &end))
+		end = INT64_MAX;
+	span->first = start < span->first ? start : span->first;
+	span->last = start > span->last ? start : span->last;
+	span->end = end > span->end ? end : span->end;
+	if (!parent)
+		return NULL;
+	timeline->parents = true;
+	return referred_add(&timeline->referred, decoded->block->source, parent, REFERRED_AS_PARENT);
+}
+
+static epp_status *survey_end(struct epp_timeline *timeline, const struct decoded *decoded, uint32_t index,
+                              const struct codec_record *record)
+{
+	bool named = EPF_BITS_FLAGS(record->bits) & EPF_FLAG_NAME_AT_END;
+	struct end end = { .id = record->id,
+		           .ticks = record->start_ticks,
+		           .block = index,
+		           .args_offset = record->args_offset,
+		           .name = named ? record->name : 0,
+		           .source = decoded->block->source,
+		           .args_count = (uint8_t)record->args_count,
+		           .category = EPF_BITS_CATEGORY(record->bits) & 15,
+		           .flags = block_flags(record->bits) & 15 };
+	return ends_add(&timeline->ends, &end);
+}
+
+static epp_status *survey_flow(struct epp_timeline *timeline, const struct survey_flow *flow)
+{
+	if (!array_reserve(&timeline->flows, &timeline->flows_room, timeline->flows_count + 1, sizeof(*timeline->flows)))
+		return epp_status_no_memory();
+	timeline->flows[timeline->flows_count++] = *flow;
+	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to, REFERRED_BY_FLOW));
+	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_BY_FLOW);
+}
+
+/* A flow that names a parent. */
+static epp_status *survey_parent(struct epp_timeline *timeline, const struct survey_flow *flow)
+{
+	if (!flow->from)
+		return NULL;
+	timeline->parents = true;
+	EPP_TRY(parents_add(&timeline->parents_apart, flow->source, flow->to, flow->from));
+	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_AS_PARENT);
+}
+
+static int compare_from(const void *a, const void *b)
+{
+	const struct survey_flow *first = a, *second = b;
+	return (first->from > second->from) - (first->from < second->from);
+}
+
+/* Replaces ids by numbers and sorts the flows by where they come from; those from or to nothing are dropped. */
+static void number_flows(struct epp_timeline *timeline)
+{
+	struct referred_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
+	size_t count = 0;
+
+	for (size_t i = 0; i < timeline->flows_count && count < INT32_MAX; i++) {
+		struct survey_flow *flow = &timeline->flows[i];
+		uint32_t from = referred_find(&timeline->referred, &from_lookup, flow->source, flow->from);
+		uint32_t to = referred_find(&timeline->referred, &to_lookup, flow->source, flow->to);
+		if (from != REFERRED_NONE && to != REFERRED_NONE)
+			timeline->flows[count++] = (struct survey_flow){ from, to, flow->source };
+	}
+	timeline->flows_count = count;
+	qsort(timeline->flows, count, sizeof(*timeline->flows), compare_from);
+}
+
+/* Makes the flows from each event its waits. */
+static epp_status *link_flows(struct epp_timeline *timeline)
+{
+	struct wait *first = NULL;
+
+	if (!timeline->flows_count || !timeline->referred.has_table)
+		return NULL;
+	number_flows(timeline);
+	timeline->waits = reallocarray(NULL, timeline->flows_count + 1, sizeof(*timeline->waits));
+	if (!timeline->waits)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < timeline->flows_count; i++) {
+		const struct survey_flow *flow = &timeline->flows[i];
+		timeline->waits[i] = (struct wait){ .to = (uint32_t)flow->to };
+		if (!first || flow->from != flow[-1].from) {
+			struct referred_event *event;
+			first = &timeline->waits[i];
+			EPP_TRY(referred_note(&timeline->referred, (uint32_t)flow->from, &event));
+			event->wait = (uint32_t)i + 1;
+		}
+		first->count++;
+	}
+	free(timeline->flows);
+	timeline->flows = NULL;
+	return NULL;
+}
+
+static epp_status *survey_block(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool pairs_only)
+{
+	struct decoded decoded;
+	struct survey_span *span = NULL;
+	size_t from = surveying->spans_count;
+	uint32_t line, after;
+
+	EPP_TRY(block_decode(timeline, index, &timeline->buffer, &timeline->buffer_bytes, &decoded));
+	EPP_TRY(lines_find(&timeline->lines, decoded.block->track, &line));
+	for (uint32_t i = 0; i < decoded.count; i++) {
+		const struct codec_record *record = &timeline->records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		struct device_clock *clock = timeline->lines.lines[line].clock;
+		if (kind == EPF_TRACK_SWITCH) {
+			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
+			span = NULL;
+		} else if (kind == EPF_CLOCK_PAIR && clock) {
+			EPP_TRY(device_clock_add_pair(clock, record->start_ticks, record->duration_ticks, record->id));
+		} else if (pairs_only) {
+			continue;
+		} else if (kind == EPF_COMPLETE) {
+			if (!span)
+				EPP_TRY(find_span(surveying, index, line, from, &span));
+			EPP_TRY(survey_complete(timeline, &decoded, &timeline->lines.lines[line], record, span));
+		} else if (kind == EPF_FLOW) {
+			const struct survey_flow flow = { block_parent(&decoded, record, &after), record->id,
+				                          decoded.block->source };
+			EPP_TRY(block_names_parent(record) ? survey_parent(timeline, &flow)
+			                                   : survey_flow(timeline, &flow));
+		} else if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
+			EPP_TRY(survey_end(timeline, &decoded, index, record));
+		}
+	}
+	return NULL;
+}
+
+/* ---- a stretch of time ---- */
+
+/* Whether the block must be read whatever the time is: what it says counts for all events. */
+static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
+{
+	const struct reader *reader = timeline->reader;
+
+	return !reader->summaries || (timeline->options.from_ns == INT64_MIN && timeline->options.to_ns == INT64_MAX) ||
+	       (reader->blocks[index].kinds & (KIND(EPF_CLOCK_PAIR) | ENDS)) ||
+	       (reader->summaries[index].flags & EPF_INDEX_WIDE);
+}
+
+/* Takes a block's spans from the index.  `*fits` is false if they cannot be what they say: then none was taken. */
+static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool *fits)
+{
+	const struct reader_summary *summary = &timeline->reader->summaries[index];
+	size_t from = surveying->spans_count;
+
+	*fits = true;
+	for (uint32_t i = 0; i < summary->spans_count && *fits; i++) {
+		const struct epf_index_span *known = &summary->spans[i];
+		struct survey_span *span;
+		uint32_t line_index;
+		EPP_TRY(lines_find(&timeline->lines, known->track, &line_index));
+		const struct line *line = &timeline->lines.lines[line_index];
+		if (line->clock && !line->clock->has_origin) {
+			line->clock->has_origin = true;
+			line->clock->origin = known->base;
+		}
+		int64_t base = position_of(line, known->base);
+		EPP_TRY(find_span(surveying, index, line_index, from, &span));
+		*fits = !__builtin_add_overflow(base, known->first, &span->first) &&
+		        !__builtin_add_overflow(base, known->last, &span->last) &&
+		        !__builtin_add_overflow(base, known->end, &span->end);
+	}
+	if (!*fits) {
+		surveying->spans_count = from;
+		return NULL;
+	}
+	timeline->parents |= (summary->flags & EPF_INDEX_PARENTS) != 0;
+	if (!array_reserve(&surveying->put_off, &surveying->put_off_room, surveying->put_off_count + 1,
+	                   sizeof(*surveying->put_off)))
+		return epp_status_no_memory();
+	surveying->put_off[surveying->put_off_count++] = index;
+	return NULL;
+}
+
+/* The ids of events that ended elsewhere: their blocks do not say when they end. */
+static epp_status *note_ended(struct epp_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->ends.count && timeline->reader->summaries; i++) {
+		const struct end *end = &timeline->ends.ends[i];
+		EPP_TRY(stretch_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
+	}
+	stretch_sort(&timeline->ended_elsewhere);
+	return NULL;
+}
+
+static bool refers_to(const struct reader_summary *summary, uint32_t source, const struct stretch *ids)
+{
+	for (uint32_t i = 0; i < summary->references_count; i++)
+		if (stretch_meets(ids, source, summary->references[i].first, summary->references[i].last))
+			return true;
+	return false;
+}
+
+/* The ids that blocks put off refer to, of those blocks that lie in the stretch or refer to what lies there. */
+static epp_status *survey_put_off(struct epp_timeline *timeline, struct surveying *surveying)
+{
+	const struct reader *reader = timeline->reader;
+	struct stretch inside = { 0 };
+	epp_status *status = NULL;
+	size_t spans_count = surveying->spans_count;
+
+	for (uint32_t i = 0; i < reader->blocks_count && !status && surveying->put_off_count; i++) {
+		const struct reader_summary *summary = &reader->summaries[i];
+		if (!plan_leaves_out(timeline, i))
+			status = stretch_add_block(&inside, reader->blocks[i].source, summary);
+	}
+	stretch_sort(&inside);
+	for (size_t i = 0; i < surveying->put_off_count && !status; i++) {
+		uint32_t index = surveying->put_off[i];
+		const struct reader_summary *summary = &reader->summaries[index];
+		if (timeline->placing_needs_parents || !plan_leaves_out(timeline, index) ||
+		    refers_to(summary, reader->blocks[index].source, &inside))
+			status = survey_block(timeline, surveying, index, false);
+		surveying->spans_count = spans_count; /* they were placed */
+	}
+	stretch_deinit(&inside);
+	return status;
+}
+
+/* ---- placing the spans ---- */
+
+static void widen_by_event(struct epp_timeline *timeline, uint32_t block, const struct placed *placed)
+{
+	widen(&timeline->surveyed[block], placed->start_ns, placed->end_ns);
+	if (placed->end_ns > timeline->last_ns && placed->end_ns < ITEM_NS_MAX)
+		timeline->last_ns = placed->end_ns;
+}
+
+/* Every event of a line in a block, one by one. */
+static epp_status *place_events(struct epp_timeline *timeline, const struct survey_span *span)
+{
+	struct decoded decoded;
+	uint32_t line;
+
+	EPP_TRY(block_decode(timeline, span->block, &timeline->buffer, &timeline->buffer_bytes, &decoded));
+	EPP_TRY(lines_find(&timeline->lines, decoded.block->track, &line));
+	for (uint32_t i = 0; i < decoded.count; i++) {
+		const struct codec_record *record = &timeline->records[i];
+		struct placed placed;
+		if (EPF_BITS_KIND(record->bits) == EPF_TRACK_SWITCH)
+			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
+		else if (EPF_BITS_KIND(record->bits) == EPF_COMPLETE && line == span->line &&
+		         place_complete(timeline, &timeline->lines.lines[line], record, 0, false, &placed))
+			widen_by_event(timeline, span->block, &placed);
+	}
+	return NULL;
+}
+
+static epp_status *place_span(struct epp_timeline *timeline, const struct survey_span *span)
+{
+	struct line *line = &timeline->lines.lines[span->line];
+	struct codec_record record = { .start_ticks = ticks_of(line, span->first) };
+	struct placed first, last, end;
+
+	if (!place_complete(timeline, line, &record, 0, false, &first)) {
+		timeline->surveyed[span->block].spill = true;
+		timeline->placing_needs_parents = true;
+		return NULL;
+	}
+	record.start_ticks = ticks_of(line, span->last);
+	place_complete(timeline, line, &record, 0, false, &last);
+	record.start_ticks = ticks_of(line, span->end);
+	place_complete(timeline, line, &record, 0, false, &end);
+	if (first.start_ns > last.start_ns || last.start_ns > end.start_ns || span->end == INT64_MAX)
+		return place_events(timeline, span);
+	end.end_ns = end.start_ns;
+	end.start_ns = last.start_ns;
+	widen_by_event(timeline, span->block, &first);
+	widen_by_event(timeline, span->block, &end);
+	return NULL;
+}
+
+/* ---- all of them ---- */
+
+/* The latest host time that anything tells of. */
+static void find_last(struct epp_timeline *timeline)
+{
+	const struct reader *reader = timeline->reader;
+	uint64_t last = reader->live.run_end_ticks;
+	size_t hint = 0;
+
+	for (size_t i = 0; i < reader->blocks_count; i++) {
+		if (reader->blocks[i].last_ticks > last)
+			last = reader->blocks[i].last_ticks;
+	}
+	if (reader->pairs_count && reader->pairs[reader->pairs_count - 1].ticks > last)
+		last = reader->pairs[reader->pairs_count - 1].ticks;
+	timeline->last_ticks = last;
+	timeline->last_ns = host_clock_ns(&timeline->host, &hint, last);
+}
+
+/* What the header says of host kinds. */
+static void survey_header(struct epp_timeline *timeline, uint32_t index, size_t *hint)
+{
+	const struct reader_block *block = &timeline->reader->blocks[index];
+	struct survey_block *surveyed = &timeline->surveyed[index];
+
+	*surveyed = (struct survey_block){ INT64_MAX, INT64_MIN, INT64_MIN, false };
+	if (!(block->kinds & SHOWN) || block->first_ticks == UINT64_MAX)
+		return;
+	int64_t end_ns = host_clock_ns(&timeline->host, hint, block->last_ticks);
+	widen(surveyed, host_clock_ns(&timeline->host, hint, block->first_ticks), end_ns);
+	surveyed->last_ns = end_ns;
+}
+
+static epp_status *survey(struct epp_timeline *timeline, struct surveying *surveying)
+{
+	const struct reader *reader = timeline->reader;
+	uint32_t run = timeline->options.run;
+	size_t hint = 0;
+
+	for (uint32_t i = 0; i < reader->blocks_count; i++) {
+		const struct reader_block *block = &reader->blocks[i];
+		bool put_off = false, other_run = run && block->run != run;
+		if (!(block->kinds & (KIND(EPF_CLOCK_PAIR) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | ENDS)) ||
+		    !block_is_wanted(timeline, block))
+			continue;
+		if (!must_be_read(timeline, i)) {
+			if (other_run)
+				continue;
+			EPP_TRY(take_spans(timeline, surveying, i, &put_off));
+		}
+		if (!put_off)
+			EPP_TRY(survey_block(timeline, surveying, i, other_run));
+	}
+	EPP_TRY(device_clocks_fit(&timeline->clocks, &timeline->host));
+	lines_settle(&timeline->lines, &timeline->host);
+	find_last(timeline);
+	EPP_TRY(measure_clocks(timeline));
+
+	EPP_TRY(note_ended(timeline));
+	timeline->surveyed = reallocarray(NULL, reader->blocks_count + 1, sizeof(*timeline->surveyed));
+	if (!timeline->surveyed)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < reader->blocks_count; i++)
+		survey_header(timeline, i, &hint);
+	for (size_t i = 0; i < surveying->spans_count; i++)
+		EPP_TRY(place_span(timeline, &surveying->spans[i]));
+	EPP_TRY(survey_put_off(timeline, surveying));
+	parents_seal(&timeline->parents_apart);
+	referred_seal(&timeline->referred, timeline->parents);
+	timeline->referred.has_used = timeline->placing_needs_parents;
+	return link_flows(timeline);
+}
+
+epp_status *survey_blocks(struct epp_timeline *timeline)
+{
+	struct surveying surveying = { 0 };
+	epp_status *status = survey(timeline, &surveying);
+	free(surveying.spans);
+	free(surveying.put_off);
+	return status;
+}

@@ -1,0 +1,343 @@
+/* The decoding half of trace/columns/columns.h.
+ *
+ * Every count is checked before room is made for it, every plane must have exactly as many bytes as its column has numbers.
+ * Planes that are stored are read where they lie; those of one value are part of a constant.  Records are put together a
+ * tile at a time, so that the numbers of a tile stay in the first cache; loops over whole tiles have a fixed length, which is
+ * what makes compilers use vectors. */
+#include "trace/columns/columns.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "codec/varint.h"
+#include "containers/array.h"
+#include "epprof/session.h"
+#include "trace/columns/plane_bits.h"
+
+#define TILE 512u
+/* What an arg takes beside its text: key, type, number. */
+#define ARG_BYTES_MAX (VARINT_BYTES_MAX + 6u)
+/* Position 0 means that there are no args; varints are put four bytes at a time. */
+#define ARGS_BEGIN 8u
+#define ARGS_SLACK 8u
+
+static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
+	[EPF_COLUMN_OPEN] = 8, [EPF_COLUMN_END] = 8, [EPF_COLUMN_DURATION] = 8, [EPF_COLUMN_ID] = 8,
+	[EPF_COLUMN_TAIL] = 8, [EPF_COLUMN_KEY] = 4, [EPF_COLUMN_TYPE] = 1,     [EPF_COLUMN_VALUE] = 8,
+};
+
+/* A column's planes that are not of one value. */
+struct planes {
+	uint64_t constant;
+	unsigned count;
+	const uint8_t *bytes[8];
+	unsigned shifts[8];
+};
+
+struct decoding {
+	struct columns_decoder *decoder;
+	struct epf_columns head;
+	const uint8_t *at, *end; /* of the payload */
+	uint8_t *room;           /* for the next plane */
+	struct planes columns[EPF_COLUMN_COUNT];
+	const uint8_t *texts;
+};
+
+void columns_decoder_deinit(struct columns_decoder *decoder)
+{
+	ZSTD_freeDCtx(decoder->zstd);
+	free(decoder->planes);
+	free(decoder->args);
+	*decoder = (struct columns_decoder){ 0 };
+}
+
+/* ---- counts ---- */
+
+static bool take_head(const struct epf_block *block, const uint8_t *payload, struct epf_columns *head)
+{
+	if (block->payload_bytes < sizeof(*head) || block->record_count > CODEC_RECORDS_MAX ||
+	    block->open_count > EPF_OPEN_MAX)
+		return false;
+	memcpy(head, payload, sizeof(*head));
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
+		if (head->planes_count[c] > planes_most[c])
+			return false;
+	return head->args_count <= EPF_COLUMNS_ARGS_MAX && head->text_bytes <= EPF_COLUMNS_TEXT_MAX &&
+	       head->args_count <= (uint64_t)block->record_count * EPF_ARG_SLOTS_MAX &&
+	       (head->args_count || !head->text_bytes);
+}
+
+static size_t numbers_count(const struct epf_block *block, const struct epf_columns *head, unsigned column)
+{
+	return column == EPF_COLUMN_OPEN ? block->open_count
+	       : column < EPF_COLUMN_KEY ? block->record_count
+	                                 : head->args_count;
+}
+
+uint32_t columns_args_bytes(const struct epf_block *block, const uint8_t *payload)
+{
+	struct epf_columns head;
+
+	if (!take_head(block, payload, &head))
+		return UINT32_MAX;
+	return head.args_count ? ARGS_BEGIN + head.args_count * ARG_BYTES_MAX + head.text_bytes + ARGS_SLACK : 0;
+}
+
+static bool make_room(struct decoding *decoding, const struct epf_block *block)
+{
+	const struct epf_columns *head = &decoding->head;
+	struct columns_decoder *decoder = decoding->decoder;
+	size_t bytes = head->text_bytes;
+
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++)
+		bytes += numbers_count(block, head, c) * head->planes_count[c];
+	if (!decoder->zstd)
+		decoder->zstd = ZSTD_createDCtx();
+	bool memory = decoder->zstd &&
+	              array_reserve(&decoder->planes, &decoder->planes_room, bytes + PLANE_BITS_GROUP, 1) &&
+	              array_reserve(&decoder->args, &decoder->args_room, 3 * sizeof(uint64_t) * head->args_count + 1, 1);
+	decoding->room = decoder->planes;
+	return memory;
+}
+
+/* ---- planes ---- */
+
+/* The next plane, of `count` bytes; NULL: it is not one.  If they are all the same, `*same` is true, and there is one. */
+static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *same)
+{
+	uint32_t head;
+
+	if ((size_t)(decoding->end - decoding->at) < sizeof(head))
+		return NULL;
+	memcpy(&head, decoding->at, sizeof(head));
+	const uint8_t *bytes = decoding->at + sizeof(head);
+	size_t bytes_count = head >> 2;
+	if (bytes_count > (size_t)(decoding->end - bytes))
+		return NULL;
+	decoding->at = bytes + bytes_count;
+	*same = (head & 3) == EPF_PLANE_SAME;
+	switch (head & 3) {
+	case EPF_PLANE_STORED:
+		return bytes_count == count ? bytes : NULL;
+	case EPF_PLANE_SAME:
+		return bytes_count == 1 ? bytes : NULL;
+	case EPF_PLANE_ZSTD:
+		if (ZSTD_decompressDCtx(decoding->decoder->zstd, decoding->room, count, bytes, bytes_count) != count)
+			return NULL;
+		break;
+	default:
+		if (!bytes_count || *bytes < 1 || *bytes > 7 || bytes_count != 1 + plane_bits_bytes(count, *bytes))
+			return NULL;
+		plane_bits_get(decoding->room, bytes + 1, count, *bytes);
+		break;
+	}
+	bytes = decoding->room;
+	decoding->room += count;
+	return bytes;
+}
+
+static bool take_columns(struct decoding *decoding, const struct epf_block *block)
+{
+	bool same;
+
+	for (unsigned c = 0; c < EPF_COLUMN_COUNT; c++) {
+		struct planes *planes = &decoding->columns[c];
+		size_t count = numbers_count(block, &decoding->head, c);
+		*planes = (struct planes){ 0 };
+		for (unsigned p = 0; p < decoding->head.planes_count[c]; p++) {
+			const uint8_t *bytes = take_plane(decoding, count, &same);
+			if (!bytes)
+				return false;
+			if (same) {
+				planes->constant |= (uint64_t)*bytes << 8 * p;
+				continue;
+			}
+			planes->bytes[planes->count] = bytes;
+			planes->shifts[planes->count++] = 8 * p;
+		}
+	}
+	if (decoding->head.text_bytes) {
+		decoding->texts = take_plane(decoding, decoding->head.text_bytes, &same);
+		if (!decoding->texts || (same && decoding->head.text_bytes > 1))
+			return false;
+	}
+	return decoding->at == decoding->end;
+}
+
+/* ---- numbers ---- */
+
+#define MERGE(out, value, n) \
+	do { \
+		for (size_t i = 0; i < (n); i++) \
+			(out)[i] = (value); \
+	} while (0)
+
+/* The numbers of a column from `from` on. */
+static inline __attribute__((always_inline)) void merge(const struct planes *planes, size_t from,
+                                                        uint64_t *restrict out, size_t count)
+{
+	const uint64_t constant = planes->constant;
+	unsigned done = planes->count < 2 ? planes->count : 2;
+
+	if (done == 0) {
+		MERGE(out, constant, count);
+	} else if (done == 1) {
+		const uint8_t *restrict low = planes->bytes[0] + from;
+		const unsigned shift = planes->shifts[0];
+		MERGE(out, constant | (uint64_t)low[i] << shift, count);
+	} else {
+		const uint8_t *restrict low = planes->bytes[0] + from, *restrict high = planes->bytes[1] + from;
+		const unsigned low_shift = planes->shifts[0], high_shift = planes->shifts[1];
+		MERGE(out, constant | (uint64_t)low[i] << low_shift | (uint64_t)high[i] << high_shift, count);
+	}
+	for (; done < planes->count; done++) {
+		const uint8_t *restrict bytes = planes->bytes[done] + from;
+		const unsigned shift = planes->shifts[done];
+		MERGE(out, out[i] | (uint64_t)bytes[i] << shift, count);
+	}
+}
+
+__attribute__((noinline)) static void merge_tile(const struct planes *planes, size_t from, uint64_t *out)
+{
+	merge(planes, from, out, TILE);
+}
+
+__attribute__((noinline)) static void merge_any(const struct planes *planes, size_t from, uint64_t *out, size_t count)
+{
+	merge(planes, from, out, count);
+}
+
+/* ---- args ---- */
+
+struct args {
+	const uint64_t *keys, *types, *differences;
+	uint32_t left;
+	const uint8_t *texts;
+	uint32_t texts_left;
+	uint8_t *begin, *at;
+	uint64_t previous[COLUMNS_KEYS];
+};
+
+static void begin_args(struct decoding *decoding, uint8_t *begin, struct args *args)
+{
+	uint32_t count = decoding->head.args_count;
+	uint64_t *numbers = decoding->decoder->args;
+
+	for (unsigned c = 0; c < 3; c++)
+		merge_any(&decoding->columns[EPF_COLUMN_KEY + c], 0, numbers + (size_t)c * count, count);
+	args->keys = numbers;
+	args->types = numbers + count;
+	args->differences = numbers + 2 * (size_t)count;
+	args->left = count;
+	args->texts = decoding->texts;
+	args->texts_left = decoding->head.text_bytes;
+	args->begin = begin;
+	args->at = begin + ARGS_BEGIN;
+	for (unsigned key = 0; key < COLUMNS_KEYS; key++)
+		args->previous[key] = decoding->head.value_base;
+}
+
+/* The args of one record, as codec_arg reads them. */
+__attribute__((noinline)) static bool put_args(struct args *args, struct codec_record *record)
+{
+	uint8_t *at = args->at;
+
+	if (record->args_count > args->left || record->args_count > EPF_ARG_SLOTS_MAX)
+		return false;
+	args->left -= record->args_count;
+	record->args_offset = (uint32_t)(at - args->begin);
+	for (uint32_t i = 0; i < record->args_count; i++) {
+		uint32_t key = (uint32_t)*args->keys++;
+		uint64_t *previous = &args->previous[key % COLUMNS_KEYS];
+		uint64_t value = *previous += unzigzag(*args->differences++);
+		unsigned type = (unsigned)*args->types++;
+
+		if (type > EPP_ARG_TEXT)
+			return false;
+		at = put(at, key);
+		*at++ = (uint8_t)type;
+		if (type == EPP_ARG_F64) {
+			memcpy(at, &value, 8);
+			at += 8;
+		} else if (type != EPP_ARG_TEXT) {
+			at = put(at, type == EPP_ARG_I64 ? zigzag(value) : value);
+		} else {
+			if (value > args->texts_left)
+				return false;
+			at = put(at, value);
+			/* If no arg has text, there is no address to count from. */
+			if (value) {
+				at = mempcpy(at, args->texts, value);
+				args->texts += value;
+			}
+			args->texts_left -= (uint32_t)value;
+		}
+	}
+	args->at = at;
+	return true;
+}
+
+/* ---- records ---- */
+
+static bool put_records(struct decoding *decoding, const struct epf_block *block, struct codec_record *records,
+                        uint8_t *args_begin, uint32_t *decoded)
+{
+	uint64_t tile[EPF_COLUMN_TAIL - EPF_COLUMN_END + 1][TILE];
+	const struct epf_columns *head = &decoding->head;
+	uint64_t end = head->end_base, id = head->id_base;
+	struct args args;
+
+	args.left = args.texts_left = 0;
+	if (head->args_count)
+		begin_args(decoding, args_begin, &args);
+	for (uint32_t from = 0; from < block->record_count; from += TILE) {
+		uint32_t count = block->record_count - from < TILE ? block->record_count - from : TILE;
+		for (unsigned c = 0; c < sizeof(tile) / sizeof(*tile); c++) {
+			if (count == TILE)
+				merge_tile(&decoding->columns[EPF_COLUMN_END + c], from, tile[c]);
+			else
+				merge_any(&decoding->columns[EPF_COLUMN_END + c], from, tile[c], count);
+		}
+		for (uint32_t i = 0; i < count; i++) {
+			struct codec_record *record = &records[from + i];
+			uint64_t duration = tile[EPF_COLUMN_DURATION - EPF_COLUMN_END][i];
+			uint64_t tail = tile[EPF_COLUMN_TAIL - EPF_COLUMN_END][i];
+			end += unzigzag(tile[0][i]);
+			id += unzigzag(tile[EPF_COLUMN_ID - EPF_COLUMN_END][i]) + 1;
+			*record = (struct codec_record){
+				.start_ticks = end - duration,
+				.duration_ticks = duration,
+				.id = id,
+				.name = EPF_TAIL_NAME(tail),
+				.bits = EPF_TAIL_BITS(tail),
+				.args_count = EPF_TAIL_ARGS(tail),
+			};
+			if (!record->name || (record->args_count && !put_args(&args, record)))
+				return false;
+			*decoded = from + i + 1;
+		}
+	}
+	return !args.left && !args.texts_left;
+}
+
+enum columns_result columns_decode(struct columns_decoder *decoder, const struct epf_block *block, const uint8_t *payload,
+                                   uint64_t *open_ids, struct codec_record *records, uint8_t *args, uint32_t *decoded)
+{
+	struct decoding decoding = { .decoder = decoder };
+	uint64_t open[EPF_OPEN_MAX];
+
+	*decoded = 0;
+	if (!take_head(block, payload, &decoding.head))
+		return COLUMNS_DAMAGED;
+	if (!make_room(&decoding, block))
+		return COLUMNS_NO_MEMORY;
+	decoding.at = payload + sizeof(decoding.head);
+	decoding.end = payload + block->payload_bytes;
+	if (!take_columns(&decoding, block))
+		return COLUMNS_DAMAGED;
+	merge_any(&decoding.columns[EPF_COLUMN_OPEN], 0, open, block->open_count);
+	uint64_t id = decoding.head.open_base;
+	for (uint32_t i = 0; i < block->open_count; i++)
+		open_ids[i] = id += unzigzag(open[i]);
+	return put_records(&decoding, block, records, args, decoded) ? COLUMNS_OK : COLUMNS_DAMAGED;
+}

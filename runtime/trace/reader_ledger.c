@@ -1,0 +1,392 @@
+/* The ledger's lines: for each thread, for each session, for each profiler, what it emitted and what became of it.
+ *
+ * A thread's word is the ids it took and the losses it counted; what was written is counted from the records of its own
+ * regions, whatever track they are on.  A profiler's word is its producer; what was written is counted from the complete
+ * events on its tracks.  Blocks whose header already says enough are not decoded.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader_private.h"
+
+#define COMPLETE (1u << EPF_COMPLETE)
+
+/* ---- the lines ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Tracks that have regions or a ledger entry of their own; 0, the session, is none.  Devices have neither, unless their
+ * events were stored without a thread's doing; then the profiler's line is theirs. */
+static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, size_t *count)
+{
+	size_t most = reader->ledger_count + reader->blocks_count + reader->open_count + 1, kept = 0;
+	uint32_t *list = reallocarray(NULL, most, sizeof(*list)), last = 0;
+
+	if (!list)
+		return epp_status_no_memory();
+	*count = 0;
+	for (size_t i = 0; i < reader->ledger_count; i++)
+		list[(*count)++] = reader->ledger[i].track;
+	for (size_t i = 0; i < reader->open_count; i++)
+		list[(*count)++] = reader->open[i].track;
+	for (size_t i = 0; i < reader->blocks_count; i++) {
+		uint32_t track = reader->blocks[i].track;
+		if (track == last)
+			continue;
+		last = track;
+		const epp_trace_track *known = reader_track(reader, track);
+		if (!known || known->kind == EPP_TRACK_THREAD)
+			list[(*count)++] = track;
+	}
+	if (*count)
+		qsort(list, *count, sizeof(*list), by_number);
+	for (size_t i = 0; i < *count; i++)
+		if (list[i] && (!kept || list[kept - 1] != list[i]))
+			list[kept++] = list[i];
+	*count = kept;
+	*tracks = list;
+	return NULL;
+}
+
+/* The process whose session it was. */
+static uint32_t source_of_run(const struct reader *reader, uint32_t number)
+{
+	for (size_t i = 0; i < reader->runs_count; i++)
+		if (reader->runs[i].run == number)
+			return reader->runs[i].source;
+	return 0;
+}
+
+static char *label_of(const struct reader *reader, uint32_t number)
+{
+	const epp_trace_track *track = reader_track(reader, number);
+	char *label = NULL;
+	int length;
+
+	if (number == EPF_TRACK_GONE)
+		length = asprintf(&label, "threads that are gone");
+	else if (track && track->kind == EPP_TRACK_THREAD)
+		length = asprintf(&label, "thread %s (%u)", track->name, track->thread_id);
+	else if (track)
+		length = asprintf(&label, "track %s", track->name);
+	else
+		length = asprintf(&label, "track %u", number);
+	return length < 0 ? NULL : label;
+}
+
+/* Takes the label.  There is room for as many lines as were counted. */
+static bool add_line(struct reader_impl *impl, const epp_trace_account *account, char *label)
+{
+	if (!label)
+		return false;
+	struct reader_account *line = &impl->accounts[impl->accounts_count++];
+	*line = (struct reader_account){ .account = *account, .producer = label };
+	line->account.producer = label;
+	line->account.note = "";
+	return true;
+}
+
+/* That of source 0 is always there, others if they say something: their entries stand first in the ledger. */
+static bool add_sessions(struct reader_impl *impl)
+{
+	const struct reader *reader = &impl->reader;
+	bool memory = add_line(impl, &(epp_trace_account){ 0 }, strdup("session"));
+
+	for (size_t i = 0; i < reader->ledger_count && !reader->ledger[i].track && memory; i++) {
+		uint32_t source = source_of_run(reader, reader->ledger[i].run);
+		bool known = false;
+		for (size_t line = 0; line < impl->accounts_count && !known; line++)
+			known = impl->accounts[line].account.source == source;
+		if (!known)
+			memory = add_line(impl, &(epp_trace_account){ .source = source }, strdup("session"));
+	}
+	impl->accounts_sessions = impl->accounts_count;
+	return memory;
+}
+
+static bool add_threads(struct reader_impl *impl, const uint32_t *tracks, size_t count)
+{
+	bool memory = true;
+
+	for (size_t i = 0; i < count && memory; i++) {
+		const epp_trace_track *track = reader_track(&impl->reader, tracks[i]);
+		memory = add_line(impl, &(epp_trace_account){ .track = tracks[i], .source = track ? track->source : 0 },
+		                  label_of(&impl->reader, tracks[i]));
+	}
+	impl->accounts_threads = impl->accounts_count;
+	return memory;
+}
+
+static struct reader_account *find_producer(struct reader_impl *impl, int32_t number);
+
+static bool add_producers(struct reader_impl *impl)
+{
+	const struct reader *reader = &impl->reader;
+	bool memory = true;
+
+	for (size_t i = 0; i < reader->producers_count && memory; i++) {
+		if (!reader->producers[i].label[0])
+			continue;
+		memory = add_line(impl, &(epp_trace_account){ .is_plugin = 1 }, strdup(reader->producers[i].label));
+		if (memory)
+			impl->accounts[impl->accounts_count - 1].producer_index = (int32_t)i;
+	}
+	for (size_t i = 0; i < reader->tracks_count && memory; i++) {
+		struct reader_account *line = find_producer(impl, reader->tracks[i].producer);
+		if (line)
+			line->account.source = reader->tracks[i].source;
+	}
+	return memory;
+}
+
+epp_status *reader_account_lines(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	uint32_t *tracks = NULL;
+	size_t count = 0;
+
+	if (impl->accounts)
+		return NULL;
+	/* Once epp_trace_accounts_count has said so, it stays. */
+	if (impl->accounts_missing)
+		return epp_status_no_memory();
+	impl->accounts_missing = true;
+	EPP_TRY(list_tracks(reader, &tracks, &count));
+	impl->accounts = calloc(reader->ledger_count + 1 + count + reader->producers_count, sizeof(*impl->accounts));
+	bool memory = impl->accounts && add_sessions(impl) && add_threads(impl, tracks, count) && add_producers(impl);
+	free(tracks);
+	impl->accounts_missing = !memory;
+	if (memory)
+		return NULL;
+	for (size_t i = 0; i < impl->accounts_count; i++)
+		free(impl->accounts[i].producer);
+	free(impl->accounts);
+	impl->accounts = NULL;
+	impl->accounts_count = 0;
+	return epp_status_no_memory();
+}
+
+/* The line of a thread's track; NULL: none. */
+static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
+{
+	size_t low = impl->accounts_sessions, high = impl->accounts_threads;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (impl->accounts[middle].account.track < track)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < impl->accounts_threads && impl->accounts[low].account.track == track ? &impl->accounts[low].account
+	                                                                                  : NULL;
+}
+
+/* The line that a ledger's entry belongs to. */
+static epp_trace_account *line_of_entry(struct reader_impl *impl, const struct epf_ledger_entry *entry)
+{
+	if (entry->track)
+		return line_of(impl, entry->track);
+	uint32_t source = source_of_run(&impl->reader, entry->run);
+	for (size_t i = 0; i < impl->accounts_sessions; i++)
+		if (impl->accounts[i].account.source == source)
+			return &impl->accounts[i].account;
+	return NULL;
+}
+
+/* Plugins' lines stand in order of their producers' numbers. */
+static struct reader_account *find_producer(struct reader_impl *impl, int32_t number)
+{
+	size_t low = impl->accounts_threads, high = impl->accounts_count;
+
+	while (low < high && number >= 0) {
+		size_t middle = low + (high - low) / 2;
+		if (impl->accounts[middle].producer_index < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return number >= 0 && low < impl->accounts_count && impl->accounts[low].producer_index == number
+	           ? &impl->accounts[low]
+	           : NULL;
+}
+
+/* The line of the profiler whose track it is; NULL: nobody's. */
+static epp_trace_account *line_of_producer(struct reader_impl *impl, uint32_t track)
+{
+	const epp_trace_track *known = reader_track(&impl->reader, track);
+	struct reader_account *line = known ? find_producer(impl, known->producer) : NULL;
+
+	return line ? &line->account : NULL;
+}
+
+/* ---- counting ---- */
+
+void reader_account_count(struct reader_impl *impl, const struct reader_block *block,
+                          const struct codec_record *records, uint32_t count)
+{
+	epp_trace_account *thread = line_of(impl, block->track);
+	epp_trace_account *producer = line_of_producer(impl, block->track);
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned kind = EPF_BITS_KIND(records[i].bits);
+		if (kind == EPF_TRACK_SWITCH)
+			producer = line_of_producer(impl, records[i].id ? (uint32_t)records[i].id : block->track);
+		if (thread && (READER_OWN_ID_KINDS >> kind & 1))
+			thread->written++;
+		if (producer && kind == EPF_COMPLETE)
+			producer->written++;
+	}
+}
+
+bool reader_account_header(struct reader_impl *impl, const struct reader_block *block)
+{
+	bool all_own = !(block->kinds & ~READER_OWN_ID_KINDS), no_complete = !(block->kinds & COMPLETE);
+	epp_trace_account *thread = line_of(impl, block->track);
+
+	if (!all_own || !(no_complete || block->kinds == COMPLETE))
+		return false;
+	epp_trace_account *producer = no_complete ? NULL : line_of_producer(impl, block->track);
+	if (thread)
+		thread->written += block->record_count;
+	if (producer)
+		producer->written += block->record_count;
+	return true;
+}
+
+/* Whether the account is a slot's, as its thread left it. */
+static bool slot_of(const struct reader_impl *impl, uint32_t track)
+{
+	for (size_t i = 0; i < impl->slots_count && track; i++)
+		if (impl->slots[i].slot.track == track)
+			return true;
+	return false;
+}
+
+static uint64_t lost_events(const uint64_t *lost)
+{
+	uint64_t total = 0;
+
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+		total += EPF_LOSS_IS_OF_EVENTS(reason) ? lost[reason] : 0;
+	return total;
+}
+
+/* What a ring gave up was written once: it is lost by policy. */
+static void count_overwritten(struct reader_impl *impl)
+{
+	for (size_t i = 0; i < impl->overwritten_count; i++) {
+		const struct epf_overwritten_row *row = &impl->overwritten[i];
+		struct reader_account *plugin = NULL;
+		if (row->of & EPF_OVERWRITTEN_PRODUCER)
+			plugin = find_producer(impl, (int32_t)(row->of & ~EPF_OVERWRITTEN_PRODUCER));
+		epp_trace_account *line = plugin ? &plugin->account : line_of(impl, row->of);
+		if (line)
+			line->lost[EPP_LOSS_POLICY] += row->events;
+	}
+}
+
+void reader_account_begin(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+
+	impl->accounts_counted = false;
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		line->written = line->emitted = line->open = line->lost_total = line->errors = 0;
+		memset(line->lost, 0, sizeof(line->lost));
+	}
+	for (size_t i = 0; i < reader->ledger_count; i++) {
+		const struct epf_ledger_entry *entry = &reader->ledger[i];
+		epp_trace_account *line = line_of_entry(impl, entry);
+		if (!line)
+			continue;
+		line->emitted += entry->ids_taken + entry->lost_idless;
+		for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
+			line->lost[reason] += entry->lost[reason];
+	}
+	for (size_t i = 0; i < reader->open_count; i++) {
+		epp_trace_account *line = line_of(impl, reader->open[i].track);
+		if (line)
+			line->open++;
+	}
+	for (size_t i = impl->accounts_threads; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		const struct epf_producer *producer = &reader->producers[impl->accounts[i].producer_index];
+		line->emitted = producer->emitted;
+		line->errors = producer->errors;
+		memcpy(line->lost, producer->lost, sizeof(line->lost));
+		line->note = producer->note;
+	}
+	count_overwritten(impl);
+}
+
+/* A kill between taking an id and storing what it is for: that event was never begun.  A kill between counting a loss and
+ * closing the event: it is lost and open.  A thread does one of these at a time. */
+static void settle_thread(epp_trace_account *line, uint64_t known)
+{
+	if (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total))
+		line->emitted = known;
+}
+
+/* A kill while a profiler handed over: what it said of its events came before or after them.  Of those that it had in hand
+ * some may not have got anywhere. */
+static void settle_profiler(epp_trace_account *line, uint64_t known)
+{
+	if (line->emitted > known) {
+		line->lost[EPP_LOSS_KILLED] += line->emitted - known;
+		line->lost_total += line->emitted - known;
+	} else {
+		line->emitted = known;
+	}
+}
+
+void reader_account_end(struct reader_impl *impl)
+{
+	bool cut_off = impl->reader.info.state == EPP_TRACE_CUT_OFF, live = impl->reader.info.state == EPP_TRACE_RECORDING;
+
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		epp_trace_account *line = &impl->accounts[i].account;
+		line->lost_total = lost_events(line->lost);
+		if (!line->track && !line->is_plugin)
+			line->emitted = line->lost_total;
+		uint64_t known = line->written + line->lost_total + line->open;
+		/* What is being recorded is not read at one instant: what it emitted is what was found. */
+		if (live)
+			line->emitted = known;
+		else if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)
+			settle_profiler(line, known);
+		else if (cut_off && slot_of(impl, line->track))
+			settle_thread(line, known);
+		line->balanced = line->emitted == line->written + line->lost_total + line->open;
+	}
+	impl->accounts_counted = true;
+}
+
+epp_status *reader_accounts(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	struct reader_decoded records = { 0 };
+	epp_status *status = reader_account_lines(impl);
+
+	if (status || impl->accounts_counted)
+		return status;
+	reader_account_begin(impl);
+	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
+		const struct reader_block *block = &reader->blocks[i];
+		if (reader_account_header(impl, block))
+			continue;
+		status = reader_block_decode(reader, block, &records);
+		if (!status)
+			reader_account_count(impl, block, records.records, records.count);
+	}
+	reader_decoded_deinit(&records);
+	if (!status)
+		reader_account_end(impl);
+	return status;
+}

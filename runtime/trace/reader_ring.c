@@ -1,0 +1,210 @@
+/* The segments of a ring stand in no order, and one of them may be begun anew while they are read.
+ *
+ * Each scan goes through all places and takes up what is new in each; a segment whose number has changed meanwhile takes
+ * its place's blocks away.  At the end, blocks of segments that were given up are left out, since they are counted as lost,
+ * and the others are put in the order in which they were written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/checksum.h"
+#include "containers/array.h"
+#include "trace/reader_private.h"
+
+static uint64_t place_of(const struct reader_impl *impl, uint64_t offset)
+{
+	const struct epf_header *header = &impl->reader.header;
+	return (offset - header->segments_offset) / header->segment_bytes;
+}
+
+/* Blocks whose place another segment has taken. */
+static void forget_place(struct reader_impl *impl, uint64_t index)
+{
+	for (size_t i = 0; i < impl->reader.blocks_count; i++)
+		if (!impl->reader.blocks[i].in_window && impl->origins[i] != READER_GONE &&
+		    place_of(impl, impl->reader.blocks[i].offset) == index)
+			impl->origins[i] = READER_GONE;
+}
+
+/* The number that a place's segment has now; 0: none, or one that cannot be told since its header is damaged. */
+static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number, bool *is_damaged)
+{
+	const struct epf_header *header = &impl->reader.header;
+	struct epf_segment segment = { 0 };
+	size_t got;
+
+	EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, &segment, sizeof(segment),
+	                    &got));
+	uint32_t checksum = segment.checksum;
+	segment.checksum = 0;
+	/* One that is cut short is damaged too; what is being reused has the number 0, and may have a checksum of before. */
+	*is_damaged = segment.number && (got < sizeof(segment) || segment.magic != EPF_SEGMENT_MAGIC ||
+	                                 checksum_crc32c(0, &segment, sizeof(segment)) != checksum);
+	*number = *is_damaged ? 0 : segment.number;
+	return NULL;
+}
+
+epp_status *reader_ring_scan(struct reader_impl *impl)
+{
+	const struct epf_header *header = &impl->reader.header;
+	uint64_t places_max = (UINT64_MAX - header->segments_offset) / header->segment_bytes;
+	size_t got = header->segment_bytes;
+
+	for (uint64_t index = 0; got == header->segment_bytes && index < places_max; index++) {
+		uint64_t before, after;
+		bool is_damaged;
+		EPP_TRY(number_now(impl, index, &before, &is_damaged));
+		EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, impl->segment,
+		                    header->segment_bytes, &got));
+		if (!got)
+			break;
+		EPP_TRY(number_now(impl, index, &after, &is_damaged));
+		if (!array_reserve_zeroed(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
+			return epp_status_no_memory();
+		struct reader_place *place = &impl->places[index];
+		place->is_damaged = is_damaged;
+		if (place->number != after) {
+			forget_place(impl, index);
+			place->number = after;
+			place->at = EPF_SEGMENT_HEADER_BYTES;
+		}
+		if (after && before == after)
+			EPP_TRY(reader_scan_place(impl, index, got, &place->at));
+	}
+	return NULL;
+}
+
+epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+{
+	struct epf_overwritten head;
+
+	if (bytes >= sizeof(head))
+		memcpy(&head, payload, sizeof(head));
+	if (bytes < sizeof(head) || head.row_count > (bytes - sizeof(head)) / sizeof(*impl->overwritten)) {
+		reader_find(impl, EPP_ERROR, offset, "an account of what was overwritten, of %zu bytes", bytes);
+		return NULL;
+	}
+	if (head.through <= impl->overwritten_through)
+		return NULL;
+	struct epf_overwritten_row *rows = reallocarray(NULL, head.row_count + 1, sizeof(*rows));
+	if (!rows)
+		return epp_status_no_memory();
+	memcpy(rows, payload + sizeof(head), head.row_count * sizeof(*rows));
+	free(impl->overwritten);
+	impl->overwritten = rows;
+	impl->overwritten_count = head.row_count;
+	impl->overwritten_through = head.through;
+	return NULL;
+}
+
+uint64_t reader_ring_number(const struct reader_impl *impl)
+{
+	return impl->places ? impl->places[impl->segment_index].number : 0;
+}
+
+epp_status *reader_ring_entries(struct reader_impl *impl, size_t count)
+{
+	uint64_t number = reader_ring_number(impl);
+
+	if (!number)
+		return NULL;
+	if (!array_reserve_zeroed(&impl->entries, &impl->entries_capacity, impl->entries_count + 1, sizeof(*impl->entries)))
+		return epp_status_no_memory();
+	impl->entries[impl->entries_count++] = (struct reader_entries){ impl->reader.ledger_count - count, count, number };
+	return NULL;
+}
+
+epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+{
+	struct epf_kept head;
+
+	if (bytes >= sizeof(head))
+		memcpy(&head, payload, sizeof(head));
+	if (bytes < sizeof(head) || head.entry_count > (bytes - sizeof(head)) / sizeof(*impl->kept)) {
+		reader_find(impl, EPP_ERROR, offset, "an account of what was kept, of %zu bytes", bytes);
+		return NULL;
+	}
+	if (head.through <= impl->kept_through)
+		return NULL;
+	struct epf_ledger_entry *entries = reallocarray(NULL, head.entry_count + 1, sizeof(*entries));
+	if (!entries)
+		return epp_status_no_memory();
+	memcpy(entries, payload + sizeof(head), head.entry_count * sizeof(*entries));
+	free(impl->kept);
+	impl->kept = entries;
+	impl->kept_count = head.entry_count;
+	impl->kept_through = head.through;
+	return NULL;
+}
+
+/* Accounts of void segments give way to their sum. */
+static epp_status *settle_accounts(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	size_t kept = 0, next = 0;
+
+	if (!impl->kept_through)
+		return NULL;
+	for (size_t i = 0; i < reader->ledger_count; i++) {
+		while (next < impl->entries_count && i >= impl->entries[next].first + impl->entries[next].count)
+			next++;
+		bool is_void = next < impl->entries_count && i >= impl->entries[next].first &&
+		               impl->entries[next].number <= impl->kept_through;
+		if (!is_void)
+			reader->ledger[kept++] = reader->ledger[i];
+	}
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, kept + impl->kept_count,
+	                          sizeof(*reader->ledger)))
+		return epp_status_no_memory();
+	memcpy(reader->ledger + kept, impl->kept, impl->kept_count * sizeof(*impl->kept));
+	reader->ledger_count = kept + impl->kept_count;
+	return NULL;
+}
+
+struct ordered {
+	struct reader_block block;
+	uint64_t origin, number;
+};
+
+/* The window's blocks are later than any. */
+static int by_number(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->number != y->number)
+		return (x->number > y->number) - (x->number < y->number);
+	return (x->block.offset > y->block.offset) - (x->block.offset < y->block.offset);
+}
+
+epp_status *reader_ring_end(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	bool finished = reader->header.state == EPF_FINISHED;
+	struct ordered *list = reallocarray(NULL, reader->blocks_count + 1, sizeof(*list));
+	size_t kept = 0;
+
+	if (!list)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < impl->places_capacity; i++)
+		/* A writer may be cut off there; if it held events of which nothing says that they are gone, the accounts show it. */
+		if (impl->places[i].is_damaged)
+			reader_find(impl, finished ? EPP_ERROR : EPP_NOTE,
+			            reader->header.segments_offset + i * reader->header.segment_bytes,
+			            "a segment's header is damaged: what the segment holds is not read");
+	for (size_t i = 0; i < reader->blocks_count; i++) {
+		const struct reader_block *block = &reader->blocks[i];
+		uint64_t number = block->in_window ? UINT64_MAX : impl->places[place_of(impl, block->offset)].number;
+		if (impl->origins[i] != READER_GONE && number > impl->overwritten_through)
+			list[kept++] = (struct ordered){ *block, impl->origins[i], number };
+	}
+	qsort(list, kept, sizeof(*list), by_number);
+	for (size_t i = 0; i < kept; i++) {
+		reader->blocks[i] = list[i].block;
+		impl->origins[i] = list[i].origin;
+	}
+	reader->blocks_count = kept;
+	/* They are not in the order of the scans any more: all of a thread's blocks may close what stands on its stack. */
+	impl->blocks_before_slots = 0;
+	free(list);
+	return settle_accounts(impl);
+}

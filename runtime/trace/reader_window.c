@@ -1,0 +1,490 @@
+/* What the window of a file that was never finished still holds, taken in so that nothing is lost or doubled although
+ * its writer may be at work.
+ *
+ * The order is the reverse of the writer's.  The open stacks are copied before the records: an event that ends between
+ * the two is in both, and its record decides.  A region is read twice: how far its records go is taken from the first
+ * copy, what they say from the second, so that a record that was being stored is either left out or whole.  Then the
+ * segments are scanned again: a region that became a block meanwhile (it was zeroed after the block was written) has its
+ * sequence there by now, and the copy is dropped.  Names and tracks are defined before records use them, in the log
+ * before in a block: so the log is read when the records are in, and behind it only definitions are looked for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "containers/array.h"
+#include "format/format_slot.h"
+#include "trace/reader_private.h"
+
+#define BATCH_BYTES (1u << 18)
+#define TRIES 4
+
+/* A region's copy. */
+struct copy {
+	uint64_t offset;
+	size_t bytes; /* header, open ids and records */
+	uint8_t *region;
+};
+
+struct window_reading {
+	struct reader_impl *impl;
+	uint8_t *batch;
+	size_t batch_bytes;
+	struct copy *copies;
+	size_t copies_count, copies_capacity;
+};
+
+/* The same as reader_read, but what the file does not have is zero. */
+static epp_status *read_or_zero(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes)
+{
+	size_t got;
+
+	EPP_TRY(reader_read(impl, offset, buffer, bytes, &got));
+	memset((uint8_t *)buffer + got, 0, bytes - got);
+	return NULL;
+}
+
+/* ---- live page, producers, log ---- */
+
+static epp_status *take_live(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	struct epf_producer producers[EPF_PRODUCER_COUNT];
+
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset, &reader->live, sizeof(reader->live)));
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset + sizeof(reader->live), producers, sizeof(producers)));
+	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++)
+		if (producers[i].label[0])
+			reader->producers[i] = producers[i];
+	if (!reader_said_producers(impl, 0, EPF_PRODUCER_COUNT, reader->header.live_offset + sizeof(reader->live)))
+		return epp_status_no_memory();
+	if (!reader->live.run)
+		return NULL;
+	bool known = false;
+	for (size_t i = 0; i < reader->runs_count; i++)
+		known = known || reader->runs[i].run == reader->live.run;
+	if (!array_reserve_zeroed(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
+		return epp_status_no_memory();
+	if (!known)
+		reader->runs[reader->runs_count++] = (struct epf_run){ .run = reader->live.run,
+			                                               .first_id = reader->live.run_first_id,
+			                                               .start = reader->live.run_start,
+			                                               .faults = reader->live.faults };
+	return NULL;
+}
+
+/* The session's own losses that no ledger block holds yet; read behind the blocks, so that none counts twice. */
+static epp_status *take_own_losses(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	struct epf_ledger_entry own = { .run = 1 };
+
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, lost), reader->live.lost,
+	                     sizeof(reader->live.lost)));
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1,
+	                          sizeof(*reader->ledger)))
+		return epp_status_no_memory();
+	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++) {
+		own.lost[reason] = reader->live.lost[reason];
+		own.lost_idless += EPF_LOSS_IS_OF_EVENTS(reason) ? own.lost[reason] : 0;
+	}
+	reader->ledger[reader->ledger_count++] = own;
+	return NULL;
+}
+
+/* What a piece held that was emptied while it was read has gone into blocks; what came after that, nothing read so far
+ * needs. */
+static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint64_t word_offset, uint64_t offset)
+{
+	uint32_t bytes = impl->reader.header.log_bytes;
+	uint64_t word, after;
+
+	EPP_TRY(read_or_zero(impl, word_offset, &word, sizeof(word)));
+	uint32_t used = EPF_LOG_USED(word);
+	if (used > bytes) {
+		reader_find(impl, EPP_ERROR, word_offset, "the log says that it holds %u of %u bytes", used, bytes);
+		used = bytes;
+	}
+	EPP_TRY(read_or_zero(impl, offset, piece, used));
+	EPP_TRY(read_or_zero(impl, word_offset, &after, sizeof(after)));
+	bool emptied = EPF_LOG_EMPTIED(after) != EPF_LOG_EMPTIED(word) || after < word;
+	return emptied ? NULL : reader_define(impl, piece, used, offset);
+}
+
+/* Definitions that no block holds yet. */
+static epp_status *take_log(struct reader_impl *impl)
+{
+	const struct epf_header *header = &impl->reader.header;
+	uint64_t word_offset = header->live_offset + offsetof(struct epf_live, extents_used),
+		 offset = header->chunks_offset + (uint64_t)header->chunk_count * header->chunk_bytes;
+	uint8_t *piece = malloc(header->log_bytes ? header->log_bytes : 1);
+	epp_status *status = piece
+	                         ? take_log_piece(impl, piece, header->live_offset + offsetof(struct epf_live, log_used),
+	                                          header->log_offset)
+	                         : epp_status_no_memory();
+
+	for (unsigned i = 0; i < EPF_LOG_EXTENTS && !status && header->log_bytes <= header->segments_offset - offset; i++) {
+		status = take_log_piece(impl, piece, word_offset, offset);
+		word_offset += sizeof(uint64_t);
+		offset += header->log_bytes;
+	}
+	free(piece);
+	/* How long the file is, is known by what was read of it. */
+	uint8_t last;
+	return status ? status : read_or_zero(impl, header->segments_offset - 1, &last, 1);
+}
+
+/* ---- slots ---- */
+
+static epp_status *keep_slot(struct window_reading *window, uint32_t index, const struct epf_slot *seen)
+{
+	struct reader_impl *impl = window->impl;
+	const struct epf_header *header = &impl->reader.header;
+	uint64_t offset = header->slots_offset + (uint64_t)index * header->slot_bytes;
+	struct reader_slot slot = { .index = index };
+	size_t head = offsetof(struct epf_slot, region);
+
+	memcpy(&slot.slot, seen, head);
+	/* Its thread may have pushed and popped while it was copied: two equal copies are one that stood. */
+	for (int i = 0; i < TRIES && impl->reader.info.state == EPP_TRACE_RECORDING; i++) {
+		uint8_t again[offsetof(struct epf_slot, region)];
+		EPP_TRY(read_or_zero(impl, offset, again, head));
+		if (!memcmp(again, &slot.slot, head))
+			break;
+		memcpy(&slot.slot, again, head);
+	}
+	if (slot.slot.state != EPF_SLOT_IN_USE && slot.slot.state != EPF_SLOT_LEFT) {
+		if (slot.slot.state != EPF_SLOT_FREE)
+			reader_find(impl, EPP_ERROR, offset, "slot %u: state %u", index, slot.slot.state);
+		return NULL;
+	}
+	if (slot.slot.given_up & EPF_GIVEN_UP_OPEN)
+		memset(slot.slot.open, 0, sizeof(slot.slot.open));
+	if (!array_reserve_zeroed(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
+		return epp_status_no_memory();
+	impl->slots[impl->slots_count++] = slot;
+	return NULL;
+}
+
+/* What the slot says of its thread, unless a block says it already. */
+static epp_status *take_account(struct reader_impl *impl, const struct epf_slot *slot, uint64_t offset)
+{
+	struct reader *reader = &impl->reader;
+
+	for (size_t i = 0; i < reader->ledger_count; i++)
+		if (reader->ledger[i].track == slot->track && reader->ledger[i].run == slot->run)
+			return NULL;
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1,
+	                          sizeof(*reader->ledger)) ||
+	    !reader_said(impl, READER_SAID_ACCOUNT, slot->track, offset))
+		return epp_status_no_memory();
+	struct epf_ledger_entry *entry = &reader->ledger[reader->ledger_count++];
+	*entry = (struct epf_ledger_entry){ .track = slot->track,
+		                            .run = slot->run,
+		                            .ids_taken = epf_slot_ids_taken(slot),
+		                            .lost_idless = slot->lost_idless };
+	memcpy(entry->lost, slot->lost, sizeof(entry->lost));
+	entry->lost[EPP_LOSS_DISK] += epf_slot_lost_disk(slot);
+	entry->lost[EPP_LOSS_POLICY] += epf_slot_lost_policy(slot);
+	return NULL;
+}
+
+/* What a profiler lost with a region that is being given up: its thread's account and its own say so from the same store on. */
+static void take_given_up(struct reader *reader)
+{
+	uint64_t reason = reader->live.given_up_reason;
+
+	for (size_t i = 0; i < EPF_PRODUCER_COUNT && reason < EPF_LOSS_COUNT; i++)
+		if (reader->producers[i].lost[reason] < reader->live.given_up_lost[i])
+			reader->producers[i].lost[reason] = reader->live.given_up_lost[i];
+}
+
+static epp_status *take_slots(struct window_reading *window)
+{
+	struct reader_impl *impl = window->impl;
+	const struct epf_header *header = &impl->reader.header;
+	uint32_t batch_count = (uint32_t)(window->batch_bytes / EPF_SLOT_BYTES);
+
+	for (uint32_t first = 0; first < header->slot_count; first += batch_count) {
+		uint32_t count = header->slot_count - first < batch_count ? header->slot_count - first : batch_count;
+		EPP_TRY(read_or_zero(impl, header->slots_offset + (uint64_t)first * EPF_SLOT_BYTES, window->batch,
+		                     (size_t)count * EPF_SLOT_BYTES));
+		for (uint32_t i = 0; i < count; i++) {
+			const struct epf_slot *slot = (const struct epf_slot *)(const void *)(window->batch +
+			                                                                      i * EPF_SLOT_BYTES);
+			if (slot->state != EPF_SLOT_FREE)
+				EPP_TRY(keep_slot(window, first + i, slot));
+		}
+	}
+	for (size_t i = 0; i < impl->slots_count; i++)
+		if (impl->slots[i].slot.track)
+			EPP_TRY(take_account(impl, &impl->slots[i].slot,
+			                     header->slots_offset + (uint64_t)impl->slots[i].index * EPF_SLOT_BYTES));
+	for (size_t i = 0; i < impl->slots_count; i++)
+		if (impl->slots[i].slot.given_up)
+			take_given_up(&impl->reader);
+	return NULL;
+}
+
+/* ---- regions ---- */
+
+static size_t records_start(const struct epf_region *header)
+{
+	return sizeof(*header) + ((size_t)header->open_count * sizeof(uint64_t) + EPF_RECORD_BYTES - 1) /
+	                             EPF_RECORD_BYTES * EPF_RECORD_BYTES;
+}
+
+/* Whether its events are lost by its thread's account already. */
+static bool is_given_up(const struct reader_impl *impl, const struct epf_region *header)
+{
+	for (size_t i = 0; i < impl->slots_count; i++)
+		if (impl->slots[i].index == header->slot)
+			return (impl->slots[i].slot.given_up & ~EPF_GIVEN_UP_OPEN) == header->sequence;
+	return false;
+}
+
+/* Where the region's last record ends; 0: it has none that count. */
+static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_t bytes, uint64_t offset)
+{
+	struct epf_region header;
+	struct epf_record record;
+
+	memcpy(&header, region, sizeof(header));
+	if (!header.sequence || header.sequence != header.sequence_used || is_given_up(impl, &header))
+		return 0;
+	if (header.open_count > EPF_OPEN_MAX || records_start(&header) > bytes) {
+		reader_find(impl, EPP_ERROR, offset, "a region with %u open events", header.open_count);
+		return 0;
+	}
+	size_t start = records_start(&header), at = start;
+	while (bytes - at >= sizeof(record)) {
+		memcpy(&record, region + at, sizeof(record));
+		if (!record.tail)
+			break;
+		size_t args = (size_t)record.arg_slots * sizeof(struct epf_arg);
+		if (args > bytes - at - sizeof(record)) {
+			reader_find(impl, EPP_ERROR, offset + at, "a record's %u arg slots reach beyond its region",
+			            record.arg_slots);
+			break;
+		}
+		at += sizeof(record) + args;
+	}
+	return at > start ? at : 0;
+}
+
+static epp_status *copy_region(struct window_reading *window, const uint8_t *region, size_t bytes, uint64_t offset)
+{
+	struct reader_impl *impl = window->impl;
+	size_t used = region_used(impl, region, bytes, offset);
+
+	if (!used)
+		return NULL;
+	if (!array_reserve_zeroed(&window->copies, &window->copies_capacity, window->copies_count + 1,
+	                          sizeof(*window->copies)))
+		return epp_status_no_memory();
+	struct copy *copy = &window->copies[window->copies_count];
+	*copy = (struct copy){ offset, used, malloc(used) };
+	if (!copy->region)
+		return epp_status_no_memory();
+	window->copies_count++;
+	if (impl->reader.info.state != EPP_TRACE_RECORDING) {
+		memcpy(copy->region, region, used);
+		return NULL;
+	}
+	EPP_TRY(read_or_zero(impl, offset, copy->region, used));
+	/* If it is another region by now, the one seen first stands in a block. */
+	if (memcmp(copy->region, region, 2 * sizeof(uint64_t)))
+		copy->bytes = 0;
+	return NULL;
+}
+
+static epp_status *copy_regions(struct window_reading *window, uint64_t offset, uint32_t count, size_t stride,
+                                size_t from, size_t bytes)
+{
+	uint32_t batch_count = (uint32_t)(window->batch_bytes / stride);
+
+	for (uint32_t first = 0; first < count; first += batch_count) {
+		uint32_t now = count - first < batch_count ? count - first : batch_count;
+		uint64_t at = offset + (uint64_t)first * stride;
+		EPP_TRY(read_or_zero(window->impl, at, window->batch, now * stride));
+		for (uint32_t i = 0; i < now; i++)
+			EPP_TRY(copy_region(window, window->batch + i * stride + from, bytes, at + i * stride + from));
+	}
+	return NULL;
+}
+
+struct epf_block *reader_block_room(struct reader_impl *impl, size_t records_bytes)
+{
+	struct reader *reader = &impl->reader;
+	size_t at = reader->window_blocks_bytes, most = sizeof(struct epf_block) + CODEC_BOUND(records_bytes);
+
+	if (!array_reserve_zeroed(&reader->window_blocks, &impl->window_blocks_capacity, at + most, 1))
+		return NULL;
+	struct epf_block *block = (struct epf_block *)(void *)(reader->window_blocks + at);
+	*block = (struct epf_block){ .magic = EPF_BLOCK_MAGIC, .type = EPF_BLOCK_RECORDS };
+	return block;
+}
+
+epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block, const struct codec_writer *writer,
+                              uint64_t origin)
+{
+	struct reader *reader = &impl->reader;
+	size_t at = reader->window_blocks_bytes;
+
+	codec_finish(writer, block);
+	if (!block->record_count)
+		return NULL;
+	reader->window_blocks_bytes = (at + sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7;
+	reader->info.recovered_records_count += block->record_count;
+	return reader_add_block(impl, block, at, true, origin, block->payload_bytes);
+}
+
+/* Regions of a live ring that have been emptied since they were copied: they stand in blocks, which the scan that comes
+ * finds, unless they are overwritten again already.  What is emptied later was copied whole. */
+static epp_status *drop_emptied(struct window_reading *window)
+{
+	struct reader_impl *impl = window->impl;
+
+	if (!(impl->reader.header.features & EPF_FEATURE_RING) || impl->reader.info.state != EPP_TRACE_RECORDING)
+		return NULL;
+	for (size_t i = 0; i < window->copies_count; i++) {
+		struct copy *copy = &window->copies[i];
+		uint64_t now;
+		EPP_TRY(read_or_zero(impl, copy->offset, &now, sizeof(now)));
+		if (memcmp(&now, copy->region, sizeof(now)))
+			copy->bytes = 0;
+	}
+	return NULL;
+}
+
+/* The record at `from` of a copy, or NULL.  The second copy may have been zeroed or written over; then it is in a block and was
+ * left out before. */
+static const struct epf_record *record_at(const struct copy *copy, size_t from, size_t *bytes)
+{
+	const struct epf_record *record = (const struct epf_record *)(const void *)(copy->region + from);
+
+	if (from >= copy->bytes || !record->tail)
+		return NULL;
+	*bytes = sizeof(*record) + (size_t)record->arg_slots * sizeof(struct epf_arg);
+	return *bytes <= copy->bytes - from ? record : NULL;
+}
+
+/* What its records take, with the args that they name. */
+static size_t whole_bytes(const struct reader_impl *impl, const struct copy *copy, size_t from)
+{
+	size_t whole = copy->bytes, bytes;
+	const struct epf_record *record;
+	uint32_t numbers[EPF_DEFINED_MAX], slots = 0;
+
+	for (; impl->args_count && (record = record_at(copy, from, &bytes)); from += bytes) {
+		const struct epf_arg *args = (const struct epf_arg *)(const void *)(record + 1);
+		for (uint32_t count = codec_defined_numbers(args, record->arg_slots, numbers); count-- > 0;)
+			if (reader_defined_args(impl, numbers[count], &slots))
+				whole += slots * sizeof(*args);
+	}
+	return whole;
+}
+
+/* A region that stands in no block becomes one, in memory. */
+static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
+{
+	struct epf_region header;
+	struct codec_writer writer;
+	const struct epf_record *record;
+	size_t bytes;
+
+	memcpy(&header, copy->region, sizeof(header));
+	if (id_set_has(&impl->sequences, 0, header.sequence))
+		return NULL;
+	struct epf_block *block = reader_block_room(impl, whole_bytes(impl, copy, records_start(&header)));
+	if (!block)
+		return epp_status_no_memory();
+	block->sequence = header.sequence;
+	block->run = header.run;
+	block->track = header.track;
+	block->slot = header.slot;
+	block->first_id = header.first_id;
+	codec_begin(&writer, (uint8_t *)(block + 1), (const uint64_t *)(const void *)(copy->region + sizeof(header)),
+	            header.open_count);
+	writer.defined = reader_defined_args;
+	writer.defined_user = impl;
+	for (size_t from = records_start(&header); (record = record_at(copy, from, &bytes)); from += bytes)
+		codec_append(&writer, record, (const struct epf_arg *)(const void *)(record + 1));
+	impl->args_lost += writer.cut_count;
+	return reader_block_keep(impl, block, &writer, copy->offset);
+}
+
+/* Threads whose definition was lost with a log that could not be read. */
+static epp_status *define_threads(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+
+	for (size_t i = 0; i < impl->slots_count; i++) {
+		const struct epf_slot *slot = &impl->slots[i].slot;
+		bool known = !slot->track;
+		for (size_t t = 0; t < reader->tracks_count && !known; t++)
+			known = reader->tracks[t].track == slot->track;
+		if (!known)
+			EPP_TRY(reader_define_thread(impl, slot));
+	}
+	return NULL;
+}
+
+/* A small window needs little memory; at least one slot and one chunk fit. */
+static size_t batch_size(const struct epf_header *header)
+{
+	uint64_t slots = (uint64_t)header->slot_count * EPF_SLOT_BYTES;
+	uint64_t chunks = (uint64_t)header->chunk_count * header->chunk_bytes;
+	uint64_t bytes = slots > chunks ? slots : chunks;
+
+	if (bytes > BATCH_BYTES)
+		bytes = BATCH_BYTES;
+	return bytes > header->chunk_bytes ? bytes : header->chunk_bytes;
+}
+
+epp_status *reader_window(struct reader_impl *impl)
+{
+	const struct epf_header *header = &impl->reader.header;
+	struct window_reading window = { .impl = impl };
+	epp_status *status = NULL;
+
+	if ((header->features & EPF_FEATURE_WINDOW_ELSEWHERE) && !reader_elsewhere(impl))
+		return NULL;
+	window.batch_bytes = batch_size(header);
+	window.batch = malloc(window.batch_bytes);
+	impl->blocks_before_slots = impl->reader.blocks_count;
+	status = window.batch ? take_live(impl) : epp_status_no_memory();
+	if (!status)
+		status = take_slots(&window);
+	if (!status)
+		status = copy_regions(&window, header->slots_offset, header->slot_count, EPF_SLOT_BYTES,
+		                      offsetof(struct epf_slot, region), EPF_SLOT_REGION_BYTES);
+	if (!status)
+		status = copy_regions(&window, header->chunks_offset, header->chunk_count, header->chunk_bytes, 0,
+		                      header->chunk_bytes);
+	if (!status)
+		status = drop_emptied(&window);
+	if (!status)
+		status = reader_scan(impl);
+	impl->records_closed = true;
+	if (!status)
+		status = take_log(impl);
+	if (!status)
+		status = reader_scan(impl);
+	if (!status)
+		status = take_own_losses(impl);
+	if (!status)
+		status = reader_order_args(impl);
+	for (size_t i = 0; i < window.copies_count && !status; i++)
+		if (window.copies[i].bytes)
+			status = encode(impl, &window.copies[i]);
+	if (impl->args_lost)
+		reader_find(impl, impl->reader.live.flags & EPF_LIVE_LOG_FULL ? EPP_NOTE : EPP_ERROR, header->log_offset,
+		            "%llu records lack args: what they name is not defined", (unsigned long long)impl->args_lost);
+	if (!status)
+		status = define_threads(impl);
+	for (size_t i = 0; i < window.copies_count; i++)
+		free(window.copies[i].region);
+	free(window.copies);
+	free(window.batch);
+	return status;
+}

@@ -1,0 +1,500 @@
+/* Checks a whole trace and reports what does not hold.
+ *
+ * What the reader found while opening comes first.  Then every records block is decoded once: its header against its
+ * records, each record by itself, its id against all others, its time against its run.  What refers to something that
+ * may come later (an end on another thread) is kept and looked up at the end.  Of each kind of finding the first few are
+ * told one by one, the others by their number.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "containers/array.h"
+#include "trace/reader_private.h"
+#include "trace/writer/trace_writer_private.h"
+
+#define TOLD_MAX 20
+
+enum check {
+	CHECK_OPENING,
+	CHECK_INDEX,
+	CHECK_PAYLOAD,
+	CHECK_HEADER,
+	CHECK_RECORD,
+	CHECK_ORDER,
+	CHECK_ID,
+	CHECK_PAIRING,
+	CHECK_NAME,
+	CHECK_TRACK,
+	CHECK_TIME,
+	CHECK_CLOCK,
+	CHECK_BALANCE,
+	CHECK_COUNT
+};
+
+static const char *const check_names[CHECK_COUNT] = {
+	"findings of opening",  "index", "payloads", "block headers", "records",     "ends out of order", "ids",
+	"ends without a begin", "names", "tracks",   "times outside", "clock pairs", "accounts"
+};
+
+struct reference {
+	uint64_t id;
+	uint64_t offset;
+	uint32_t source;
+};
+
+struct validation {
+	struct reader_impl *impl;
+	void (*report)(void *user, const epp_trace_finding *finding);
+	void *user;
+	uint64_t found; /* warnings and errors */
+	uint64_t told[CHECK_COUNT];
+	epp_severity worst[CHECK_COUNT];
+
+	struct id_set ids;
+	struct reference *ends; /* orphan and async ends */
+	size_t ends_count, ends_capacity;
+	struct id_set undefined; /* names and tracks already told */
+	uint64_t lost;           /* records that may be missing; findings of damage: any number */
+};
+
+static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
+    EPP_FORMAT(5, 6);
+
+static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	v->found += severity != EPP_NOTE;
+	if (severity > v->worst[check])
+		v->worst[check] = severity;
+	if (v->told[check]++ >= TOLD_MAX || !v->report)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	v->report(v->user, &(epp_trace_finding){ severity, offset, text });
+}
+
+static void tell_the_rest(const struct validation *v)
+{
+	char text[128];
+
+	for (unsigned check = 0; check < CHECK_COUNT && v->report; check++) {
+		if (v->told[check] <= TOLD_MAX)
+			continue;
+		snprintf(text, sizeof(text), "%s: %" PRIu64 " more findings", check_names[check],
+		         v->told[check] - TOLD_MAX);
+		v->report(v->user, &(epp_trace_finding){ v->worst[check], UINT64_MAX, text });
+	}
+}
+
+/* ---- names and tracks ---- */
+
+/* True the first time. */
+static bool first_time(struct validation *v, uint64_t what)
+{
+	bool added;
+	return !id_set_add(&v->undefined, 0, what, &added) || added;
+}
+
+static void check_name(struct validation *v, uint32_t name, uint64_t offset)
+{
+	const struct reader *reader = &v->impl->reader;
+
+	if ((name >= reader->names_count || !reader->names[name].text) && first_time(v, name))
+		tell(v, CHECK_NAME, EPP_ERROR, offset, "name %u: nothing says what it is", name);
+}
+
+static void check_track(struct validation *v, uint32_t track, uint64_t offset)
+{
+	if (!reader_track(&v->impl->reader, track) && first_time(v, 1ull << 40 | track))
+		tell(v, CHECK_TRACK, EPP_ERROR, offset, "track %u: nothing says what it is", track);
+}
+
+/* ---- records ---- */
+
+static const struct epf_run *run_of(const struct reader *reader, uint32_t number)
+{
+	for (size_t i = 0; i < reader->runs_count; i++)
+		if (reader->runs[i].run == number)
+			return &reader->runs[i];
+	return NULL;
+}
+
+static bool is_host_kind(unsigned kind)
+{
+	return kind != EPF_COMPLETE && kind != EPF_TRACK_SWITCH && kind != EPF_CLOCK_PAIR;
+}
+
+static bool has_parent(const struct reader_decoded *records, const struct codec_record *record)
+{
+	uint32_t after;
+
+	codec_parent(records->args, records->args_bytes, record, &after);
+	return after != record->args_offset;
+}
+
+static void check_args(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
+                       uint64_t offset)
+{
+	struct codec_arg arg;
+	uint32_t at = record->args_offset;
+
+	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(records->args, records->args_bytes, at, &arg)); i++)
+		if (arg.key == EPF_NAME_ARGS)
+			tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 " names args, which only a region's may",
+			     record->id);
+		else
+			check_name(v, arg.key, offset);
+}
+
+/* One record by itself. */
+static void check_record(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
+                         const struct epf_run *run, uint64_t offset)
+{
+	unsigned kind = EPF_BITS_KIND(record->bits), category = EPF_BITS_CATEGORY(record->bits);
+	uint64_t end = record->start_ticks + record->duration_ticks;
+
+	check_name(v, record->name, offset);
+	check_args(v, records, record, offset);
+	if (kind < EPF_EVENT || kind > EPF_CLOCK_PAIR) {
+		tell(v, CHECK_RECORD, EPP_WARNING, offset, "a record of kind %u, which is unknown", kind);
+		return;
+	}
+	if (category > EPP_API)
+		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": category %u", record->id, category);
+	if (kind == EPF_COUNTER && !record->args_count)
+		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": a counter without a value", record->id);
+	if (kind == EPF_FLOW && !has_parent(records, record))
+		tell(v, CHECK_RECORD, EPP_ERROR, offset, "a flow to id %" PRIu64 " from nowhere", record->id);
+	if (kind == EPF_TRACK_SWITCH && (record->id > UINT32_MAX || record->id))
+		check_track(v, record->id > UINT32_MAX ? UINT32_MAX : (uint32_t)record->id, offset);
+	if (is_host_kind(kind) && record->duration_ticks >> 63)
+		tell(v, CHECK_TIME, EPP_WARNING, offset,
+		     "id %" PRIu64 ": ends %" PRIu64 " ticks before it begins: the clock went back", record->id,
+		     -record->duration_ticks);
+	else if (kind != EPF_CLOCK_PAIR && end < record->start_ticks)
+		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": its end lies beyond the clock's range", record->id);
+	else if (is_host_kind(kind) && run && run->start.ticks && record->start_ticks < run->start.ticks)
+		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": starts %" PRIu64 " ticks before its run",
+		     record->id, run->start.ticks - record->start_ticks);
+	else if (is_host_kind(kind) && run && run->end.ticks && end > run->end.ticks)
+		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": ends %" PRIu64 " ticks after its run",
+		     record->id, end - run->end.ticks);
+}
+
+static epp_status *check_id(struct validation *v, const struct epf_block *block, const struct codec_record *record,
+                            uint64_t offset)
+{
+	unsigned kind = EPF_BITS_KIND(record->bits);
+	bool added;
+
+	if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
+		if (!array_reserve_zeroed(&v->ends, &v->ends_capacity, v->ends_count + 1, sizeof(*v->ends)))
+			return epp_status_no_memory();
+		v->ends[v->ends_count++] = (struct reference){ record->id, offset, block->source };
+	}
+	/* A flow took an id, but carries its target's. */
+	if (kind == EPF_FLOW || !(READER_OWN_ID_KINDS >> kind & 1))
+		return NULL;
+	if (!record->id)
+		tell(v, CHECK_ID, EPP_ERROR, offset, "a record of kind %u without an id", kind);
+	else if (!id_set_add(&v->ids, block->source, record->id, &added))
+		return epp_status_no_memory();
+	else if (!added)
+		tell(v, CHECK_ID, EPP_ERROR, offset, "id %" PRIu64 " stands in two records", record->id);
+	return NULL;
+}
+
+static bool was_open(const struct reader_decoded *records, uint64_t id)
+{
+	for (uint32_t i = 0; i < records->header.open_count; i++)
+		if (records->open_ids[i] == id)
+			return true;
+	return false;
+}
+
+/* The header of a block against its records; the timeline goes by the header. */
+static void check_header(struct validation *v, const struct reader_decoded *records, uint64_t offset)
+{
+	const struct epf_block *block = &records->header;
+	uint64_t first = UINT64_MAX, own = UINT64_MAX, last = 0, largest_open = 0;
+	unsigned kinds = 0;
+
+	for (uint32_t i = 0; i < block->open_count; i++)
+		largest_open = records->open_ids[i] > largest_open ? records->open_ids[i] : largest_open;
+	for (uint32_t i = 0; i < records->count; i++) {
+		const struct codec_record *record = &records->records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		uint64_t end = record->duration_ticks >> 63 ? record->start_ticks
+		                                            : record->start_ticks + record->duration_ticks;
+		kinds |= 1u << kind;
+		if (!is_host_kind(kind))
+			continue;
+		if (end < last)
+			tell(v, CHECK_ORDER, EPP_WARNING, offset,
+			     "id %" PRIu64 ": ends %" PRIu64 " ticks before the record before it", record->id, last - end);
+		first = record->start_ticks < first ? record->start_ticks : first;
+		last = end > last ? end : last;
+		if (record->start_ticks < own &&
+		    !(kind == EPF_EVENT && record->id <= largest_open && was_open(records, record->id)))
+			own = record->start_ticks;
+	}
+	if (records->whole && kinds != block->kinds)
+		tell(v, CHECK_HEADER, EPP_ERROR, offset, "a block says that it has kinds %x, and has %x", block->kinds,
+		     kinds);
+	if (records->whole && (first != block->first_ticks || last != block->last_ticks || own != block->own_first_ticks))
+		tell(v, CHECK_HEADER, EPP_ERROR, offset,
+		     "a block says that it covers %" PRIu64 " (%" PRIu64 ") to %" PRIu64 ", and covers %" PRIu64
+		     " (%" PRIu64 ") to %" PRIu64,
+		     block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
+}
+
+static epp_status *note_ids(struct trace_writer_index *index, const struct reader_decoded *records)
+{
+	uint64_t *ids = reallocarray(NULL, records->count, sizeof(*ids));
+	size_t own = 0;
+
+	if (!ids)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < records->count; i++)
+		if (TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(records->records[i].bits) & 1)
+			ids[own++] = records->records[i].id;
+	trace_writer_index_ids(index, ids, own);
+	free(ids);
+	return NULL;
+}
+
+/* What the index says of a block against its records; the timeline goes by it where a stretch of time is asked for. */
+static epp_status *check_summary(struct validation *v, const struct reader_decoded *records, size_t index, uint64_t offset)
+{
+	const struct reader_summary *summary = &v->impl->reader.summaries[index];
+	struct trace_writer_index seen;
+
+	trace_writer_index_init(&seen);
+	epp_status *status = trace_writer_index_records(&seen, records, NULL);
+	trace_writer_index_settle(&seen);
+	const struct epf_index_entry *next = &seen.next;
+	if (!status && trace_writer_index_ids_are_thin(&seen, records->count))
+		status = note_ids(&seen, records);
+	bool same = next->first_id == summary->all_ids.first && next->last_id == summary->all_ids.last &&
+	            next->ids_count == summary->ids_count && next->flags == summary->flags &&
+	            next->spans_count == summary->spans_count && next->references_count == summary->references_count;
+	if (same && next->spans_count)
+		same = !memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans));
+	if (same && next->ids_count)
+		same = !memcmp(seen.next_ids, summary->ids, next->ids_count * sizeof(*summary->ids));
+	if (same && next->references_count)
+		same = !memcmp(seen.next_references, summary->references,
+		               next->references_count * sizeof(*summary->references));
+	if (!status && !same)
+		tell(v, CHECK_INDEX, EPP_ERROR, offset, "the index says other things of a block than its records do");
+	trace_writer_index_deinit(&seen);
+	return status;
+}
+
+static epp_status *check_block(struct validation *v, struct reader_decoded *records, size_t index)
+{
+	struct reader *reader = &v->impl->reader;
+	const struct reader_block *entry = &reader->blocks[index];
+	uint64_t offset = v->impl->origins[index];
+
+	EPP_TRY(reader_block_decode(reader, entry, records));
+	const struct epf_block *block = &records->header;
+	const struct epf_run *run = run_of(reader, block->run);
+	if (!records->whole)
+		tell(v, CHECK_PAYLOAD, EPP_ERROR, offset, "a block of %u records: only %u can be decoded",
+		     block->record_count, records->count);
+	if (!run && first_time(v, 1ull << 41 | block->run))
+		tell(v, CHECK_RECORD, EPP_ERROR, offset, "run %u: nothing says when it was", block->run);
+	if (block->source >= reader->sources_count && first_time(v, 1ull << 42 | block->source))
+		tell(v, CHECK_RECORD, EPP_ERROR, offset, "source %u: nothing says what it is", block->source);
+	check_track(v, block->track, offset);
+	check_header(v, records, offset);
+	if (reader->summaries && records->whole && !entry->is_lost)
+		EPP_TRY(check_summary(v, records, index, offset));
+	for (uint32_t i = 0; i < records->count; i++) {
+		check_record(v, records, &records->records[i], run, offset);
+		EPP_TRY(check_id(v, block, &records->records[i], offset));
+	}
+	reader_account_count(v->impl, entry, records->records, records->count);
+	return NULL;
+}
+
+/* ---- what takes the whole trace ---- */
+
+static epp_status *check_open(struct validation *v)
+{
+	const struct reader *reader = &v->impl->reader;
+	bool added;
+
+	for (size_t i = 0; i < reader->open_count; i++) {
+		const struct reader_open *open = &reader->open[i];
+		check_name(v, open->open.name, open->offset);
+		check_track(v, open->track, open->offset);
+		if (!id_set_add(&v->ids, 0, open->open.id, &added))
+			return epp_status_no_memory();
+		if (!added)
+			tell(v, CHECK_ID, EPP_ERROR, open->offset, "id %" PRIu64 " is open and stands in a record",
+			     open->open.id);
+	}
+	return NULL;
+}
+
+/* Where events are still to come, or as many were lost, which is counted, an end may well be alone. */
+static void check_pairing(struct validation *v)
+{
+	bool live = v->impl->reader.info.state == EPP_TRACE_RECORDING;
+	size_t alone = 0;
+
+	for (size_t i = 0; i < v->ends_count; i++)
+		if (!id_set_has(&v->ids, v->ends[i].source, v->ends[i].id))
+			v->ends[alone++] = v->ends[i];
+	for (size_t i = 0; i < alone; i++)
+		tell(v, CHECK_PAIRING, live || alone <= v->lost ? EPP_NOTE : EPP_ERROR, v->ends[i].offset,
+		     "an end of id %" PRIu64 ", which never began", v->ends[i].id);
+}
+
+/* Runs say the pairs of their beginning and end themselves. */
+static uint64_t pair_offset(const struct validation *v, const struct epf_host_pair *pair)
+{
+	const struct reader *reader = &v->impl->reader;
+	uint64_t offset = reader_said_at(v->impl, READER_SAID_PAIR, pair->ticks);
+
+	for (size_t i = 0; i < reader->runs_count && offset == UINT64_MAX; i++)
+		if (reader->runs[i].start.ticks == pair->ticks || reader->runs[i].end.ticks == pair->ticks)
+			offset = reader_said_at(v->impl, READER_SAID_RUN, reader->runs[i].run);
+	return offset;
+}
+
+static void check_clock(struct validation *v)
+{
+	const struct reader *reader = &v->impl->reader;
+	double ns_per_tick = 1e9 / (double)(reader->header.source.ticks_per_second ? reader->header.source.ticks_per_second
+	                                                                           : 1);
+
+	for (size_t i = 1; i < reader->pairs_count; i++) {
+		const struct epf_host_pair *before = &reader->pairs[i - 1], *pair = &reader->pairs[i];
+		double ticks_ns = (double)(pair->ticks - before->ticks) * ns_per_tick;
+		double passed_ns = (double)pair->monotonic_ns - (double)before->monotonic_ns;
+		double slack_ns = (double)(pair->half_width_ticks + before->half_width_ticks) * ns_per_tick + 1000;
+		if (passed_ns < -slack_ns)
+			tell(v, CHECK_CLOCK, EPP_ERROR, pair_offset(v, pair),
+			     "clock pair %zu: %" PRIu64 " ticks on, but %.0f ns earlier", i,
+			     pair->ticks - before->ticks, -passed_ns);
+		else if (passed_ns < ticks_ns * 0.99 - slack_ns || passed_ns > ticks_ns * 1.01 + slack_ns)
+			tell(v, CHECK_CLOCK, EPP_WARNING, pair_offset(v, pair),
+			     "clock pair %zu: %.0f ns by ticks are %.0f ns", i, ticks_ns, passed_ns);
+	}
+	for (size_t i = 0; i < reader->runs_count; i++) {
+		const struct epf_run *run = &reader->runs[i];
+		uint64_t offset = reader_said_at(v->impl, READER_SAID_RUN, run->run);
+		if (run->end.ticks && run->end.ticks < run->start.ticks)
+			tell(v, CHECK_CLOCK, EPP_ERROR, offset, "run %u: ends before it starts", run->run);
+		if (!run->end.ticks && reader->header.state == EPF_FINISHED)
+			tell(v, CHECK_CLOCK, EPP_ERROR, offset,
+			     "run %u: nothing says when it ended, though the file is finished", run->run);
+	}
+}
+
+static void check_balance(struct validation *v)
+{
+	struct reader_impl *impl = v->impl;
+
+	reader_account_end(impl);
+	for (size_t i = 0; i < impl->accounts_count; i++) {
+		const epp_trace_account *line = &impl->accounts[i].account;
+		uint64_t offset = line->is_plugin ? reader_said_at(impl, READER_SAID_PRODUCER,
+		                                                   (uint64_t)impl->accounts[i].producer_index)
+		                                  : reader_said_at(impl, READER_SAID_ACCOUNT, line->track);
+		if (!line->balanced)
+			tell(v, CHECK_BALANCE, EPP_ERROR, offset,
+			     "%s: emitted %" PRIu64 ", but written %" PRIu64 " + lost %" PRIu64 " + open %" PRIu64,
+			     line->producer, line->emitted, line->written, line->lost_total, line->open);
+	}
+}
+
+/* What opening and reading found, from the number `from` on. */
+static void tell_findings(struct validation *v, const struct reader *reader, size_t from)
+{
+	for (size_t i = from; i < reader->findings_count; i++) {
+		const struct reader_finding *finding = &reader->findings[i];
+		tell(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
+		if (finding->severity == EPP_ERROR)
+			v->lost = UINT64_MAX / 2;
+	}
+}
+
+/* A file that was opened by its index: all that stands in it, against the index. */
+static epp_status *check_index(struct validation *v)
+{
+	const struct reader *reader = &v->impl->reader;
+	struct reader *again;
+	size_t listed = 0;
+
+	EPP_TRY(reader_open_again(reader, &again));
+	tell_findings(v, again, 0);
+	for (size_t i = 0; i < again->blocks_count; i++) {
+		const struct reader_block *block = &again->blocks[i];
+		while (listed < reader->blocks_count && reader->blocks[listed].offset < block->offset)
+			listed++;
+		if (listed == reader->blocks_count || reader->blocks[listed].offset != block->offset)
+			tell(v, CHECK_INDEX, EPP_ERROR, block->offset,
+			     "a block of %u records that the index does not list", block->record_count);
+	}
+	reader_close(again);
+	return NULL;
+}
+
+static epp_status *check_all(struct validation *v)
+{
+	struct reader_impl *impl = v->impl;
+	struct reader *reader = &impl->reader;
+	struct reader_decoded records = { 0 };
+	epp_status *status = NULL;
+
+	size_t found = reader->findings_count;
+	tell_findings(v, reader, 0);
+	if (reader->summaries)
+		EPP_TRY(check_index(v));
+	if (reader->header.state != EPF_FINISHED)
+		tell(v, CHECK_OPENING, EPP_NOTE, UINT64_MAX,
+		     "%s: %" PRIu64 " records were in no block yet, %" PRIu64 " events are open",
+		     reader->info.state == EPP_TRACE_RECORDING ? "the file is being written" : "the file was never finished",
+		     reader->info.recovered_records_count, reader->info.open_count);
+	EPP_TRY(reader_account_lines(impl));
+	reader_account_begin(impl);
+	for (size_t i = 0; i < impl->accounts_count; i++)
+		for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT; reason++)
+			v->lost += impl->accounts[i].account.lost[reason];
+	for (size_t i = 0; i < reader->blocks_count && !status; i++)
+		status = check_block(v, &records, i);
+	reader_decoded_deinit(&records);
+	tell_findings(v, reader, found);
+	if (!status)
+		status = check_open(v);
+	if (status)
+		return status;
+	check_pairing(v);
+	check_clock(v);
+	check_balance(v);
+	tell_the_rest(v);
+	return NULL;
+}
+
+epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void *user, const epp_trace_finding *finding),
+                               void *user, uint64_t *found)
+{
+	struct validation validation = { .impl = reader_impl(trace->reader), .report = report, .user = user };
+	epp_status *status = check_all(&validation);
+
+	*found = validation.found;
+	id_set_deinit(&validation.ids);
+	id_set_deinit(&validation.undefined);
+	free(validation.ends);
+	return status;
+}

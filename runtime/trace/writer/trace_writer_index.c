@@ -1,0 +1,346 @@
+/* The index of a packed file, made while its blocks are written: where each is, and what there is to know before it is read.
+ *
+ * What a block's records say is noted before the block is appended, and its entry is made when it is.  The index itself is
+ * blocks, the last ones of the file, each of which names the one before it; the header page has the place of the last. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/checksum.h"
+#include "containers/array.h"
+#include "trace/reader.h"
+#include "trace/writer/trace_writer_private.h"
+
+/* Relative ticks that the arithmetic of clocks can take. */
+#define SPAN_MAX ((int64_t)1 << 61)
+/* Kinds that refer to others, or say where others are. */
+#define REFERRING_KINDS \
+	(1u << EPF_COMPLETE | 1u << EPF_TRACK_SWITCH | 1u << EPF_FLOW | 1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END)
+
+static void begin_next(struct trace_writer_index *index)
+{
+	index->next = (struct epf_index_entry){ .first_id = UINT64_MAX };
+	index->span = SIZE_MAX;
+	index->reference = 0;
+}
+
+void trace_writer_index_init(struct trace_writer_index *index)
+{
+	*index = (struct trace_writer_index){ 0 };
+	begin_next(index);
+}
+
+void trace_writer_index_deinit(struct trace_writer_index *index)
+{
+	free(index->entries);
+	free(index->spans);
+	free(index->references);
+	*index = (struct trace_writer_index){ 0 };
+}
+
+/* ---- what the records of the next block say ---- */
+
+static int by_first(const void *a, const void *b)
+{
+	const struct epf_index_reference *x = a, *y = b;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Joins those that meet; if none do and there is one too many, the two that lie closest. */
+static void join_references(struct trace_writer_index *index)
+{
+	struct epf_index_reference *of = index->next_references;
+	uint32_t kept = 0, closest = 1, count = index->next.references_count;
+
+	qsort(of, count, sizeof(*of), by_first);
+	for (uint32_t i = 0; i < count; i++) {
+		if (kept && of[i].first <= of[kept - 1].last)
+			of[kept - 1].last = of[i].last > of[kept - 1].last ? of[i].last : of[kept - 1].last;
+		else
+			of[kept++] = of[i];
+	}
+	for (uint32_t i = 2; i < kept; i++)
+		if (of[i].first - of[i - 1].last < of[closest].first - of[closest - 1].last)
+			closest = i;
+	if (kept > EPF_INDEX_REFERENCES_MAX) {
+		of[closest - 1].last = of[closest].last;
+		memmove(&of[closest], &of[closest + 1], (--kept - closest) * sizeof(*of));
+	}
+	index->next.references_count = kept;
+	index->reference = 0;
+}
+
+__attribute__((noinline)) static void refer_far(struct trace_writer_index *index, uint64_t id)
+{
+	struct epf_index_reference *of = index->next_references;
+	uint32_t i = 0, count = index->next.references_count;
+
+	while (i < count && (id < of[i].first  ? of[i].first - id > EPF_INDEX_NEAR
+	                     : id > of[i].last ? id - of[i].last > EPF_INDEX_NEAR
+	                                       : false))
+		i++;
+	index->reference = i;
+	if (i < count) {
+		of[i].first = id < of[i].first ? id : of[i].first;
+		of[i].last = id > of[i].last ? id : of[i].last;
+		return;
+	}
+	of[i] = (struct epf_index_reference){ id, id };
+	if (++index->next.references_count > EPF_INDEX_REFERENCES_MAX)
+		join_references(index);
+}
+
+static inline void refer_to(struct trace_writer_index *index, uint64_t id)
+{
+	struct epf_index_reference *met = &index->next_references[index->reference];
+
+	if (index->next.references_count && id >= met->first && id - met->last - 1 < EPF_INDEX_NEAR)
+		met->last = id;
+	else if (!index->next.references_count || id < met->first || id > met->last)
+		refer_far(index, id);
+}
+
+void trace_writer_index_settle(struct trace_writer_index *index)
+{
+	join_references(index);
+}
+
+/* The span of a track in the next block. */
+static epp_status *find_span(struct trace_writer_index *index, uint32_t track, uint64_t base)
+{
+	size_t from = index->spans_count - index->next.spans_count;
+
+	for (index->span = from; index->span < index->spans_count; index->span++)
+		if (index->spans[index->span].track == track)
+			return NULL;
+	if (!array_reserve(&index->spans, &index->spans_room, index->spans_count + 1, sizeof(*index->spans)))
+		return epp_status_no_memory();
+	index->spans[index->spans_count++] = (struct epf_index_span){ .track = track, .base = base };
+	index->next.spans_count++;
+	return NULL;
+}
+
+/* By starts and an end, relative to its base. */
+static void widen_span(struct trace_writer_index *index, int64_t first, int64_t last, int64_t end)
+{
+	struct epf_index_span *span = &index->spans[index->span];
+
+	if (first < -SPAN_MAX || end > SPAN_MAX) {
+		index->next.flags |= EPF_INDEX_WIDE;
+		return;
+	}
+	span->first = first < span->first ? first : span->first;
+	span->last = last > span->last ? last : span->last;
+	span->end = end > span->end ? end : span->end;
+}
+
+static void widen_span_by(struct trace_writer_index *index, const struct codec_record *record)
+{
+	int64_t start = (int64_t)(record->start_ticks - index->spans[index->span].base), end;
+
+	if (record->duration_ticks > INT64_MAX || __builtin_add_overflow(start, (int64_t)record->duration_ticks, &end))
+		index->next.flags |= EPF_INDEX_WIDE;
+	else
+		widen_span(index, start, start, end);
+}
+
+static void note_ids(struct epf_index_entry *next, const struct codec_record *records, uint32_t count, unsigned kinds)
+{
+	uint64_t first = next->first_id, last = next->last_id;
+	bool all = !(kinds & ~TRACE_WRITER_OWN_KINDS);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!all && !(TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
+			continue;
+		first = records[i].id < first ? records[i].id : first;
+		last = records[i].id > last ? records[i].id : last;
+	}
+	next->first_id = first;
+	next->last_id = last;
+}
+
+epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
+                                       const uint64_t *parents)
+{
+	struct epf_index_entry *next = &index->next;
+	uint32_t track = decoded->header.track, after;
+
+	note_ids(next, decoded->records, decoded->count, decoded->header.kinds);
+	if (!(decoded->header.kinds & REFERRING_KINDS))
+		return NULL;
+	index->span = SIZE_MAX;
+	for (uint32_t i = 0; i < decoded->count; i++) {
+		const struct codec_record *record = &decoded->records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		if (!(REFERRING_KINDS >> kind & 1))
+			continue;
+		if (kind == EPF_TRACK_SWITCH) {
+			track = record->id ? (uint32_t)record->id : decoded->header.track;
+			index->span = SIZE_MAX;
+			continue;
+		}
+		uint64_t parent = !record->args_count ? 0
+		                  : parents           ? parents[i]
+		                            : codec_parent(decoded->args, decoded->args_bytes, record, &after);
+		if (kind == EPF_COMPLETE) {
+			if (index->span == SIZE_MAX)
+				EPP_TRY(find_span(index, track, record->start_ticks));
+			widen_span_by(index, record);
+			next->flags |= parent ? EPF_INDEX_PARENTS : 0;
+		} else {
+			refer_to(index, record->id);
+		}
+		if (parent && (kind == EPF_COMPLETE || kind == EPF_FLOW))
+			refer_to(index, parent);
+	}
+	return NULL;
+}
+
+epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t track, const struct codec_fields *rows,
+                                    const uint64_t *parents)
+{
+	struct epf_index_entry *next = &index->next;
+
+	next->first_id = rows->least_id < next->first_id ? rows->least_id : next->first_id;
+	next->last_id = rows->largest_id > next->last_id ? rows->largest_id : next->last_id;
+	if (rows->kind != EPF_COMPLETE)
+		return NULL;
+	EPP_TRY(find_span(index, track, rows->first_start));
+	int64_t shift = (int64_t)(rows->first_start - index->spans[index->span].base);
+	if (shift < -SPAN_MAX || shift > SPAN_MAX)
+		next->flags |= EPF_INDEX_WIDE;
+	else
+		widen_span(index, shift + rows->least_start, shift + rows->largest_start, shift + rows->largest_end);
+	for (uint32_t i = 0; i < rows->args_count; i++) {
+		if (!parents[i])
+			continue;
+		next->flags |= EPF_INDEX_PARENTS;
+		refer_to(index, parents[i]);
+	}
+	return NULL;
+}
+
+bool trace_writer_index_ids_are_thin(const struct trace_writer_index *index, size_t records_count)
+{
+	const struct epf_index_entry *next = &index->next;
+	return next->first_id < next->last_id && next->last_id - next->first_id > EPF_INDEX_NEAR &&
+	       (next->last_id - next->first_id) / EPF_INDEX_THIN > records_count;
+}
+
+void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count)
+{
+	index->next.ids_count = trace_writer_stretches(ids, count, index->next_ids);
+}
+
+void trace_writer_index_forget(struct trace_writer_index *index)
+{
+	index->spans_count -= index->next.spans_count;
+	begin_next(index);
+}
+
+static epp_status *keep(struct trace_writer_index *index, const struct epf_index_reference *stretches, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!array_reserve(&index->references, &index->references_room, index->references_count + 1,
+		                   sizeof(*index->references)))
+			return epp_status_no_memory();
+		index->references[index->references_count++] = stretches[i];
+	}
+	return NULL;
+}
+
+epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t offset, const struct epf_block *block)
+{
+	if (!array_reserve(&index->entries, &index->entries_room, index->entries_count + 1, sizeof(*index->entries)))
+		return epp_status_no_memory();
+	trace_writer_index_settle(index);
+	EPP_TRY(keep(index, index->next_ids, index->next.ids_count));
+	EPP_TRY(keep(index, index->next_references, index->next.references_count));
+	index->next.offset = offset;
+	index->next.block = *block;
+	index->next.args_bytes = block->type == EPF_BLOCK_COLUMNS
+	                             ? columns_args_bytes(block, (const uint8_t *)(block + 1))
+	                             : block->payload_bytes;
+	index->entries[index->entries_count++] = index->next;
+	begin_next(index);
+	return NULL;
+}
+
+/* ---- the index itself ---- */
+
+/* Where the next part begins. */
+struct place {
+	size_t entry, span, reference;
+};
+
+/* How many entries fit into the part that begins at `place`, and what it takes. */
+static size_t measure_part(const struct trace_writer_index *index, const struct place *place, struct epf_index *head)
+{
+	size_t bytes = sizeof(*head);
+
+	for (size_t i = place->entry; i < index->entries_count; i++) {
+		const struct epf_index_entry *of = &index->entries[i];
+		size_t more = sizeof(*of) + of->spans_count * sizeof(*index->spans) +
+		              (of->ids_count + of->references_count) * sizeof(*index->references);
+		if (bytes + more > TRACE_WRITER_PAYLOAD_MAX)
+			break;
+		bytes += more;
+		head->entries_count++;
+		head->spans_count += of->spans_count;
+		head->references_count += of->ids_count + of->references_count;
+	}
+	return bytes;
+}
+
+static uint8_t *put(uint8_t *at, const void *from, size_t *first, size_t count, size_t size)
+{
+	if (count)
+		memcpy(at, (const uint8_t *)from + *first * size, count * size);
+	*first += count;
+	return at + count * size;
+}
+
+static epp_status *write_parts(struct epp_trace_writer *writer, const struct trace_writer_index *index,
+                               struct epf_block *block, uint64_t *last)
+{
+	struct place place = { 0 };
+
+	*last = 0;
+	do {
+		struct epf_index head = { .previous = *last };
+		size_t bytes = measure_part(index, &place, &head);
+		if (!head.entries_count && place.entry < index->entries_count)
+			return epp_status_create(
+			    EPP_UNAVAILABLE, "%s: a block of events on more tracks than an index can list", writer->path);
+		*block = (struct epf_block){ .type = EPF_BLOCK_INDEX, .payload_bytes = (uint32_t)bytes };
+		uint8_t *at = mempcpy(block + 1, &head, sizeof(head));
+		at = put(at, index->entries, &place.entry, head.entries_count, sizeof(*index->entries));
+		at = put(at, index->spans, &place.span, head.spans_count, sizeof(*index->spans));
+		put(at, index->references, &place.reference, head.references_count, sizeof(*index->references));
+		EPP_TRY(trace_writer_append(writer, block));
+		*last = writer->block_offset;
+	} while (place.entry < index->entries_count);
+	return NULL;
+}
+
+epp_status *trace_writer_index_write(struct epp_trace_writer *writer)
+{
+	struct trace_writer_index *index = writer->index;
+	struct epf_block *block = malloc(sizeof(*block) + TRACE_WRITER_PAYLOAD_MAX);
+	uint64_t last;
+
+	if (!block)
+		return epp_status_no_memory();
+	writer->index = NULL;
+	epp_status *status = write_parts(writer, index, block, &last);
+	writer->index = index;
+	free(block);
+	if (status)
+		return status;
+	struct epf_index_place *place = &writer->index_place;
+	*place = (struct epf_index_place){ .magic = EPF_INDEX_MAGIC,
+		                           .offset = last,
+		                           .blocks_count = index->entries_count,
+		                           .end = trace_writer_end(writer) };
+	place->checksum = checksum_crc32c(0, place, sizeof(*place));
+	return NULL;
+}

@@ -1,0 +1,360 @@
+/* Packing: the records blocks of an opened trace, joined and as columns.
+ *
+ * Which blocks go together is decided by what the reader knows of them, so that only one joined block is in hand at a time.
+ * Blocks of a track are joined in the order of their ends, which is that of recording (what a killed process left in its
+ * window comes in any order), until the next one does not fit; what is packed already stays as it is divided,
+ * so that a file packed again is the same.
+ * Clock pairs go into blocks of their own: whoever reads a stretch of time needs all of them, and nothing else of their
+ * blocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/varint.h"
+#include "containers/array.h"
+#include "trace/reader_private.h"
+#include "trace/writer/trace_writer_private.h"
+
+/* What is joined has at most so many bytes of rows or of decoded args, so that its columns fit into a segment. */
+#define BYTES_MOST (384u << 10)
+
+/* A track's clock pairs. */
+struct pairs {
+	uint32_t track, run, source;
+	struct codec_record *records;
+	size_t count, room;
+};
+
+struct trace_packer {
+	struct epp_trace_writer *writer;
+	struct reader_impl *impl;
+	uint32_t records_most;
+	struct columns_encoder encoder;
+	struct reader_decoded decoded;
+	struct epf_block *block; /* header and payload, of TRACE_WRITER_PAYLOAD_MAX */
+	struct pairs *pairs;
+	size_t pairs_count, pairs_room;
+};
+
+epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, uint32_t records_most,
+                                struct trace_packer **packer)
+{
+	struct trace_packer *made = calloc(1, sizeof(*made));
+
+	*packer = made;
+	if (!made)
+		return epp_status_no_memory();
+	made->writer = writer;
+	made->impl = impl;
+	made->records_most = records_most;
+	made->block = malloc(sizeof(*made->block) + TRACE_WRITER_PAYLOAD_MAX);
+	return columns_encoder_init(&made->encoder) && made->block ? NULL : epp_status_no_memory();
+}
+
+void trace_packer_destroy(struct trace_packer *packer)
+{
+	if (!packer)
+		return;
+	for (size_t i = 0; i < packer->pairs_count; i++)
+		free(packer->pairs[i].records);
+	free(packer->pairs);
+	free(packer->block);
+	columns_encoder_deinit(&packer->encoder);
+	reader_decoded_deinit(&packer->decoded);
+	free(packer);
+}
+
+/* ---- clock pairs ---- */
+
+static epp_status *keep_pair(struct trace_packer *packer, const struct epf_block *block, uint32_t track,
+                             const struct codec_record *record)
+{
+	struct pairs *pairs = NULL;
+
+	for (size_t i = 0; i < packer->pairs_count && !pairs; i++)
+		if (packer->pairs[i].track == track && packer->pairs[i].run == block->run &&
+		    packer->pairs[i].source == block->source)
+			pairs = &packer->pairs[i];
+	if (!pairs) {
+		if (!array_reserve_zeroed(&packer->pairs, &packer->pairs_room, packer->pairs_count + 1,
+		                          sizeof(*packer->pairs)))
+			return epp_status_no_memory();
+		pairs = &packer->pairs[packer->pairs_count++];
+		*pairs = (struct pairs){ .track = track, .run = block->run, .source = block->source };
+	}
+	if (!array_reserve_zeroed(&pairs->records, &pairs->room, pairs->count + 1, sizeof(*pairs->records)))
+		return epp_status_no_memory();
+	pairs->records[pairs->count++] = *record;
+	return NULL;
+}
+
+/* Takes the clock pairs out of what was decoded, to `keep` them. */
+static epp_status *take_pairs(struct trace_packer *packer, const struct epf_block *block, bool keep)
+{
+	struct reader_decoded *decoded = &packer->decoded;
+	uint32_t kept = 0, track = block->track;
+
+	if (!(block->kinds & 1u << EPF_CLOCK_PAIR))
+		return NULL;
+	for (uint32_t i = 0; i < decoded->count; i++) {
+		const struct codec_record *record = &decoded->records[i];
+		unsigned kind = EPF_BITS_KIND(record->bits);
+		if (kind == EPF_CLOCK_PAIR && !record->args_count) {
+			if (keep)
+				EPP_TRY(keep_pair(packer, block, track, record));
+			continue;
+		}
+		if (kind == EPF_TRACK_SWITCH)
+			track = record->id ? (uint32_t)record->id : block->track;
+		decoded->records[kept++] = *record;
+	}
+	decoded->count = kept;
+	return NULL;
+}
+
+/* ---- blocks ---- */
+
+static epp_status *add_decoded(struct trace_packer *packer)
+{
+	struct reader_decoded *decoded = &packer->decoded;
+
+	if (!columns_append(&packer->encoder, decoded->records, decoded->count, decoded->args, decoded->args_bytes))
+		return epp_status_no_memory();
+	decoded->header.kinds = packer->encoder.times.kinds; /* what they are, whatever their block said */
+	return trace_writer_index_records(packer->writer->index, decoded, packer->encoder.parents);
+}
+
+/* Ids that lie far apart: what is around many others has one of long ago. */
+static epp_status *index_ids(struct trace_packer *packer)
+{
+	const struct columns_encoder *encoder = &packer->encoder;
+	const uint64_t *differences = encoder->columns[EPF_COLUMN_ID].values,
+		       *tails = encoder->columns[EPF_COLUMN_TAIL].values;
+	size_t count = encoder->columns[EPF_COLUMN_ID].count, own = 0;
+	uint64_t id = encoder->head.id_base;
+
+	if (!trace_writer_index_ids_are_thin(packer->writer->index, count))
+		return NULL;
+	uint64_t *ids = reallocarray(NULL, count, sizeof(*ids));
+	if (!ids)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < count; i++) {
+		id += unzigzag(differences[i]) + 1;
+		if (TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(EPF_TAIL_BITS(tails[i])) & 1)
+			ids[own++] = id;
+	}
+	trace_writer_index_ids(packer->writer->index, ids, own);
+	free(ids);
+	return NULL;
+}
+
+/* What the encoder has as a block; *fits is false if it has no room. */
+static epp_status *put_columns(struct trace_packer *packer, const struct epf_block *of, bool *fits)
+{
+	struct epf_block *block = packer->block;
+
+	*fits = true;
+	if (!packer->encoder.columns[EPF_COLUMN_END].count)
+		return NULL;
+	EPP_TRY(index_ids(packer));
+	*block = (struct epf_block){ .run = of->run, .source = of->source, .track = of->track };
+	*fits = columns_finish(&packer->encoder, block, (uint8_t *)(block + 1), TRACE_WRITER_PAYLOAD_MAX);
+	return *fits ? trace_writer_append(packer->writer, block) : NULL;
+}
+
+/* What was decoded last, as rows: its columns are too large. */
+static epp_status *put_rows(struct trace_packer *packer)
+{
+	const struct reader_decoded *decoded = &packer->decoded;
+	struct epf_block *block = NULL;
+
+	EPP_TRY(trace_writer_rows(decoded, &block));
+	epp_status *status = trace_writer_append(packer->writer, block);
+	free(block);
+	return status;
+}
+
+epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_block *rows)
+{
+	struct reader_decoded *decoded = &packer->decoded;
+	bool fits;
+
+	if (!array_reserve_zeroed(&decoded->records, &decoded->records_room, rows->record_count, sizeof(*decoded->records)))
+		return epp_status_no_memory();
+	decoded->args = (const uint8_t *)(rows + 1);
+	decoded->args_bytes = rows->payload_bytes;
+	decoded->header = *rows;
+	if (!codec_decode(rows, decoded->args, decoded->open_ids, decoded->records, &decoded->count) ||
+	    !columns_begin(&packer->encoder, decoded->open_ids, rows->open_count))
+		return epp_status_no_memory();
+	EPP_TRY(add_decoded(packer));
+	EPP_TRY(put_columns(packer, rows, &fits));
+	return fits ? NULL : put_rows(packer);
+}
+
+/* ---- what is joined ---- */
+
+/* The blocks of one track, run and source that become one: places in a list that is sorted by these. */
+struct group {
+	uint32_t first, count;
+	uint32_t last_block; /* by whose place in the file groups are ordered */
+};
+
+static bool may_join(const struct reader_block *a, const struct reader_block *b)
+{
+	return !a->is_packed && !b->is_packed && a->track == b->track && a->run == b->run && a->source == b->source;
+}
+
+static int by_stream(const void *a, const void *b, void *user)
+{
+	const struct reader_block *blocks = user;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	const struct reader_block *x = &blocks[left], *y = &blocks[right];
+
+	if (x->track != y->track)
+		return x->track < y->track ? -1 : 1;
+	if (x->run != y->run)
+		return x->run < y->run ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	if (x->last_ticks != y->last_ticks)
+		return x->last_ticks < y->last_ticks ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static int by_last_block(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	return (x->last_block > y->last_block) - (x->last_block < y->last_block);
+}
+
+static size_t make_groups(const struct reader *reader, uint32_t records_most, uint32_t *order, struct group *groups)
+{
+	size_t count = 0;
+	uint64_t records = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < reader->blocks_count; i++)
+		order[i] = i;
+	qsort_r(order, reader->blocks_count, sizeof(*order), by_stream, reader->blocks);
+	for (uint32_t i = 0; i < reader->blocks_count; i++) {
+		const struct reader_block *block = &reader->blocks[order[i]];
+		if (!i || !may_join(block, &reader->blocks[order[i - 1]]) ||
+		    records + block->record_count > records_most || bytes + block->args_bytes > BYTES_MOST) {
+			groups[count++] = (struct group){ .first = i };
+			records = bytes = 0;
+		}
+		records += block->record_count;
+		bytes += block->args_bytes;
+		groups[count - 1].count++;
+		if (order[i] > groups[count - 1].last_block)
+			groups[count - 1].last_block = order[i];
+	}
+	qsort(groups, count, sizeof(*groups), by_last_block);
+	return count;
+}
+
+/* Nearly all blocks: their rows become columns without being records in between. */
+static epp_status *add_rows(struct trace_packer *packer, const struct reader_block *block, bool begins, bool *added)
+{
+	struct reader_decoded *decoded = &packer->decoded;
+	struct reader *reader = &packer->impl->reader;
+	const struct codec_fields *rows = NULL;
+
+	*added = false;
+	/* Of a file that was packed already, a damaged block is lost; reader_block_decode sees to that. */
+	if (reader->summaries || block->is_packed ||
+	    (block->kinds != 1u << EPF_EVENT && block->kinds != 1u << EPF_COMPLETE))
+		return NULL;
+	EPP_TRY(reader_block_read(reader, block, &decoded->bytes, &decoded->bytes_room));
+	memcpy(&decoded->header, decoded->bytes, sizeof(decoded->header));
+	const uint8_t *payload = decoded->bytes + sizeof(decoded->header);
+	if (begins && (!codec_open_ids(&decoded->header, payload, decoded->open_ids) ||
+	               !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count)))
+		return NULL; /* its records may still tell something, or that there is no memory */
+	if (!columns_append_rows(&packer->encoder, &decoded->header, payload, &rows))
+		return epp_status_no_memory();
+	*added = rows != NULL;
+	return rows ? trace_writer_index_rows(packer->writer->index, block->track, rows, packer->encoder.parents) : NULL;
+}
+
+/* By way of records; `first_time`: they are counted, and their clock pairs are kept.  Of a block that does not decode whole,
+ * what can be read is kept. */
+static epp_status *add_records(struct trace_packer *packer, const struct reader_block *block, bool begins, bool first_time)
+{
+	struct reader_impl *impl = packer->impl;
+	struct reader_decoded *decoded = &packer->decoded;
+
+	EPP_TRY(reader_block_decode(&impl->reader, block, decoded));
+	if (begins && !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count))
+		return epp_status_no_memory();
+	if (first_time && !reader_account_header(impl, block))
+		reader_account_count(impl, block, decoded->records, decoded->count);
+	EPP_TRY(take_pairs(packer, &decoded->header, first_time));
+	return add_decoded(packer);
+}
+
+static epp_status *add_blocks(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
+{
+	bool added = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct reader_block *block = &packer->impl->reader.blocks[order[i]];
+		if (first_time)
+			EPP_TRY(add_rows(packer, block, !i, &added));
+		if (!first_time || !added)
+			EPP_TRY(add_records(packer, block, !i, first_time));
+		else
+			reader_account_header(packer->impl, block); /* which is enough for such blocks */
+	}
+	return NULL;
+}
+
+/* One block; where columns have no room for all of them together, each by itself. */
+static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
+{
+	bool fits;
+
+	EPP_TRY(add_blocks(packer, order, count, first_time));
+	EPP_TRY(put_columns(packer, &packer->decoded.header, &fits));
+	if (fits)
+		return NULL;
+	trace_writer_index_forget(packer->writer->index);
+	for (uint32_t i = 0; i < count && first_time; i++)
+		EPP_TRY(pack_group(packer, &order[i], 1, false));
+	if (first_time)
+		return NULL;
+	EPP_TRY(trace_writer_index_records(packer->writer->index, &packer->decoded, NULL));
+	EPP_TRY(index_ids(packer));
+	return put_rows(packer);
+}
+
+static epp_status *put_pairs(struct trace_packer *packer, const struct pairs *pairs)
+{
+	struct epf_block of = { .track = pairs->track, .run = pairs->run, .source = pairs->source };
+	bool fits;
+
+	for (size_t from = 0, step; from < pairs->count; from += step) {
+		step = pairs->count - from < packer->records_most ? pairs->count - from : packer->records_most;
+		if (!columns_begin(&packer->encoder, NULL, 0) ||
+		    !columns_append(&packer->encoder, pairs->records + from, (uint32_t)step, NULL, 0))
+			return epp_status_no_memory();
+		EPP_TRY(put_columns(packer, &of, &fits)); /* numbers alone: they fit */
+	}
+	return NULL;
+}
+
+epp_status *trace_packer_blocks(struct trace_packer *packer)
+{
+	const struct reader *reader = &packer->impl->reader;
+	uint32_t *order = reallocarray(NULL, reader->blocks_count + 1, sizeof(*order));
+	struct group *groups = reallocarray(NULL, reader->blocks_count + 1, sizeof(*groups));
+	epp_status *status = order && groups ? NULL : epp_status_no_memory();
+	size_t count = status ? 0 : make_groups(reader, packer->records_most, order, groups);
+
+	for (size_t i = 0; i < count && !status; i++)
+		status = pack_group(packer, order + groups[i].first, groups[i].count, true);
+	for (size_t i = 0; i < packer->pairs_count && !status; i++)
+		status = put_pairs(packer, &packer->pairs[i]);
+	free(groups);
+	free(order);
+	return status;
+}

@@ -1,0 +1,112 @@
+/* A plugin that hangs, carried by libepprof_ort.so: whichever entry of its ABI it hangs in, before or after a plugin that works,
+ * ONNX Runtime gets each of its calls back in time and the other plugin's events complete, its log names the one that hangs,
+ * and the process ends.  Covers the limits in ort_carried.c and ort_profilers.c. */
+#include "ort_bridge_host.h"
+#include "tests/support/hanging.h"
+
+#define GOOD CHECK_BUILD "/libsample_pu1_ep.so"
+#define COUNT 300
+
+static const struct hanging_entry *entry;
+
+static void *have_an_event(void *profiler)
+{
+	begin(profiler, 5000);
+	end(profiler, 5000, "outer");
+	return NULL;
+}
+
+static void give_work(void)
+{
+	int (*work)(int);
+	void *library = dlopen(GOOD, RTLD_NOW);
+	*(void **)&work = dlsym(library, "epp_sample_work");
+	if (work(COUNT))
+		_exit(3);
+}
+
+/* A failed assertion of the child's would be nobody's. */
+static void in_time(int64_t before_ns, int exit_status)
+{
+	if (hanging_now_ns() - before_ns > HANGING_RETURNS_NS)
+		_exit(exit_status);
+}
+
+static void record(void)
+{
+	int64_t now_ns = hanging_now_ns();
+	struct host host = host_open();
+	in_time(now_ns, 10);
+	OrtEpProfilerImpl *profiler = profiler_of(&host);
+	now_ns = hanging_now_ns();
+	OrtStatus *status = profiler->StartProfiling(profiler, 440000);
+	in_time(now_ns, 11);
+	/* Of CreateProfiler of another framework's plugin. */
+	if (status)
+		_exit(12);
+	/* The thread of an event may be held. */
+	pthread_t thread = recording_thread(have_an_event, profiler);
+	if (entry->step != HANGING_EVENT)
+		pthread_join(thread, NULL);
+	else
+		recording_sleep_ms(50);
+	give_work();
+	struct OrtProfilingEventsContainer container = { container_add, NULL };
+	now_ns = hanging_now_ns();
+	status = profiler->EndProfiling(profiler, &container);
+	in_time(now_ns, 13);
+	if (status || added_count < COUNT)
+		_exit(14);
+	bool is_named = strstr(logged_text, "has not returned") &&
+	                (strstr(logged_text, entry->plugin) || strstr(logged_text, "official") ||
+	                 strstr(logged_text, "XPU"));
+	if (is_named != (entry->step != HANGING_CLOSE))
+		_exit(15);
+	now_ns = hanging_now_ns();
+	profiler->Release(profiler);
+	host_close(&host);
+	in_time(now_ns, 16);
+}
+
+#ifdef __SANITIZE_ADDRESS__
+/* A call that never returns keeps what it was given, so the sanitizer reports that as leaked at exit. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+	return 1;
+}
+#endif
+
+START_TEST(one_that_hangs_costs_nothing_but_itself)
+{
+	char guilty[512], list[1200];
+	entry = &hanging_entries[_i / 2];
+	hanging_set(entry);
+	hanging_path(entry, guilty, sizeof(guilty));
+	snprintf(list, sizeof(list), "%s:%s", _i % 2 ? GOOD : guilty, _i % 2 ? guilty : GOOD);
+	dlopen(CHECK_BUILD "/libepprof_tf_shim.so", RTLD_NOW | RTLD_GLOBAL);
+	struct trace_scan *scan = recorded(record, list);
+	size_t count = 0;
+	for (size_t i = 0; i < scan->records_count; i++)
+		count += EPF_BITS_KIND(scan->records[i].bits) == EPF_COMPLETE &&
+		         scan_name_is(scan, scan->records[i].name, "relu");
+	ck_assert_uint_eq(count, COUNT);
+	bool hung = entry->step == HANGING_START || entry->step == HANGING_EVENT || entry->step == HANGING_END;
+	uint64_t lost = 0;
+	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++)
+		lost += scan->producers[i].lost[EPP_LOSS_HUNG];
+	ck_assert_uint_eq(lost, hung);
+	trace_scan_free(scan);
+}
+END_TEST
+
+static Suite *ort_hanging_suite(void)
+{
+	Suite *suite = suite_create("ort_hanging");
+	TCase *tcase = tcase_create("ort_hanging");
+	tcase_add_loop_test(tcase, one_that_hangs_costs_nothing_but_itself, 0, 2 * HANGING_ENTRIES);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
+CHECK_MAIN(ort_hanging_suite)

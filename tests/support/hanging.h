@@ -1,0 +1,111 @@
+/* Every entry of the four ABIs that a host calls, in plugins that do not return from it (plugins/hanging.h). */
+#ifndef EPPROF_TESTS_SUPPORT_HANGING_H
+#define EPPROF_TESTS_SUPPORT_HANGING_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+
+/* A sanitized plugin is slow to load beside other work: it must not count as one that hangs. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HANGING_LIMIT_MS "1000"
+#else
+#define HANGING_LIMIT_MS "300"
+#endif
+/* A host's call returns within this, on a machine that does other things too. */
+#define HANGING_RETURNS_NS 5000000000
+
+enum hanging_step { HANGING_LOAD, HANGING_CREATE, HANGING_START, HANGING_EVENT, HANGING_END, HANGING_CLOSE };
+
+static const struct hanging_entry {
+	const char *plugin, *entry;
+	enum hanging_step step; /* of the host's, in which it is called */
+	const char *fault;      /* of PJRT_FAULT, to get there */
+} hanging_entries[] = {
+	{ "plain_ep", "ort:CreateEpFactories", HANGING_LOAD, "" },
+	{ "plain_ep", "ort:GetSupportedDevices", HANGING_LOAD, "" },
+	{ "plain_ep", "ort:GetName", HANGING_LOAD, "" },
+	{ "plain_ep", "ort:CreateEp", HANGING_LOAD, "" },
+	{ "plain_ep", "ort:CreateProfiler", HANGING_CREATE, "" },
+	{ "plain_ep", "ort:StartProfiling", HANGING_START, "" },
+	{ "plain_ep", "ort:StartEvent", HANGING_EVENT, "" },
+	{ "plain_ep", "ort:StopEvent", HANGING_EVENT, "" },
+	{ "plain_ep", "ort:EndProfiling", HANGING_END, "" },
+	{ "plain_ep", "ort:Release", HANGING_CLOSE, "" },
+	{ "plain_ep", "ort:ReleaseEp", HANGING_CLOSE, "" },
+	{ "plain_ep", "ort:ReleaseEpFactory", HANGING_CLOSE, "" },
+	{ "tf_fault", "tf:TF_InitProfiler", HANGING_LOAD, "" },
+	{ "tf_fault", "tf:start", HANGING_START, "" },
+	{ "tf_fault", "tf:stop", HANGING_END, "" },
+	{ "tf_fault", "tf:size", HANGING_END, "" },
+	{ "tf_fault", "tf:collect_data_xspace", HANGING_END, "" },
+	{ "tf_fault", "tf:destroy_profiler", HANGING_CLOSE, "" },
+	{ "tf_fault", "tf:destroy_profiler_fns", HANGING_CLOSE, "" },
+	{ "tf_run_metadata", "first:TF_InitProfiler", HANGING_LOAD, "" },
+	{ "tf_run_metadata", "first:start", HANGING_START, "" },
+	{ "tf_run_metadata", "first:stop", HANGING_END, "" },
+	{ "tf_run_metadata", "first:collect_data_xspace", HANGING_END, "" },
+	{ "tf_run_metadata", "first:run_metadata_size", HANGING_END, "" },
+	{ "tf_run_metadata", "first:collect_data_run_metadata", HANGING_END, "" },
+	{ "tf_run_metadata", "first:destroy_profiler", HANGING_CLOSE, "" },
+	{ "tf_run_metadata", "first:destroy_profiler_fns", HANGING_CLOSE, "" },
+	{ "pjrt_fault", "pjrt:GetPjrtApi", HANGING_LOAD, "" },
+	{ "pjrt_fault", "pjrt:create", HANGING_START, "" },
+	{ "pjrt_fault", "pjrt:start", HANGING_START, "" },
+	{ "pjrt_fault", "pjrt:stop", HANGING_END, "" },
+	{ "pjrt_fault", "pjrt:size", HANGING_END, "" },
+	{ "pjrt_fault", "pjrt:collect_data", HANGING_END, "two calls" },
+	{ "pjrt_fault", "pjrt:consume", HANGING_END, "consume" },
+	{ "pjrt_fault", "pjrt:serialize", HANGING_END, "consume" },
+	{ "pjrt_fault", "pjrt:consume_result_destroy", HANGING_END, "consume" },
+	{ "pjrt_fault", "pjrt:destroy", HANGING_END, "" },
+	{ "pjrt_fault", "pjrt:error_message", HANGING_END, "stop" },
+	{ "pjrt_fault", "pjrt:error_get_code", HANGING_END, "stop" },
+	{ "pjrt_fault", "pjrt:error_destroy", HANGING_END, "stop" },
+	{ "scripted_pu1", "pu1:pu1GetVersion", HANGING_LOAD, "" },
+	{ "scripted_pu1", "pu1:kineto_register_privateuse1_plugin", HANGING_LOAD, "" },
+	{ "scripted_pu1", "pu1:pu1TracingSetCallbacks", HANGING_START, "" },
+	{ "scripted_pu1", "pu1:pu1TracingEnable", HANGING_START, "" },
+	{ "scripted_pu1", "pu1:pu1GetTimestamp", HANGING_START, "" },
+	{ "scripted_pu1", "pu1:pu1GetNumDroppedRecords", HANGING_START, "" },
+	{ "scripted_pu1", "pu1:pu1PushExternalCorrelationId", HANGING_EVENT, "" },
+	{ "scripted_pu1", "pu1:pu1PopExternalCorrelationId", HANGING_EVENT, "" },
+	{ "scripted_pu1", "pu1:pu1TracingDisable", HANGING_END, "" },
+	{ "scripted_pu1", "pu1:pu1FlushAll", HANGING_END, "" },
+};
+
+#define HANGING_ENTRIES (int)(sizeof(hanging_entries) / sizeof(hanging_entries[0]))
+
+/* Before anything is loaded. */
+static inline void hanging_set(const struct hanging_entry *entry)
+{
+	setenv("HANG_AT", entry->entry, 1);
+	setenv("PJRT_FAULT", entry->fault, 1);
+	setenv("EPPROF_PLUGIN_TIMEOUT_MS", HANGING_LIMIT_MS, 1);
+}
+
+static inline void hanging_path(const struct hanging_entry *entry, char *path, size_t bytes)
+{
+	snprintf(path, bytes, "%s/tests/plugins/%s.so", CHECK_BUILD, entry->plugin);
+}
+
+static inline int64_t hanging_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* What the host does returns in time. */
+#define RETURNS(statement) \
+	do { \
+		int64_t before_ns_ = hanging_now_ns(); \
+		statement; \
+		int64_t took_ns_ = hanging_now_ns() - before_ns_; \
+		ck_assert_msg(took_ns_ < HANGING_RETURNS_NS, "%s: %lld ms", #statement, (long long)(took_ns_ / 1000000)); \
+	} while (0)
+
+#endif

@@ -1,0 +1,55 @@
+/* Profilers of a plugin that join a session and are driven from here, as bridges do it: several of one plugin may be there. */
+#ifndef EPPROF_TESTS_SUPPORT_JOINED_H
+#define EPPROF_TESTS_SUPPORT_JOINED_H
+
+#include "epprof/plugin.h"
+#include "recording.h"
+
+struct joined {
+	OrtEpProfilerImpl *profiler;
+	epp_member *member;
+};
+
+/* Calls the one member's profiler: returns its status; it returns in time. */
+RECORDING_INLINE OrtStatus *joined_member_start(epp_member *member, int64_t offset_ns)
+{
+	epp_member_call call = { .member = member };
+	epp_members_start(&call, 1, offset_ns, 0);
+	check_ok(call.failure);
+	return call.status;
+}
+
+/* In memory; it records. */
+RECORDING_INLINE epp_session *joined_session(void)
+{
+	epp_session *session;
+	epp_session_options options = { .struct_size = sizeof(options) };
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	return session;
+}
+
+RECORDING_INLINE struct joined joined_start(epp_session *session, epp_plugin *plugin)
+{
+	struct joined joined;
+	check_ok(epp_plugin_profiler_create(plugin, &joined.profiler));
+	check_ok(epp_session_join(session, joined.profiler, "xpu", &joined.member));
+	ck_assert_ptr_null(joined_member_start(joined.member, 0));
+	return joined;
+}
+
+RECORDING_INLINE void joined_end(const struct joined *joined)
+{
+	epp_member_call call = { .member = joined->member };
+	epp_members_end(&call, 1);
+	check_ok(call.failure);
+	ck_assert_ptr_null(call.status);
+}
+
+RECORDING_INLINE void joined_leave(const struct joined *joined)
+{
+	epp_member_leave(joined->member);
+	epp_plugin_profiler_release(joined->profiler);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* Plugins for TensorFlow under test: loaded with a fault, recorded in a session of their own. */
+#ifndef EPPROF_TESTS_SUPPORT_TF_PLUGINS_H
+#define EPPROF_TESTS_SUPPORT_TF_PLUGINS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "epprof/plugin.h"
+#include "recording.h"
+
+#define TF_PLUGIN(name) CHECK_BUILD "/tests/plugins/" name ".so"
+
+static epp_plugin *tf_plugin;
+
+/* Called after another one, or alone; the fault is NULL for none. */
+RECORDING_INLINE epp_status *tf_load(const char *name, const char *fault)
+{
+	unsetenv("TF_CALLS");
+	unsetenv("TF_FAULT");
+	if (fault)
+		setenv("TF_FAULT", fault, 1);
+	check_ok(epp_tf_shim_load(CHECK_BUILD "/libepprof_tf_shim.so"));
+	return epp_plugin_load(name, &tf_plugin);
+}
+
+RECORDING_INLINE const char *tf_calls(void)
+{
+	const char *calls = getenv("TF_CALLS");
+	return calls ? calls : "";
+}
+
+/* A session that profiles `plugin`, not started. */
+RECORDING_INLINE epp_session *tf_session(epp_plugin *plugin)
+{
+	epp_session *session;
+	OrtEpProfilerImpl *profiler;
+	epp_session_options options = { .struct_size = sizeof(options) };
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_plugin_profiler_create(plugin, &profiler));
+	check_ok(epp_session_attach(session, profiler, "xpu"));
+	return session;
+}
+
+/* What the session's run said of its end: "" or a message, valid until the next call. */
+RECORDING_INLINE const char *tf_end(epp_session *session)
+{
+	static char message[512];
+	check_ok(epp_session_end(session));
+	epp_status *status = epp_session_wait(session, UINT64_MAX);
+	snprintf(message, sizeof(message), "%s", epp_status_message(status));
+	epp_status_release(status);
+	return message;
+}
+
+#endif

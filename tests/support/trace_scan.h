@@ -1,0 +1,120 @@
+/* Reads a whole .epp image by the rules of format/format.h and no others, for the tests of the write side: what the reader
+ * of the library makes of a file is that reader's own affair, so this one shares only the codec with it.
+ *
+ * All records are told in the order of the file: those of blocks, then those of window regions that no block holds, then
+ * the open entries that no record ended.  The image is trusted not to be hostile; what breaks a rule is `error`.
+ */
+#ifndef EPPROF_TESTS_SUPPORT_TRACE_SCAN_H
+#define EPPROF_TESTS_SUPPORT_TRACE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "codec/codec.h"
+#include "epprof/session.h"
+#include "format/format.h"
+
+struct scan_arg {
+	uint32_t key;
+	uint32_t type;
+	uint64_t value; /* numbers by their bits */
+	const uint8_t *text;
+	uint32_t text_bytes;
+};
+
+struct scan_record {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint64_t id;
+	uint32_t name;
+	uint16_t bits;
+	uint16_t args_count;
+	uint32_t track; /* after track switches */
+	uint32_t owner; /* the region's own: the thread that recorded it */
+	uint32_t run;
+	bool in_window;
+	const struct scan_arg *args; /* in the callback form valid for the call */
+};
+
+/* A slot's open entry. */
+struct scan_open {
+	uint64_t start_ticks;
+	uint64_t id;
+	uint32_t name;
+	uint16_t bits;
+	uint32_t slot;
+	uint32_t track;
+};
+
+struct scan_name {
+	const uint8_t *text;
+	uint32_t bytes;
+};
+
+struct scan_track {
+	struct epf_track definition; /* track 0: not defined */
+	char name[256];
+	char group[256];
+};
+
+struct trace_scan {
+	const char *error; /* NULL: every rule held */
+	struct epf_header header;
+	struct epf_live live; /* only in a file that is not finished */
+	struct epf_slot *slots;
+	size_t segments_count;
+	size_t blocks_count[16]; /* by type */
+	size_t window_regions_count;
+	size_t dropped_regions_count; /* in the window still, but a block has them */
+
+	struct scan_record *records;
+	size_t records_count;
+	struct scan_open *open; /* those that count */
+	size_t open_count;
+	struct epf_ledger_entry *ledger; /* of blocks; then, if not finished, of slots in use and the live page */
+	size_t ledger_count;
+	struct epf_run *runs;
+	size_t runs_count;
+	struct epf_host_pair *pairs;
+	size_t pairs_count;
+	struct epf_producer producers[EPF_PRODUCER_COUNT]; /* the newest word */
+	struct scan_name *names;                           /* by number */
+	size_t names_count;
+	struct scan_track *tracks; /* by number */
+	size_t tracks_count;
+
+	uint8_t *bytes; /* the image, kept */
+	size_t bytes_count;
+	struct scan_arg *arg_pool[4096];
+	size_t arg_pools_count, arg_pool_used;
+};
+
+typedef void (*scan_record_fn)(void *user, const struct scan_record *record);
+
+/* Takes `bytes` (malloc) and reads it.  With a callback, records go there and are not kept. */
+struct trace_scan *trace_scan_bytes(uint8_t *bytes, size_t bytes_count, scan_record_fn tell, void *user);
+struct trace_scan *trace_scan_file(const char *path);
+struct trace_scan *trace_scan_file_each(const char *path, scan_record_fn tell, void *user);
+/* What epp_session_read gives. */
+struct trace_scan *trace_scan_session(epp_session *session);
+void trace_scan_free(struct trace_scan *scan);
+
+/* ---- questions ---- */
+
+/* How many records are of this kind and, unless 0, of this name. */
+size_t scan_count(const struct trace_scan *scan, enum epf_kind kind, epp_name name);
+/* The first such record at or behind `*from`, which is moved behind it; NULL: none. */
+const struct scan_record *scan_next(const struct trace_scan *scan, enum epf_kind kind, epp_name name, size_t *from);
+const struct scan_record *scan_first(const struct trace_scan *scan, enum epf_kind kind, epp_name name);
+const struct scan_record *scan_id(const struct trace_scan *scan, enum epf_kind kind, uint64_t id);
+const struct scan_arg *scan_arg(const struct scan_record *record, epp_name key);
+bool scan_name_is(const struct trace_scan *scan, uint32_t name, const char *text);
+const struct scan_track *scan_track(const struct trace_scan *scan, uint32_t track);
+/* Sums over the ledger. */
+uint64_t scan_lost(const struct trace_scan *scan, epp_loss reason);
+uint64_t scan_ids_taken(const struct trace_scan *scan);
+
+/* Each thread's account: ids taken = written + lost + open, and no id twice.  NULL, or what is wrong (static text). */
+const char *scan_balance(const struct trace_scan *scan);
+
+#endif
