@@ -20,7 +20,7 @@
 #define REPETITIONS_MAX 5u
 
 struct figures {
-	double pack[REPETITIONS_MAX], read[REPETITIONS_MAX], stretch_us[REPETITIONS_MAX], bytes;
+	double pack[REPETITIONS_MAX], read[REPETITIONS_MAX], time_range_us[REPETITIONS_MAX], bytes;
 	uint64_t records;
 };
 
@@ -152,7 +152,7 @@ static epp_status *measure(const struct bench_file *file, const char *path, unsi
 			status = read_back(path, &figures->records, &ns);
 		figures->read[i] = (double)figures->records * 1e3 / ns;
 		if (!status)
-			status = read_stretch(path, &figures->stretch_us[i]);
+			status = read_stretch(path, &figures->time_range_us[i]);
 	}
 	if (!status)
 		status = epp_trace_open(path, &trace);
@@ -206,5 +206,5 @@ void bench_pack(struct bench *bench)
 	       figures.records);
 	report(bench, "a record takes", "bytes", &figures.bytes, 1, BENCH_AT_MOST, BYTES_MOST, figures.records);
 	report(bench, "read back", "M/s", figures.read, repetitions, BENCH_AT_LEAST, READ_A_SECOND_LEAST, figures.records);
-	report(bench, "a thousandth of the time", "us", figures.stretch_us, repetitions, BENCH_NO_BOUND, 0, 0);
+	report(bench, "a thousandth of the time", "us", figures.time_range_us, repetitions, BENCH_NO_BOUND, 0, 0);
 }

@@ -52,17 +52,17 @@ struct change {
 
 static struct median median_of(const epp_summary_line *line)
 {
-	struct median median = { .count = line ? epp_spread_count(line->durations) : 0 };
+	struct median median = { .count = line ? epp_histogram_count(line->durations) : 0 };
 
 	if (!median.count)
 		return median;
 	double reach = 0.98 / sqrt((double)median.count);
-	median.ns = epp_spread_quantile(line->durations, 0.5);
+	median.ns = epp_histogram_quantile(line->durations, 0.5);
 	median.most_ns = INT64_MAX;
 	if (median.count < EVENTS_LEAST)
 		return median;
-	median.least_ns = epp_spread_quantile(line->durations, reach < 0.5 ? 0.5 - reach : 0);
-	median.most_ns = epp_spread_quantile(line->durations, reach < 0.5 ? 0.5 + reach : 1);
+	median.least_ns = epp_histogram_quantile(line->durations, reach < 0.5 ? 0.5 - reach : 0);
+	median.most_ns = epp_histogram_quantile(line->durations, reach < 0.5 ? 0.5 + reach : 1);
 	median.least_ns -= (int64_t)((double)median.least_ns * RESOLUTION);
 	median.most_ns += (int64_t)((double)median.most_ns * RESOLUTION) + 1;
 	return median;

@@ -53,14 +53,15 @@ typedef enum epp_idle {
 } epp_idle;
 
 /* How values are spread: buckets whose width is at most 1/64 of their values. */
-typedef struct epp_spread epp_spread;
+typedef struct epp_histogram epp_histogram;
 
-EPP_EXPORT uint64_t epp_spread_count(const epp_spread *spread);
+EPP_EXPORT uint64_t epp_histogram_count(const epp_histogram *histogram);
 /* The value below which `part` (0 to 1) of all values lie, within 0.8 %; 0 if there are none. */
-EPP_EXPORT int64_t epp_spread_quantile(const epp_spread *spread, double part);
+EPP_EXPORT int64_t epp_histogram_quantile(const epp_histogram *histogram, double part);
 /* The buckets that have values, from the least on: `*count` of them from `*from` to below `*to`.  `*cursor` is 0 at first.
  * Returns 0 behind the last. */
-EPP_EXPORT int epp_spread_next(const epp_spread *spread, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count);
+EPP_EXPORT int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *from, int64_t *to,
+                                  uint64_t *count);
 
 typedef struct epp_summary_line {
 	const char *name; /* NUL-terminated; names beyond the first 65,536 are added up under "(other names)" */
@@ -75,11 +76,11 @@ typedef struct epp_summary_line {
 	int64_t self_ns;       /* without the events inside, on the same lane */
 	int64_t busy_ns;       /* streams and threads: the time that any event covers */
 	int64_t max_ns;
-	const epp_spread *durations;
-	const epp_spread *launches;      /* kernels, streams: from epp_event.launch_ns to their start */
-	const epp_spread *gaps;          /* streams: between events, each gap by its length; else NULL */
+	const epp_histogram *durations;
+	const epp_histogram *launches;   /* kernels, streams: from epp_event.launch_ns to their start */
+	const epp_histogram *gaps;       /* streams: between events, each gap by its length; else NULL */
 	int64_t idle_ns[EPP_IDLE_COUNT]; /* streams: with busy_ns the time from first_ns to last_ns */
-	const epp_spread *errors;        /* streams: of each event the larger error bound of its two times; else NULL */
+	const epp_histogram *errors;     /* streams: of each event the larger error bound of its two times; else NULL */
 	int64_t max_error_ns;
 	uint64_t placed_count[EPP_PLACEMENT_COUNT]; /* streams: events by how they were placed */
 	const char *op_type;  /* nodes: their operator; kernels: that of the node that caused them; NULL: not known */

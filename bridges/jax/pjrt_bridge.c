@@ -25,9 +25,9 @@
 #define CODE_INTERNAL 13
 
 struct PLUGIN_Profiler {
-	bool is_on;              /* it was started and not stopped */
-	bool was_asked;          /* the profile's size was told */
-	struct carried_run *run; /* NULL: nothing is profiled, or the profile was made */
+	bool is_on;             /* it was started and not stopped */
+	bool was_asked;         /* the profile's size was told */
+	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was made */
 	struct xspace_profile profile;
 	struct carried_problems problems;
 };

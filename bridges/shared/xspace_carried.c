@@ -22,7 +22,7 @@
 #define PLUGINS_MAX 32u /* a session has no more profilers */
 #define WAIT_NS 20000000000u
 
-struct carried_run {
+struct hosted_run {
 	epp_session *session;
 	bool is_shared;
 	bool is_over;
@@ -85,20 +85,20 @@ static void load_all(struct carried_problems *problems)
 static struct {
 	pthread_mutex_t lock;
 	bool is_expected;
-	struct carried_run *run;
+	struct hosted_run *run;
 } waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void run_free(struct carried_run *run)
+static void run_free(struct hosted_run *run)
 {
 	if (run)
 		epp_session_release(run->session);
 	free(run);
 }
 
-static struct carried_run *take_waiting(void)
+static struct hosted_run *take_waiting(void)
 {
 	pthread_mutex_lock(&waiting.lock);
-	struct carried_run *run = waiting.run;
+	struct hosted_run *run = waiting.run;
 	waiting.run = NULL;
 	pthread_mutex_unlock(&waiting.lock);
 	return run;
@@ -118,7 +118,7 @@ static void note_failure(struct carried_problems *problems, const char *label, c
 }
 
 /* Starts or ends all of them at once. */
-static void call_all(const struct carried_run *run, bool is_end, struct carried_problems *problems)
+static void call_all(const struct hosted_run *run, bool is_end, struct carried_problems *problems)
 {
 	epp_member_call calls[PLUGINS_MAX] = { 0 };
 	for (size_t i = 0; i < run->count; i++)
@@ -131,7 +131,7 @@ static void call_all(const struct carried_run *run, bool is_end, struct carried_
 		note_failure(problems, run->all[i].label, is_end ? "EndProfiling" : "StartProfiling", &calls[i]);
 }
 
-static epp_status *open_session(struct carried_run *run, const char *framework, struct carried_problems *problems)
+static epp_status *open_session(struct hosted_run *run, const char *framework, struct carried_problems *problems)
 {
 	carried_problems_add(problems, epp_session_share_output(&run->session));
 	run->is_shared = run->session != NULL;
@@ -142,7 +142,7 @@ static epp_status *open_session(struct carried_run *run, const char *framework, 
 	return epp_session_start(run->session);
 }
 
-static epp_status *take_part(struct carried_run *run, epp_plugin *plugin)
+static epp_status *take_part(struct hosted_run *run, epp_plugin *plugin)
 {
 	OrtEpProfilerImpl *profiler;
 	epp_member *member;
@@ -159,13 +159,13 @@ static epp_status *take_part(struct carried_run *run, epp_plugin *plugin)
 	return NULL;
 }
 
-struct carried_run *carried_run_start(const char *framework, struct carried_problems *problems)
+struct hosted_run *carried_run_start(const char *framework, struct carried_problems *problems)
 {
 	if (!plugins.is_loaded)
 		load_all(problems);
 	if (!plugins.count)
 		return NULL;
-	struct carried_run *run = calloc(1, sizeof(*run));
+	struct hosted_run *run = calloc(1, sizeof(*run));
 	if (!run) {
 		carried_problems_add(problems, epp_status_no_memory());
 		return NULL;
@@ -185,7 +185,7 @@ struct carried_run *carried_run_start(const char *framework, struct carried_prob
 	return run;
 }
 
-void carried_run_end(struct carried_run *run, struct carried_problems *problems)
+void carried_run_end(struct hosted_run *run, struct carried_problems *problems)
 {
 	if (!run)
 		return;
@@ -201,9 +201,9 @@ void carried_run_end(struct carried_run *run, struct carried_problems *problems)
 	carried_problems_add(problems, epp_session_wait(run->session, WAIT_NS));
 }
 
-void carried_run_release(struct carried_run *run)
+void carried_run_release(struct hosted_run *run)
 {
-	struct carried_run *replaced = run;
+	struct hosted_run *replaced = run;
 	pthread_mutex_lock(&waiting.lock);
 	if (run && run->is_shared && run->is_over && waiting.is_expected) {
 		replaced = waiting.run;
@@ -224,7 +224,7 @@ void epprof_host_expect(void)
 
 int epprof_host_profile(const void *bytes, size_t count, char *text, size_t text_bytes)
 {
-	struct carried_run *run = take_waiting();
+	struct hosted_run *run = take_waiting();
 	struct host_counts counts;
 	snprintf(text, text_bytes, "%s", "");
 	if (!run)
@@ -275,7 +275,7 @@ static bool wants_gpu_planes(struct carried_problems *problems)
 	return false;
 }
 
-void carried_run_profile(struct carried_run *run, struct xspace_profile *profile, struct carried_problems *problems)
+void carried_run_profile(struct hosted_run *run, struct xspace_profile *profile, struct carried_problems *problems)
 {
 	epp_trace *trace;
 	*profile = (struct xspace_profile){ 0 };

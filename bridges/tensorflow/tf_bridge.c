@@ -24,7 +24,7 @@
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
-	struct carried_run *run;       /* NULL: nothing is profiled, or the profile was made */
+	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was made */
 	struct xspace_profile profile; /* until it was handed over, or the next start */
 	struct carried_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -56,9 +56,9 @@ static int64_t sort_value(const epp_summary_line *line, enum sort sort)
 	case SORT_MEAN:
 		return line->count ? line->total_ns / (int64_t)line->count : 0;
 	case SORT_P50:
-		return epp_spread_quantile(line->durations, 0.5);
+		return epp_histogram_quantile(line->durations, 0.5);
 	case SORT_P99:
-		return epp_spread_quantile(line->durations, 0.99);
+		return epp_histogram_quantile(line->durations, 0.99);
 	case SORT_MAX:
 		return line->max_ns;
 	default:

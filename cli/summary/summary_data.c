@@ -26,8 +26,8 @@ static void print_csv_placing(const epp_summary_line *line)
 {
 	bool any = false;
 
-	printf(",%" PRId64 ",%" PRId64 ",%" PRId64 ",", epp_spread_quantile(line->errors, 0.5),
-	       epp_spread_quantile(line->errors, 0.999), line->max_error_ns);
+	printf(",%" PRId64 ",%" PRId64 ",%" PRId64 ",", epp_histogram_quantile(line->errors, 0.5),
+	       epp_histogram_quantile(line->errors, 0.999), line->max_error_ns);
 	for (unsigned placement = 0; placement < EPP_PLACEMENT_COUNT; placement++) {
 		if (!line->placed_count[placement])
 			continue;
@@ -48,13 +48,13 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 	printf(",");
 	cli_csv_string(where, strlen(where));
 	printf(",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", line->count,
-	       line->total_ns, line->self_ns, mean_ns(line), epp_spread_quantile(line->durations, 0.5),
-	       epp_spread_quantile(line->durations, 0.99), line->max_ns);
+	       line->total_ns, line->self_ns, mean_ns(line), epp_histogram_quantile(line->durations, 0.5),
+	       epp_histogram_quantile(line->durations, 0.99), line->max_ns);
 	if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		printf("%" PRId64, line->busy_ns);
 	printf(",");
-	if (epp_spread_count(line->launches))
-		printf("%" PRId64, epp_spread_quantile(line->launches, 0.5));
+	if (epp_histogram_count(line->launches))
+		printf("%" PRId64, epp_histogram_quantile(line->launches, 0.5));
 	printf(",%" PRIu64 ",%" PRId64, line->warmup_count, line->warmup_ns);
 	printf(",");
 	cli_csv_string(line->op_type ? line->op_type : "", line->op_type ? strlen(line->op_type) : 0);
@@ -121,8 +121,8 @@ static void print_json_idle(const epp_summary_line *line)
 	       ", \"idle_unknown_ns\": %" PRId64 ", \"gaps\": %" PRIu64 ", \"gap_p50_ns\": %" PRId64
 	       ", \"gap_p99_ns\": %" PRId64,
 	       line->idle_ns[EPP_IDLE_UNLAUNCHED], line->idle_ns[EPP_IDLE_COPY], line->idle_ns[EPP_IDLE_LATE],
-	       line->idle_ns[EPP_IDLE_UNKNOWN], epp_spread_count(line->gaps), epp_spread_quantile(line->gaps, 0.5),
-	       epp_spread_quantile(line->gaps, 0.99));
+	       line->idle_ns[EPP_IDLE_UNKNOWN], epp_histogram_count(line->gaps),
+	       epp_histogram_quantile(line->gaps, 0.5), epp_histogram_quantile(line->gaps, 0.99));
 }
 
 static void print_json_placing(const epp_summary_line *line)
@@ -131,7 +131,7 @@ static void print_json_placing(const epp_summary_line *line)
 
 	printf(", \"error_p50_ns\": %" PRId64 ", \"error_p999_ns\": %" PRId64 ", \"error_max_ns\": %" PRId64
 	       ", \"placed\": {",
-	       epp_spread_quantile(line->errors, 0.5), epp_spread_quantile(line->errors, 0.999), line->max_error_ns);
+	       epp_histogram_quantile(line->errors, 0.5), epp_histogram_quantile(line->errors, 0.999), line->max_error_ns);
 	for (unsigned placement = 0; placement < EPP_PLACEMENT_COUNT; placement++) {
 		if (!line->placed_count[placement])
 			continue;
@@ -164,13 +164,13 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 	}
 	printf("\"count\": %" PRIu64 ", \"total_ns\": %" PRId64 ", \"self_ns\": %" PRId64 ", \"mean_ns\": %" PRId64
 	       ", \"p50_ns\": %" PRId64 ", \"p99_ns\": %" PRId64 ", \"max_ns\": %" PRId64,
-	       line->count, line->total_ns, line->self_ns, mean_ns(line), epp_spread_quantile(line->durations, 0.5),
-	       epp_spread_quantile(line->durations, 0.99), line->max_ns);
+	       line->count, line->total_ns, line->self_ns, mean_ns(line), epp_histogram_quantile(line->durations, 0.5),
+	       epp_histogram_quantile(line->durations, 0.99), line->max_ns);
 	if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		printf(", \"busy_ns\": %" PRId64, line->busy_ns);
-	if (epp_spread_count(line->launches))
+	if (epp_histogram_count(line->launches))
 		printf(", \"launch_p50_ns\": %" PRId64 ", \"launch_p99_ns\": %" PRId64,
-		       epp_spread_quantile(line->launches, 0.5), epp_spread_quantile(line->launches, 0.99));
+		       epp_histogram_quantile(line->launches, 0.5), epp_histogram_quantile(line->launches, 0.99));
 	if (line->warmup_count)
 		printf(", \"warmup_count\": %" PRIu64 ", \"warmup_ns\": %" PRId64, line->warmup_count, line->warmup_ns);
 	if (kind == EPP_BY_STREAM) {

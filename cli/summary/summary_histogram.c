@@ -57,7 +57,7 @@ static void print_line(epp_summary_by by, const epp_summary_line *line)
 	unsigned first = STEPS_MAX, last = 0;
 	int64_t from, to;
 
-	for (size_t cursor = 0; epp_spread_next(line->durations, &cursor, &from, &to, &count);) {
+	for (size_t cursor = 0; epp_histogram_next(line->durations, &cursor, &from, &to, &count);) {
 		unsigned step = step_of(from + (to - from) / 2);
 		counts[step] += count;
 		largest = counts[step] > largest ? counts[step] : largest;
@@ -67,7 +67,7 @@ static void print_line(epp_summary_by by, const epp_summary_line *line)
 	putchar('\n');
 	cli_print_clean(stdout, line->name, line->name_bytes);
 	printf(", %s: %s, half of them within %s\n", by == EPP_BY_OP ? "op" : "kernel", cli_count(line->count, count_text),
-	       cli_duration((double)epp_spread_quantile(line->durations, 0.5), from_text));
+	       cli_duration((double)epp_histogram_quantile(line->durations, 0.5), from_text));
 	for (unsigned step = first; step <= last; step++) {
 		printf("  %7s - %-7s  %9s  ", step ? cli_duration((double)step_ns(step), from_text) : "0 ns",
 		       cli_duration((double)step_ns(step + 1), to_text), cli_count(counts[step], count_text));

@@ -145,8 +145,8 @@ static void add_times(struct cli_table *table, const epp_summary_line *line)
 	cli_table_duration(table, (double)line->total_ns);
 	cli_table_duration(table, (double)line->self_ns);
 	cli_table_duration(table, (double)mean_ns(line));
-	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.5));
-	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.99));
+	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
+	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
 	cli_table_duration(table, (double)line->max_ns);
 }
 
@@ -175,8 +175,8 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 	if (kind == EPP_BY_OP) {
 		cli_table_cell(table, cli_category(line->category));
 	} else if (kind == EPP_BY_KERNEL) {
-		cli_table_cell(table, epp_spread_count(line->launches)
-		                          ? cli_duration_aligned((double)epp_spread_quantile(line->launches, 0.5), text)
+		cli_table_cell(table, epp_histogram_count(line->launches)
+		                          ? cli_duration_aligned((double)epp_histogram_quantile(line->launches, 0.5), text)
 		                          : "-");
 		if (op_types)
 			cli_table_cell(table, line->op_type ? line->op_type : "-");
@@ -217,8 +217,8 @@ static void print_op_types(const struct summary *summary)
 		cli_table_duration(table, (double)line->total_ns);
 		add_share(table, summary, line->self_ns);
 		cli_table_duration(table, (double)mean_ns(line));
-		cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.5));
-		cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.99));
+		cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
+		cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
 		if (has_device) {
 			cli_table_count(table, line->device_count);
 			cli_table_duration(table, (double)line->device_ns);
@@ -237,8 +237,8 @@ static void add_copy(struct cli_table *table, const epp_summary_line *line)
 	cli_table_count(table, line->count);
 	cli_table_duration(table, (double)line->total_ns);
 	cli_table_duration(table, (double)mean_ns(line));
-	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.5));
-	cli_table_duration(table, (double)epp_spread_quantile(line->durations, 0.99));
+	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
+	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
 	cli_table_duration(table, (double)line->max_ns);
 	cli_table_cell(table, line->bytes_count ? cli_bytes(line->bytes, text) : "-");
 	if (line->bytes_ns > 0)
@@ -328,9 +328,9 @@ static void print_idle(const struct summary *summary)
 		cli_table_duration(table, (double)idle_ns);
 		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
 			cli_table_duration(table, (double)line->idle_ns[cause]);
-		cli_table_count(table, epp_spread_count(line->gaps));
-		cli_table_duration(table, (double)epp_spread_quantile(line->gaps, 0.5));
-		cli_table_duration(table, (double)epp_spread_quantile(line->gaps, 0.99));
+		cli_table_count(table, epp_histogram_count(line->gaps));
+		cli_table_duration(table, (double)epp_histogram_quantile(line->gaps, 0.5));
+		cli_table_duration(table, (double)epp_histogram_quantile(line->gaps, 0.99));
 		cli_table_cell(table, line->group);
 		cli_table_cell(table, line->name);
 	}
@@ -365,8 +365,8 @@ static void print_placing(const struct summary *summary)
 	struct cli_table *table = cli_table_create("p50|p99.9|max|<placed|<device|<stream");
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];
-		cli_table_duration(table, (double)epp_spread_quantile(line->errors, 0.5));
-		cli_table_duration(table, (double)epp_spread_quantile(line->errors, 0.999));
+		cli_table_duration(table, (double)epp_histogram_quantile(line->errors, 0.5));
+		cli_table_duration(table, (double)epp_histogram_quantile(line->errors, 0.999));
 		cli_table_duration(table, (double)line->max_error_ns);
 		describe_placing(line, text, sizeof text);
 		cli_table_cell(table, text);

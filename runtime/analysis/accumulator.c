@@ -12,20 +12,20 @@
 
 #define DEPTH_MAX 128u
 
-struct tally_stack {
-	struct tally_line *by_name[DEPTH_MAX];
+struct accumulator_stack {
+	struct accumulator_line *by_name[DEPTH_MAX];
 };
 
-static void line_destroy(struct tally_line *line)
+static void line_destroy(struct accumulator_line *line)
 {
 	if (!line)
 		return;
-	spread_deinit(&line->durations);
-	spread_deinit(&line->launches);
+	histogram_deinit(&line->durations);
+	histogram_deinit(&line->launches);
 	if (line->gaps)
-		spread_deinit(line->gaps);
+		histogram_deinit(line->gaps);
 	if (line->errors)
-		spread_deinit(line->errors);
+		histogram_deinit(line->errors);
 	free(line->errors);
 	free(line->gaps);
 	free(line->name);
@@ -35,7 +35,7 @@ static void line_destroy(struct tally_line *line)
 
 static int by_text(const void *a, const void *b)
 {
-	const struct tally_line *one = a, *other = b;
+	const struct accumulator_line *one = a, *other = b;
 	const epp_summary_line *left = &one->line, *right = &other->line;
 	size_t shorter = left->name_bytes < right->name_bytes ? left->name_bytes : right->name_bytes;
 	int order = memcmp(left->name, right->name, shorter);
@@ -47,12 +47,12 @@ static int by_text(const void *a, const void *b)
 	return order ? order : strcmp(one->detail ? one->detail : "", other->detail ? other->detail : "");
 }
 
-static struct tally_line *add_line(struct tally_table *table, uint64_t key, const char *name, size_t name_bytes)
+static struct accumulator_line *add_line(struct accumulator_table *table, uint64_t key, const char *name, size_t name_bytes)
 {
-	struct tally_line *line = calloc(1, sizeof *line);
+	struct accumulator_line *line = calloc(1, sizeof *line);
 
 	if (!line ||
-	    !array_reserve(&table->lines, &table->lines_room, table->lines_count + 1, sizeof(struct tally_line *)))
+	    !array_reserve(&table->lines, &table->lines_room, table->lines_count + 1, sizeof(struct accumulator_line *)))
 		goto fail;
 	line->name = malloc(name_bytes + 1);
 	if (!line->name)
@@ -82,15 +82,15 @@ struct named {
 };
 
 /* The line of a name that was not met under this key before. */
-static struct tally_line *new_line_by_name(struct tally_table *table, const struct named *named, uint64_t key)
+static struct accumulator_line *new_line_by_name(struct accumulator_table *table, const struct named *named, uint64_t key)
 {
 	static const char others[] = "(other names)";
-	const struct tally_line text = {
+	const struct accumulator_line text = {
 		.line = { .name = named->name, .name_bytes = named->name_bytes, .category = named->category },
 		.detail = (char *)(uintptr_t)named->detail
 	};
-	struct tally_line *const *found = tfind(&text, &table->by_text, by_text);
-	struct tally_line *line;
+	struct accumulator_line *const *found = tfind(&text, &table->by_text, by_text);
+	struct accumulator_line *line;
 
 	if (found)
 		return hash_map_add(&table->index, key, (uintptr_t)*found) ? *found : NULL;
@@ -108,10 +108,11 @@ static struct tally_line *new_line_by_name(struct tally_table *table, const stru
 }
 
 /* `type`: of a kernel, the line of the operator that caused it; NULL: not known. */
-static struct tally_line *line_by_name(struct tally_table *table, const epp_event *event, const struct tally_line *type)
+static struct accumulator_line *line_by_name(struct accumulator_table *table, const epp_event *event,
+                                             const struct accumulator_line *type)
 {
 	uint64_t key = (type ? type->index + UINT64_C(1) : 0) << 40 | (uint64_t)event->name_number << 8 | event->category;
-	struct tally_line *line = hash_map_pointer(&table->index, key);
+	struct accumulator_line *line = hash_map_pointer(&table->index, key);
 
 	if (line)
 		return line;
@@ -158,7 +159,7 @@ static struct node_args node_args(const epp_timeline *timeline, const epp_event 
 	return found;
 }
 
-static bool is_type(const struct tally_line *type, const struct node_args *args)
+static bool is_type(const struct accumulator_line *type, const struct node_args *args)
 {
 	const char *provider = type->detail ? type->detail : "";
 
@@ -169,9 +170,9 @@ static bool is_type(const struct tally_line *type, const struct node_args *args)
 }
 
 /* A key that no other line has: it is looked up by its texts. */
-static struct tally_line *new_type(struct tally *tally, const struct node_args *args)
+static struct accumulator_line *new_type(struct accumulator *accumulator, const struct node_args *args)
 {
-	struct tally_table *table = &tally->tables[EPP_BY_OP_TYPE];
+	struct accumulator_table *table = &accumulator->tables[EPP_BY_OP_TYPE];
 	char *provider = args->provider.key ? strndup(args->provider.value.text, args->provider.text_bytes) : NULL;
 
 	if (args->provider.key && !provider)
@@ -183,7 +184,7 @@ static struct tally_line *new_type(struct tally *tally, const struct node_args *
 			return table->lines[i];
 		}
 	}
-	struct tally_line *line = new_line_by_name(table, &named, table->lines_count);
+	struct accumulator_line *line = new_line_by_name(table, &named, table->lines_count);
 	free(provider);
 	if (line)
 		line->line.provider = line->detail;
@@ -192,7 +193,8 @@ static struct tally_line *new_type(struct tally *tally, const struct node_args *
 
 /* Sets the operator type of a node's line, as this event tells it, and keeps it for the kernels that the node causes.  False:
  * no memory. */
-static bool add_type(struct tally *tally, const epp_timeline *timeline, const epp_event *event, struct tally_line *named)
+static bool add_type(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
+                     struct accumulator_line *named)
 {
 	if (event->category != EPP_NODE || !event->args_count)
 		return true;
@@ -200,34 +202,35 @@ static bool add_type(struct tally *tally, const epp_timeline *timeline, const ep
 	if (!args.op.key || !args.op.text_bytes)
 		return true;
 	if (!named->type || !is_type(named->type, &args)) {
-		named->type = new_type(tally, &args);
+		named->type = new_type(accumulator, &args);
 		if (!named->type)
 			return false;
 		named->line.op_type = named->type->line.name;
 	}
 	if (!(event->flags & EPP_FLAG_REFERRED))
 		return true;
-	if (!tally->causes)
-		tally->causes = calloc(TALLY_CAUSES, sizeof(*tally->causes));
-	if (tally->causes)
-		tally->causes[event->id % TALLY_CAUSES] = (struct tally_cause){ event->id, named->type,
-			                                                        event->track->source };
-	return tally->causes != NULL;
+	if (!accumulator->causes)
+		accumulator->causes = calloc(TALLY_CAUSES, sizeof(*accumulator->causes));
+	if (accumulator->causes)
+		accumulator->causes[event->id % TALLY_CAUSES] = (struct accumulator_cause){ event->id, named->type,
+			                                                                    event->track->source };
+	return accumulator->causes != NULL;
 }
 
-static struct tally_line *type_of_cause(const struct tally *tally, const epp_event *event)
+static struct accumulator_line *type_of_cause(const struct accumulator *accumulator, const epp_event *event)
 {
-	const struct tally_cause *cause = tally->causes ? &tally->causes[event->parent % TALLY_CAUSES] : NULL;
+	const struct accumulator_cause *cause = accumulator->causes ? &accumulator->causes[event->parent % TALLY_CAUSES]
+	                                                            : NULL;
 
 	return cause && event->parent && cause->id == event->parent && cause->source == event->track->source ? cause->type
 	                                                                                                     : NULL;
 }
 
-static struct tally_device *device_of(struct tally *tally, const epp_trace_track *track)
+static struct accumulator_device *device_of(struct accumulator *accumulator, const epp_trace_track *track)
 {
-	struct tally_device *device;
+	struct accumulator_device *device;
 
-	for (device = tally->devices; device; device = device->next) {
+	for (device = accumulator->devices; device; device = device->next) {
 		if (device->track->source == track->source && device->track->producer == track->producer &&
 		    strcmp(device->track->group, track->group) == 0)
 			return device;
@@ -235,19 +238,19 @@ static struct tally_device *device_of(struct tally *tally, const epp_trace_track
 	device = calloc(1, sizeof *device);
 	if (device) {
 		device->track = track;
-		device->next = tally->devices;
-		tally->devices = device;
+		device->next = accumulator->devices;
+		accumulator->devices = device;
 	}
 	return device;
 }
 
-static struct tally_line *line_by_track(struct tally *tally, const epp_trace_track *track)
+static struct accumulator_line *line_by_track(struct accumulator *accumulator, const epp_trace_track *track)
 {
 	bool is_device = track->kind == EPP_TRACK_DEVICE;
-	struct tally_table *table = &tally->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
+	struct accumulator_table *table = &accumulator->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
 	/* The calls that plugins report of a thread are its own. */
 	const epp_trace_track *shown = track->thread ? track->thread : track;
-	struct tally_line *line = hash_map_pointer(&table->index, shown->track);
+	struct accumulator_line *line = hash_map_pointer(&table->index, shown->track);
 
 	if (line)
 		return line;
@@ -257,57 +260,57 @@ static struct tally_line *line_by_track(struct tally *tally, const epp_trace_tra
 		return NULL;
 	line->line.group = track->group;
 	if (is_device) {
-		line->device = device_of(tally, track);
+		line->device = device_of(accumulator, track);
 		line->gaps = calloc(1, sizeof *line->gaps);
 		line->errors = calloc(1, sizeof *line->errors);
 		line->line.gaps = line->gaps;
 		line->line.errors = line->errors;
-		line->busy_until_ns = tally->totals.first_ns;
+		line->busy_until_ns = accumulator->totals.first_ns;
 	}
 	return !is_device || (line->device && line->gaps && line->errors) ? line : NULL;
 }
 
-static struct tally_line *line_of_phase(struct tally *tally, unsigned phase)
+static struct accumulator_line *line_of_phase(struct accumulator *accumulator, unsigned phase)
 {
 	static const char *const words[] = { "submit", "queue", "compute" };
 	const char *name = phase <= PHASE_WORK ? words[phase] : work_names[phase - PHASE_WORK];
 
-	if (!tally->phases[phase])
-		tally->phases[phase] = add_line(&tally->tables[EPP_BY_PHASE], phase, name, strlen(name));
-	if (tally->phases[phase])
-		tally->phases[phase]->line.is_copy = phase > PHASE_WORK;
-	return tally->phases[phase];
+	if (!accumulator->phases[phase])
+		accumulator->phases[phase] = add_line(&accumulator->tables[EPP_BY_PHASE], phase, name, strlen(name));
+	if (accumulator->phases[phase])
+		accumulator->phases[phase]->line.is_copy = phase > PHASE_WORK;
+	return accumulator->phases[phase];
 }
 
-static struct tally_stack *stack_of(struct tally *tally, const epp_event *event)
+static struct accumulator_stack *stack_of(struct accumulator *accumulator, const epp_event *event)
 {
 	uint64_t key = (uint64_t)event->track->track << 32 | event->lane;
-	struct tally_stack *stack = hash_map_pointer(&tally->stacks, key);
+	struct accumulator_stack *stack = hash_map_pointer(&accumulator->stacks, key);
 
 	if (stack)
 		return stack;
 	stack = calloc(1, sizeof *stack);
-	if (stack && !hash_map_add(&tally->stacks, key, (uintptr_t)stack)) {
+	if (stack && !hash_map_add(&accumulator->stacks, key, (uintptr_t)stack)) {
 		free(stack);
 		stack = NULL;
 	}
 	return stack;
 }
 
-static bool add_duration(struct tally_line *line, int64_t duration_ns)
+static bool add_duration(struct accumulator_line *line, int64_t duration_ns)
 {
 	line->line.count++;
 	line->line.total_ns += duration_ns;
 	line->line.self_ns += duration_ns;
 	if (duration_ns > line->line.max_ns)
 		line->line.max_ns = duration_ns;
-	return spread_add(&line->durations, duration_ns);
+	return histogram_add(&line->durations, duration_ns);
 }
 
 /* An op or kernel. */
-static bool add_named(const struct tally *tally, struct tally_line *line, const epp_event *event)
+static bool add_named(const struct accumulator *accumulator, struct accumulator_line *line, const epp_event *event)
 {
-	if (line->line.warmup_count >= tally->warmup_count)
+	if (line->line.warmup_count >= accumulator->warmup_count)
 		return add_duration(line, event->duration_ns);
 	line->line.warmup_count++;
 	line->line.warmup_ns += event->duration_ns;
@@ -315,11 +318,11 @@ static bool add_named(const struct tally *tally, struct tally_line *line, const 
 }
 
 /* A node's operator type: its first events are warm-up where they are the node's. */
-static bool add_of_type(const struct tally *tally, const struct tally_line *named, const epp_event *event)
+static bool add_of_type(const struct accumulator *accumulator, const struct accumulator_line *named, const epp_event *event)
 {
-	struct tally_line *type = named->type;
+	struct accumulator_line *type = named->type;
 
-	if (named->line.warmup_count >= tally->warmup_count)
+	if (named->line.warmup_count >= accumulator->warmup_count)
 		return add_duration(type, event->duration_ns);
 	type->line.warmup_count++;
 	type->line.warmup_ns += event->duration_ns;
@@ -327,7 +330,8 @@ static bool add_of_type(const struct tally *tally, const struct tally_line *name
 }
 
 /* Takes an event's time from what it lies in. */
-static void nest(struct tally_stack *stack, const epp_event *event, struct tally_line *named, struct tally_line *tracked)
+static void nest(struct accumulator_stack *stack, const epp_event *event, struct accumulator_line *named,
+                 struct accumulator_line *tracked)
 {
 	if (event->kind != EPP_EVENT_SLICE || event->depth >= DEPTH_MAX)
 		return;
@@ -335,7 +339,7 @@ static void nest(struct tally_stack *stack, const epp_event *event, struct tally
 	if (!event->depth)
 		return;
 	tracked->line.self_ns -= event->duration_ns;
-	struct tally_line *around = stack->by_name[event->depth - 1];
+	struct accumulator_line *around = stack->by_name[event->depth - 1];
 	if (!around)
 		return;
 	around->line.self_ns -= event->duration_ns;
@@ -343,7 +347,7 @@ static void nest(struct tally_stack *stack, const epp_event *event, struct tally
 		around->type->line.self_ns -= event->duration_ns;
 }
 
-static bool add_busy(struct tally_line *line, const epp_event *event)
+static bool add_busy(struct accumulator_line *line, const epp_event *event)
 {
 	int64_t end_ns = event->start_ns + event->duration_ns, until_ns = line->busy_until_ns;
 
@@ -354,17 +358,17 @@ static bool add_busy(struct tally_line *line, const epp_event *event)
 	if (!line->device || event->start_ns <= until_ns)
 		return true;
 	idle_gap(line->line.idle_ns, &line->device->copies, until_ns, event);
-	return spread_add(line->gaps, event->start_ns - until_ns);
+	return histogram_add(line->gaps, event->start_ns - until_ns);
 }
 
-static bool add_phase(struct tally *tally, unsigned phase, int64_t duration_ns)
+static bool add_phase(struct accumulator *accumulator, unsigned phase, int64_t duration_ns)
 {
-	struct tally_line *line = line_of_phase(tally, phase);
+	struct accumulator_line *line = line_of_phase(accumulator, phase);
 
 	return line && add_duration(line, duration_ns);
 }
 
-static bool add_place(struct tally_line *line, const epp_event *event)
+static bool add_place(struct accumulator_line *line, const epp_event *event)
 {
 	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
 
@@ -372,22 +376,22 @@ static bool add_place(struct tally_line *line, const epp_event *event)
 		line->line.placed_count[event->placement]++;
 	if (error_ns > line->line.max_error_ns)
 		line->line.max_error_ns = error_ns;
-	return spread_add(line->errors, error_ns);
+	return histogram_add(line->errors, error_ns);
 }
 
-static bool add_device_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event,
-                             struct tally_line *named, struct tally_line *tracked)
+static bool add_device_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
+                             struct accumulator_line *named, struct accumulator_line *tracked)
 {
 	if (!named->line.work) {
 		named->work = work_of(timeline, event);
 		named->line.work = work_names[named->work];
 		named->line.is_copy = work_is_copy(named->work);
 	}
-	if (!add_place(tracked, event) || !add_phase(tally, PHASE_WORK + named->work, event->duration_ns))
+	if (!add_place(tracked, event) || !add_phase(accumulator, PHASE_WORK + named->work, event->duration_ns))
 		return false;
 	if (named->line.is_copy) {
 		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
-		epp_summary_line *phase = &tally->phases[PHASE_WORK + named->work]->line;
+		epp_summary_line *phase = &accumulator->phases[PHASE_WORK + named->work]->line;
 		if (work_add_bytes(timeline, event, &phase->bytes)) {
 			phase->bytes_count++;
 			phase->bytes_ns += event->duration_ns;
@@ -396,8 +400,8 @@ static bool add_device_event(struct tally *tally, const epp_timeline *timeline, 
 	if (event->launch_ns == INT64_MIN)
 		return true;
 	int64_t waited_ns = event->start_ns - event->launch_ns;
-	return spread_add(&named->launches, waited_ns) && spread_add(&tracked->launches, waited_ns) &&
-	       add_phase(tally, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
+	return histogram_add(&named->launches, waited_ns) && histogram_add(&tracked->launches, waited_ns) &&
+	       add_phase(accumulator, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
 }
 
 static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
@@ -414,30 +418,32 @@ static void add_total(epp_summary_totals *totals, const epp_event *event, bool d
 	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
 }
 
-static epp_status *add_slice(struct tally *tally, const epp_timeline *timeline, const epp_event *event)
+static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
 
-	add_total(&tally->totals, event, device);
-	struct tally_line *type = device ? type_of_cause(tally, event) : NULL;
-	struct tally_line *named = line_by_name(&tally->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event, type);
-	struct tally_line *tracked = line_by_track(tally, event->track);
-	struct tally_stack *stack = stack_of(tally, event);
+	add_total(&accumulator->totals, event, device);
+	struct accumulator_line *type = device ? type_of_cause(accumulator, event) : NULL;
+	struct accumulator_line *named = line_by_name(&accumulator->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event,
+	                                              type);
+	struct accumulator_line *tracked = line_by_track(accumulator, event->track);
+	struct accumulator_stack *stack = stack_of(accumulator, event);
 
-	if (!named || !tracked || !stack || (!device && !add_type(tally, timeline, event, named)))
+	if (!named || !tracked || !stack || (!device && !add_type(accumulator, timeline, event, named)))
 		return epp_status_no_memory();
 	if (type) {
 		type->line.device_count++;
 		type->line.device_ns += event->duration_ns;
 	}
-	if (device && !add_device_event(tally, timeline, event, named, tracked))
+	if (device && !add_device_event(accumulator, timeline, event, named, tracked))
 		return epp_status_no_memory();
 	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
-	    !add_phase(tally, PHASE_SUBMIT, event->duration_ns))
+	    !add_phase(accumulator, PHASE_SUBMIT, event->duration_ns))
 		return epp_status_no_memory();
-	if (named->type && !device && !add_of_type(tally, named, event))
+	if (named->type && !device && !add_of_type(accumulator, named, event))
 		return epp_status_no_memory();
-	if (!add_named(tally, named, event) || !add_duration(tracked, event->duration_ns) || !add_busy(tracked, event))
+	if (!add_named(accumulator, named, event) || !add_duration(tracked, event->duration_ns) ||
+	    !add_busy(tracked, event))
 		return epp_status_no_memory();
 	nest(stack, event, named, tracked);
 	/* A call is within the event that made it, which is on the thread's own lane. */
@@ -446,23 +452,23 @@ static epp_status *add_slice(struct tally *tally, const epp_timeline *timeline, 
 	return NULL;
 }
 
-epp_status *tally_event(struct tally *tally, const epp_timeline *timeline, const epp_event *event)
+epp_status *accumulator_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event)
 {
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-		return add_slice(tally, timeline, event);
-	tally->totals.instants += event->kind == EPP_EVENT_INSTANT;
-	tally->totals.counters += event->kind == EPP_EVENT_COUNTER;
+		return add_slice(accumulator, timeline, event);
+	accumulator->totals.instants += event->kind == EPP_EVENT_INSTANT;
+	accumulator->totals.counters += event->kind == EPP_EVENT_COUNTER;
 	return NULL;
 }
 
-void tally_end(struct tally *tally)
+void accumulator_end(struct accumulator *accumulator)
 {
-	struct tally_table *streams = &tally->tables[EPP_BY_STREAM];
+	struct accumulator_table *streams = &accumulator->tables[EPP_BY_STREAM];
 
 	for (size_t i = 0; i < streams->lines_count; i++) {
-		struct tally_line *line = streams->lines[i];
-		line->line.idle_ns[EPP_IDLE_UNLAUNCHED] += tally->totals.last_ns - line->busy_until_ns;
-		line->busy_until_ns = tally->totals.last_ns;
+		struct accumulator_line *line = streams->lines[i];
+		line->line.idle_ns[EPP_IDLE_UNLAUNCHED] += accumulator->totals.last_ns - line->busy_until_ns;
+		line->busy_until_ns = accumulator->totals.last_ns;
 	}
 }
 
@@ -472,23 +478,23 @@ static void keep(void *line)
 	(void)line;
 }
 
-void tally_deinit(struct tally *tally)
+void accumulator_deinit(struct accumulator *accumulator)
 {
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
-		struct tally_table *table = &tally->tables[kind];
+		struct accumulator_table *table = &accumulator->tables[kind];
 		tdestroy(table->by_text, keep);
 		for (size_t i = 0; i < table->lines_count; i++)
 			line_destroy(table->lines[i]);
 		free(table->lines);
 		hash_map_deinit(&table->index);
 	}
-	for (struct tally_device *device = tally->devices, *next; device; device = next) {
+	for (struct accumulator_device *device = accumulator->devices, *next; device; device = next) {
 		next = device->next;
 		free(device);
 	}
-	for (size_t i = 0; i < tally->stacks.count; i++)
-		free((struct tally_stack *)(uintptr_t)tally->stacks.entries[i].value);
-	hash_map_deinit(&tally->stacks);
-	free(tally->causes);
-	memset(tally, 0, sizeof *tally);
+	for (size_t i = 0; i < accumulator->stacks.count; i++)
+		free((struct accumulator_stack *)(uintptr_t)accumulator->stacks.entries[i].value);
+	hash_map_deinit(&accumulator->stacks);
+	free(accumulator->causes);
+	memset(accumulator, 0, sizeof *accumulator);
 }

@@ -15,28 +15,28 @@ static unsigned bucket_of(uint64_t value, unsigned octave)
 	return (unsigned)(octave ? value >> (octave - 1) : value) & (SPREAD_BUCKETS - 1);
 }
 
-bool spread_add(struct epp_spread *spread, int64_t value)
+bool histogram_add(struct epp_histogram *histogram, int64_t value)
 {
 	if (value < 0)
 		value = 0;
 	unsigned octave = octave_of((uint64_t)value);
-	if (!spread->octaves[octave]) {
-		spread->octaves[octave] = calloc(SPREAD_BUCKETS, sizeof *spread->octaves[octave]);
-		if (!spread->octaves[octave])
+	if (!histogram->octaves[octave]) {
+		histogram->octaves[octave] = calloc(SPREAD_BUCKETS, sizeof *histogram->octaves[octave]);
+		if (!histogram->octaves[octave])
 			return false;
 	}
-	spread->octaves[octave][bucket_of((uint64_t)value, octave)]++;
-	if (!spread->count || value < spread->least)
-		spread->least = value;
-	if (!spread->count || value > spread->largest)
-		spread->largest = value;
-	spread->count++;
+	histogram->octaves[octave][bucket_of((uint64_t)value, octave)]++;
+	if (!histogram->count || value < histogram->least)
+		histogram->least = value;
+	if (!histogram->count || value > histogram->largest)
+		histogram->largest = value;
+	histogram->count++;
 	return true;
 }
 
-uint64_t epp_spread_count(const epp_spread *spread)
+uint64_t epp_histogram_count(const epp_histogram *histogram)
 {
-	return spread->count;
+	return histogram->count;
 }
 
 /* The middle of a bucket. */
@@ -48,45 +48,45 @@ static int64_t bucket_value(unsigned octave, unsigned bucket)
 	return (int64_t)((SPREAD_BUCKETS + bucket) * width + width / 2);
 }
 
-int64_t epp_spread_quantile(const struct epp_spread *spread, double part)
+int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double part)
 {
-	uint64_t wanted = (uint64_t)ceil(part * (double)spread->count), seen = 0;
+	uint64_t wanted = (uint64_t)ceil(part * (double)histogram->count), seen = 0;
 
-	if (!spread->count)
+	if (!histogram->count)
 		return 0;
 	for (unsigned octave = 0; octave < SPREAD_OCTAVES; octave++) {
-		for (unsigned bucket = 0; spread->octaves[octave] && bucket < SPREAD_BUCKETS; bucket++) {
-			seen += spread->octaves[octave][bucket];
+		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < SPREAD_BUCKETS; bucket++) {
+			seen += histogram->octaves[octave][bucket];
 			if (seen < wanted || !seen)
 				continue;
 			int64_t value = bucket_value(octave, bucket);
-			value = value < spread->least ? spread->least : value;
-			return value > spread->largest ? spread->largest : value;
+			value = value < histogram->least ? histogram->least : value;
+			return value > histogram->largest ? histogram->largest : value;
 		}
 	}
-	return spread->largest;
+	return histogram->largest;
 }
 
-int epp_spread_next(const epp_spread *spread, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count)
+int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count)
 {
 	for (; *cursor < SPREAD_OCTAVES * SPREAD_BUCKETS; ++*cursor) {
 		unsigned octave = (unsigned)(*cursor / SPREAD_BUCKETS), bucket = (unsigned)(*cursor % SPREAD_BUCKETS);
-		if (!spread->octaves[octave] || !spread->octaves[octave][bucket])
+		if (!histogram->octaves[octave] || !histogram->octaves[octave][bucket])
 			continue;
 		uint64_t width = UINT64_C(1) << (octave ? octave - 1 : 0);
 		uint64_t first = octave ? (SPREAD_BUCKETS + bucket) * width : bucket;
 		*from = (int64_t)first;
 		*to = first + width < INT64_MAX ? (int64_t)(first + width) : INT64_MAX;
-		*count = spread->octaves[octave][bucket];
+		*count = histogram->octaves[octave][bucket];
 		++*cursor;
 		return 1;
 	}
 	return 0;
 }
 
-void spread_deinit(struct epp_spread *spread)
+void histogram_deinit(struct epp_histogram *histogram)
 {
 	for (unsigned octave = 0; octave < SPREAD_OCTAVES; octave++)
-		free(spread->octaves[octave]);
-	memset(spread, 0, sizeof *spread);
+		free(histogram->octaves[octave]);
+	memset(histogram, 0, sizeof *histogram);
 }

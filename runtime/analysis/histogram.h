@@ -12,14 +12,14 @@
 #define SPREAD_BUCKETS 64u
 #define SPREAD_OCTAVES 59u
 
-struct epp_spread {
+struct epp_histogram {
 	uint64_t count;
 	int64_t least, largest;
 	uint64_t *octaves[SPREAD_OCTAVES];
 };
 
 /* Negative values count as 0.  False: no memory. */
-bool spread_add(struct epp_spread *spread, int64_t value);
-void spread_deinit(struct epp_spread *spread);
+bool histogram_add(struct epp_histogram *histogram, int64_t value);
+void histogram_deinit(struct epp_histogram *histogram);
 
 #endif

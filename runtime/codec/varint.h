@@ -33,7 +33,7 @@ __attribute__((noinline, cold)) static uint8_t *put_long(uint8_t *at, uint64_t v
 }
 
 /* Two 28-bit values in the halves of a word: their 7-bit groups apart, a byte each. */
-static inline uint64_t spread(uint64_t halves)
+static inline uint64_t histogram(uint64_t halves)
 {
 	halves = (halves & 0x00003fff00003fff) | (halves & 0x0fffc0000fffc000) << 2;
 	return (halves & 0x007f007f007f007f) | (halves & 0x3f803f803f803f80) << 1;
@@ -63,7 +63,7 @@ static inline uint8_t *put(uint8_t *at, uint64_t value)
 {
 	if (!VARINT_LIKELY(!(value >> 28)))
 		return put_long(at, value);
-	return put_groups(at, (uint32_t)spread(value));
+	return put_groups(at, (uint32_t)histogram(value));
 }
 
 /* ---- decoding ---- */

@@ -17,7 +17,7 @@ void args_text_deinit(struct args_text *text)
 
 void args_text_put(struct args_text *text, const epp_event *event)
 {
-	members_args(&text->members, &text->sink, export_args(event), event->args_count);
+	json_keys_args(&text->json_keys, &text->sink, export_args(event), event->args_count);
 }
 
 epp_status *args_text_take(struct args_text *text)

@@ -8,7 +8,7 @@
 struct args_text {
 	struct sink sink; /* writers may put other JSON here */
 	struct sink_memory memory;
-	struct members members;
+	struct json_keys json_keys;
 };
 
 /* Errors: EPP_OUT_OF_MEMORY. */

@@ -4,31 +4,31 @@
 #include "encoding/json.h"
 
 /* How many earlier keys are the same. */
-static unsigned same_before(const struct members *members, const char *key, size_t bytes)
+static unsigned same_before(const struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	unsigned count = members->count < MEMBERS_COMPARED ? members->count : MEMBERS_COMPARED;
+	unsigned count = json_keys->count < MEMBERS_COMPARED ? json_keys->count : MEMBERS_COMPARED;
 	unsigned same = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		same += members->keys[i].bytes == bytes && memcmp(members->keys[i].text, key, bytes) == 0;
+		same += json_keys->keys[i].bytes == bytes && memcmp(json_keys->keys[i].text, key, bytes) == 0;
 	return same;
 }
 
-void members_note(struct members *members, const char *key, size_t bytes)
+void json_keys_note(struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	if (members->count < MEMBERS_COMPARED) {
-		members->keys[members->count].text = key;
-		members->keys[members->count].bytes = bytes;
+	if (json_keys->count < MEMBERS_COMPARED) {
+		json_keys->keys[json_keys->count].text = key;
+		json_keys->keys[json_keys->count].bytes = bytes;
 	}
-	members->count++;
+	json_keys->count++;
 }
 
-void members_key(struct members *members, const char *key, size_t bytes)
+void json_keys_key(struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	unsigned same = members->count < MEMBERS_COMPARED ? same_before(members, key, bytes) : members->count;
-	struct sink *sink = members->sink;
+	unsigned same = json_keys->count < MEMBERS_COMPARED ? same_before(json_keys, key, bytes) : json_keys->count;
+	struct sink *sink = json_keys->sink;
 
-	members_note(members, key, bytes);
+	json_keys_note(json_keys, key, bytes);
 	sink_bytes(sink, "\"", 1);
 	sink_json_text(sink, key, bytes);
 	if (same)
@@ -45,11 +45,11 @@ static char *put_number(char *at, const epp_trace_arg *arg)
 	return json_i64_exact(at, arg->value.i64);
 }
 
-void members_arg(struct members *members, const epp_trace_arg *arg)
+void json_keys_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
 {
-	struct sink *sink = members->sink;
+	struct sink *sink = json_keys->sink;
 
-	members_key(members, arg->key, arg->key_bytes);
+	json_keys_key(json_keys, arg->key, arg->key_bytes);
 	if (arg->type != EPP_ARG_TEXT) {
 		char *at = sink_reserve(sink, 1 + JSON_NUMBER_BYTES);
 		*at++ = ':';
@@ -61,18 +61,18 @@ void members_arg(struct members *members, const epp_trace_arg *arg)
 	sink_bytes(sink, "\"", 1);
 }
 
-void members_args(struct members *members, struct sink *sink, const epp_trace_arg *args, uint32_t count)
+void json_keys_args(struct json_keys *json_keys, struct sink *sink, const epp_trace_arg *args, uint32_t count)
 {
-	members->sink = sink;
-	members->count = 0;
+	json_keys->sink = sink;
+	json_keys->count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		sink_bytes(sink, i ? "," : "{", 1);
-		members_arg(members, &args[i]);
+		json_keys_arg(json_keys, &args[i]);
 	}
 	sink_bytes(sink, count ? "}" : "{}", count ? 1 : 2);
 }
 
-bool members_has(const struct members *members, const char *key)
+bool json_keys_has(const struct json_keys *json_keys, const char *key)
 {
-	return same_before(members, key, strlen(key)) > 0;
+	return same_before(json_keys, key, strlen(key)) > 0;
 }

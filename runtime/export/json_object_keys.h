@@ -8,7 +8,7 @@
 /* Keys beyond these are numbered without being compared. */
 #define MEMBERS_COMPARED 256u
 
-struct members {
+struct json_keys {
 	struct sink *sink;
 	unsigned count;
 	struct {
@@ -19,13 +19,13 @@ struct members {
 
 /* Writes `"key"`; one that was there before gets a number behind it: `"key#2"`.
  * Ownership: `key` must stay until the object is done. */
-void members_key(struct members *members, const char *key, size_t bytes);
+void json_keys_key(struct json_keys *json_keys, const char *key, size_t bytes);
 /* The same for a key that the caller writes. */
-void members_note(struct members *members, const char *key, size_t bytes);
+void json_keys_note(struct json_keys *json_keys, const char *key, size_t bytes);
 /* An arg, `"key":value`; integers that a double cannot hold are quoted.  The comma before it is the caller's. */
-void members_arg(struct members *members, const epp_trace_arg *arg);
+void json_keys_arg(struct json_keys *json_keys, const epp_trace_arg *arg);
 /* The object of an event's own args; they stay until the object is done. */
-void members_args(struct members *members, struct sink *sink, const epp_trace_arg *args, uint32_t count);
-bool members_has(const struct members *members, const char *key);
+void json_keys_args(struct json_keys *json_keys, struct sink *sink, const epp_trace_arg *args, uint32_t count);
+bool json_keys_has(const struct json_keys *json_keys, const char *key);
 
 #endif

@@ -14,7 +14,7 @@
 /* Temporary names that are tried. */
 #define NAMES_MAX 1000u
 
-bool whole_file_nameless = true;
+bool atomic_file_nameless = true;
 
 static epp_status *exists_status(const char *path)
 {
@@ -42,7 +42,7 @@ static char *temporary_name(const char *path, unsigned number)
 	return name;
 }
 
-static epp_status *open_nameless(struct whole_file *file)
+static epp_status *open_nameless(struct atomic_file *file)
 {
 	size_t directory = directory_bytes(file->path);
 	char *parent = directory ? strndup(file->path, directory) : strdup(".");
@@ -57,7 +57,7 @@ static epp_status *open_nameless(struct whole_file *file)
 	return epp_status_errno(error, "%s", file->path);
 }
 
-static epp_status *open_named(struct whole_file *file)
+static epp_status *open_named(struct atomic_file *file)
 {
 	for (unsigned number = 0; number < NAMES_MAX; number++) {
 		file->temporary = temporary_name(file->path, number);
@@ -75,27 +75,27 @@ static epp_status *open_named(struct whole_file *file)
 	return epp_status_errno(EEXIST, "%s", file->path);
 }
 
-epp_status *whole_file_open(struct whole_file *file, const char *path, bool overwrite)
+epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool overwrite)
 {
 	epp_status *status = NULL;
 	struct stat st;
 	bool exists = stat(path, &st) == 0;
 
-	*file = (struct whole_file){ .fd = -1, .overwrite = overwrite };
+	*file = (struct atomic_file){ .fd = -1, .overwrite = overwrite };
 	if (exists && !overwrite)
 		return exists_status(path);
 	/* Whatever a link leads to is what is replaced. */
 	file->path = exists ? realpath(path, NULL) : strdup(path);
 	if (!file->path)
 		return exists && errno != ENOMEM ? epp_status_errno(errno, "%s", path) : epp_status_no_memory();
-	if (whole_file_nameless)
+	if (atomic_file_nameless)
 		status = open_nameless(file);
 	if (!status && file->fd < 0)
 		status = open_named(file);
 	if (!status && exists && fchmod(file->fd, st.st_mode & 07777) < 0)
 		status = epp_status_errno(errno, "%s", path);
 	if (status)
-		whole_file_discard(file);
+		atomic_file_discard(file);
 	return status;
 }
 
@@ -114,7 +114,7 @@ static int link_nameless(int fd, const char *name)
 }
 
 /* A link cannot replace a file, but what has a name can be renamed over it. */
-static epp_status *link_temporary(struct whole_file *file)
+static epp_status *link_temporary(struct atomic_file *file)
 {
 	for (unsigned number = 0; number < NAMES_MAX; number++) {
 		char *name = temporary_name(file->path, number);
@@ -132,7 +132,7 @@ static epp_status *link_temporary(struct whole_file *file)
 	return epp_status_errno(EEXIST, "%s", file->path);
 }
 
-static int rename_over(struct whole_file *file)
+static int rename_over(struct atomic_file *file)
 {
 	if (file->overwrite)
 		return rename(file->temporary, file->path);
@@ -151,7 +151,7 @@ static int rename_over(struct whole_file *file)
 	return rename(file->temporary, file->path);
 }
 
-static epp_status *take_name(struct whole_file *file)
+static epp_status *take_name(struct atomic_file *file)
 {
 	if (!file->temporary) {
 		if (link_nameless(file->fd, file->path) == 0)
@@ -169,7 +169,7 @@ static epp_status *take_name(struct whole_file *file)
 	return NULL;
 }
 
-epp_status *whole_file_commit(struct whole_file *file)
+epp_status *atomic_file_commit(struct atomic_file *file)
 {
 	epp_status *status = take_name(file);
 
@@ -179,11 +179,11 @@ epp_status *whole_file_commit(struct whole_file *file)
 		if (close(fd) < 0 && errno != EINTR)
 			status = epp_status_errno(errno, "%s", file->path);
 	}
-	whole_file_discard(file);
+	atomic_file_discard(file);
 	return status;
 }
 
-void whole_file_discard(struct whole_file *file)
+void atomic_file_discard(struct atomic_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -191,5 +191,5 @@ void whole_file_discard(struct whole_file *file)
 		unlink(file->temporary);
 	free(file->path);
 	free(file->temporary);
-	*file = (struct whole_file){ .fd = -1 };
+	*file = (struct atomic_file){ .fd = -1 };
 }

@@ -15,7 +15,7 @@ static epp_status *failed(int error)
 	return epp_status_errno(error ? error : EIO, "temporary file in %s", directory && *directory ? directory : "/tmp");
 }
 
-epp_status *spool_open(int *fd)
+epp_status *temp_file_open(int *fd)
 {
 	const char *directory = getenv("TMPDIR");
 	char *path;
@@ -37,7 +37,7 @@ epp_status *spool_open(int *fd)
 	return *fd < 0 ? failed(error) : NULL;
 }
 
-epp_status *spool_write(int fd, uint64_t offset, const void *data, size_t bytes)
+epp_status *temp_file_write(int fd, uint64_t offset, const void *data, size_t bytes)
 {
 	for (const char *from = data; bytes;) {
 		ssize_t done = pwrite(fd, from, bytes, (off_t)offset);
@@ -52,7 +52,7 @@ epp_status *spool_write(int fd, uint64_t offset, const void *data, size_t bytes)
 	return NULL;
 }
 
-epp_status *spool_read(int fd, uint64_t offset, void *data, size_t bytes)
+epp_status *temp_file_read(int fd, uint64_t offset, void *data, size_t bytes)
 {
 	for (char *to = data; bytes;) {
 		ssize_t done = pread(fd, to, bytes, (off_t)offset);
@@ -67,11 +67,11 @@ epp_status *spool_read(int fd, uint64_t offset, void *data, size_t bytes)
 	return NULL;
 }
 
-static epp_status *begin(struct spool *spool)
+static epp_status *begin(struct temp_file *spool)
 {
 	int fd;
 
-	EPP_TRY(spool_open(&fd));
+	EPP_TRY(temp_file_open(&fd));
 	spool->file = fdopen(fd, "w+");
 	if (spool->file)
 		return NULL;
@@ -79,7 +79,7 @@ static epp_status *begin(struct spool *spool)
 	return epp_status_no_memory();
 }
 
-epp_status *spool_put(struct spool *spool, const void *piece, size_t bytes)
+epp_status *temp_file_put(struct temp_file *spool, const void *piece, size_t bytes)
 {
 	if (!spool->file)
 		EPP_TRY(begin(spool));
@@ -90,7 +90,7 @@ epp_status *spool_put(struct spool *spool, const void *piece, size_t bytes)
 	return NULL;
 }
 
-epp_status *spool_rewind(struct spool *spool)
+epp_status *temp_file_rewind(struct temp_file *spool)
 {
 	errno = 0;
 	if (spool->file && (fflush(spool->file) || fseeko(spool->file, 0, SEEK_SET)))
@@ -98,7 +98,7 @@ epp_status *spool_rewind(struct spool *spool)
 	return NULL;
 }
 
-epp_status *spool_get(struct spool *spool, const void **piece, size_t *bytes)
+epp_status *temp_file_get(struct temp_file *spool, const void **piece, size_t *bytes)
 {
 	*piece = NULL;
 	*bytes = 0;
@@ -113,10 +113,10 @@ epp_status *spool_get(struct spool *spool, const void **piece, size_t *bytes)
 	return NULL;
 }
 
-void spool_deinit(struct spool *spool)
+void temp_file_deinit(struct temp_file *spool)
 {
 	if (spool->file)
 		fclose(spool->file);
 	free(spool->piece);
-	*spool = (struct spool){ 0 };
+	*spool = (struct temp_file){ 0 };
 }

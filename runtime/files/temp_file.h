@@ -9,23 +9,23 @@
 
 #include "base/status.h"
 
-epp_status *spool_open(int *fd) EPP_MUST_CHECK;
+epp_status *temp_file_open(int *fd) EPP_MUST_CHECK;
 /* All of the bytes, or an error. */
-epp_status *spool_write(int fd, uint64_t offset, const void *data, size_t bytes) EPP_MUST_CHECK;
-epp_status *spool_read(int fd, uint64_t offset, void *data, size_t bytes) EPP_MUST_CHECK;
+epp_status *temp_file_write(int fd, uint64_t offset, const void *data, size_t bytes) EPP_MUST_CHECK;
+epp_status *temp_file_read(int fd, uint64_t offset, void *data, size_t bytes) EPP_MUST_CHECK;
 
 /* Pieces of any length, written one after the other, then read in that order, again and again. */
-struct spool {
+struct temp_file {
 	FILE *file; /* NULL: nothing was written yet */
 	uint64_t count;
 	void *piece; /* the one read last */
 	size_t piece_room;
 };
 
-epp_status *spool_put(struct spool *spool, const void *piece, size_t bytes) EPP_MUST_CHECK;
-epp_status *spool_rewind(struct spool *spool) EPP_MUST_CHECK;
+epp_status *temp_file_put(struct temp_file *spool, const void *piece, size_t bytes) EPP_MUST_CHECK;
+epp_status *temp_file_rewind(struct temp_file *spool) EPP_MUST_CHECK;
 /* `*piece` is NULL behind the last one; else it is valid until the next call. */
-epp_status *spool_get(struct spool *spool, const void **piece, size_t *bytes) EPP_MUST_CHECK;
-void spool_deinit(struct spool *spool);
+epp_status *temp_file_get(struct temp_file *spool, const void **piece, size_t *bytes) EPP_MUST_CHECK;
+void temp_file_deinit(struct temp_file *spool);
 
 #endif

@@ -238,10 +238,10 @@ static epp_status *finish(struct import *import)
 static void release_reading(struct import *import)
 {
 	lanes_deinit(&import->lanes);
-	begun_deinit(&import->begun);
+	open_events_deinit(&import->open_events);
 	record_deinit(&import->prepared);
 	sorter_deinit(&import->slices);
-	spool_deinit(&import->providers);
+	temp_file_deinit(&import->providers);
 }
 
 static epp_status *run(struct import *import, const char *output)

@@ -45,10 +45,10 @@ struct import {
 	int64_t ns_per_tick;
 
 	struct lanes lanes;
-	struct begun begun;
+	struct open_events open_events;
 	struct prepared prepared;    /* the record that is being made */
 	struct sorter slices;        /* host slices, and where arrows may end */
-	struct spool providers;      /* packed records of devices */
+	struct temp_file providers;  /* packed records of devices */
 	uint32_t slices_lanes_count; /* threads that have slices */
 	char provider[64];           /* the first that has nodes, but for ONNX Runtime's own */
 	bool has_more_providers;

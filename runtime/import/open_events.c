@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const struct begun_event *a, const struct begun_event *b)
+static int compare(const struct open_event *a, const struct open_event *b)
 {
 	if (a->is_async != b->is_async)
 		return a->is_async ? 1 : -1;
@@ -13,55 +13,57 @@ static int compare(const struct begun_event *a, const struct begun_event *b)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-RB_GENERATE_INTERNAL(begun_tree, begun_event, link, compare, __attribute__((unused)) static)
+RB_GENERATE_INTERNAL(open_events_tree, open_event, link, compare, __attribute__((unused)) static)
 
-epp_status *begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes, bool *fits)
+epp_status *open_events_add(struct open_events *open_events, uint64_t key, bool is_async, const void *packed,
+                            size_t bytes, bool *fits)
 {
-	size_t room = sizeof(struct begun_event) + bytes;
+	size_t room = sizeof(struct open_event) + bytes;
 
-	*fits = room <= BEGUN_BYTES_MAX - begun->bytes;
+	*fits = room <= BEGUN_BYTES_MAX - open_events->bytes;
 	if (!*fits)
 		return NULL;
-	struct begun_event *event = malloc(room);
+	struct open_event *event = malloc(room);
 	if (!event)
 		return epp_status_no_memory();
-	*event = (struct begun_event){ .key = key, .number = ++begun->next, .is_async = is_async, .bytes = bytes };
+	*event = (struct open_event){ .key = key, .number = ++open_events->next, .is_async = is_async, .bytes = bytes };
 	memcpy(event->packed, packed, bytes);
-	RB_INSERT(begun_tree, &begun->tree, event);
-	begun->bytes += room;
+	RB_INSERT(open_events_tree, &open_events->tree, event);
+	open_events->bytes += room;
 	return NULL;
 }
 
-static struct begun_event *take_out(struct begun *begun, struct begun_event *event)
+static struct open_event *take_out(struct open_events *open_events, struct open_event *event)
 {
-	RB_REMOVE(begun_tree, &begun->tree, event);
-	begun->bytes -= sizeof(*event) + event->bytes;
+	RB_REMOVE(open_events_tree, &open_events->tree, event);
+	open_events->bytes -= sizeof(*event) + event->bytes;
 	return event;
 }
 
-struct begun_event *begun_take(struct begun *begun, uint64_t key, bool is_async)
+struct open_event *open_events_take(struct open_events *open_events, uint64_t key, bool is_async)
 {
-	struct begun_event last = { .key = key, .number = UINT64_MAX, .is_async = is_async };
-	struct begun_event *after = RB_NFIND(begun_tree, &begun->tree, &last);
-	struct begun_event *event = after ? RB_PREV(begun_tree, &begun->tree, after) : RB_MAX(begun_tree, &begun->tree);
+	struct open_event last = { .key = key, .number = UINT64_MAX, .is_async = is_async };
+	struct open_event *after = RB_NFIND(open_events_tree, &open_events->tree, &last);
+	struct open_event *event = after ? RB_PREV(open_events_tree, &open_events->tree, after)
+	                                 : RB_MAX(open_events_tree, &open_events->tree);
 
-	return event && event->key == key && event->is_async == is_async ? take_out(begun, event) : NULL;
+	return event && event->key == key && event->is_async == is_async ? take_out(open_events, event) : NULL;
 }
 
-struct begun_event *begun_take_any(struct begun *begun)
+struct open_event *open_events_take_any(struct open_events *open_events)
 {
-	struct begun_event *event = RB_MIN(begun_tree, &begun->tree);
-	return event ? take_out(begun, event) : NULL;
+	struct open_event *event = RB_MIN(open_events_tree, &open_events->tree);
+	return event ? take_out(open_events, event) : NULL;
 }
 
-void begun_free(struct begun_event *event)
+void open_events_free(struct open_event *event)
 {
 	free(event);
 }
 
-void begun_deinit(struct begun *begun)
+void open_events_deinit(struct open_events *open_events)
 {
-	struct begun_event *event;
-	while ((event = begun_take_any(begun)) != NULL)
-		begun_free(event);
+	struct open_event *event;
+	while ((event = open_events_take_any(open_events)) != NULL)
+		open_events_free(event);
 }

@@ -13,8 +13,8 @@
 
 #define BEGUN_BYTES_MAX (3u << 20)
 
-struct begun_event {
-	RB_ENTRY(begun_event) link;
+struct open_event {
+	RB_ENTRY(open_event) link;
 	uint64_t key;
 	uint64_t number; /* counts up */
 	bool is_async;
@@ -22,22 +22,23 @@ struct begun_event {
 	uint8_t packed[]; /* record_pack's */
 };
 
-RB_HEAD(begun_tree, begun_event);
+RB_HEAD(open_events_tree, open_event);
 
 /* Zero-initialised: empty. */
-struct begun {
-	struct begun_tree tree;
+struct open_events {
+	struct open_events_tree tree;
 	uint64_t next;
 	size_t bytes;
 };
 
 /* A copy of a packed record; !*fits: there are too many. */
-epp_status *begun_add(struct begun *begun, uint64_t key, bool is_async, const void *packed, size_t bytes, bool *fits);
-/* The one begun last, taken out; NULL: none.  Ownership: begun_free. */
-struct begun_event *begun_take(struct begun *begun, uint64_t key, bool is_async);
+epp_status *open_events_add(struct open_events *open_events, uint64_t key, bool is_async, const void *packed,
+                            size_t bytes, bool *fits);
+/* The one begun last, taken out; NULL: none.  Ownership: open_events_free. */
+struct open_event *open_events_take(struct open_events *open_events, uint64_t key, bool is_async);
 /* Any one, while there are some. */
-struct begun_event *begun_take_any(struct begun *begun);
-void begun_free(struct begun_event *event);
-void begun_deinit(struct begun *begun);
+struct open_event *open_events_take_any(struct open_events *open_events);
+void open_events_free(struct open_event *event);
+void open_events_deinit(struct open_events *open_events);
 
 #endif

@@ -85,11 +85,11 @@ static epp_status *sort_buffer(struct sorter *sorter)
 static epp_status *write_run(struct sorter *sorter)
 {
 	if (!sorter->has_runs)
-		EPP_TRY(spool_open(&sorter->runs_fd));
+		EPP_TRY(temp_file_open(&sorter->runs_fd));
 	sorter->has_runs = true;
 	EPP_TRY(sort_buffer(sorter));
 	uint64_t offset = (uint64_t)sorter->runs_count * SORTER_BUFFER_ENTRIES * sizeof(*sorter->buffer);
-	EPP_TRY(spool_write(sorter->runs_fd, offset, sorter->buffer, sorter->buffered * sizeof(*sorter->buffer)));
+	EPP_TRY(temp_file_write(sorter->runs_fd, offset, sorter->buffer, sorter->buffered * sizeof(*sorter->buffer)));
 	sorter->runs_count++;
 	sorter->buffered = 0;
 	return NULL;
@@ -138,8 +138,8 @@ static epp_status *refill(struct merge *merge, struct source *source)
 	source->buffered = (uint32_t)count;
 	if (!count)
 		return NULL;
-	EPP_TRY(spool_read(merge->sorter->runs_fd, source->at * sizeof(*source->entries), source->entries,
-	                   count * sizeof(*source->entries)));
+	EPP_TRY(temp_file_read(merge->sorter->runs_fd, source->at * sizeof(*source->entries), source->entries,
+	                       count * sizeof(*source->entries)));
 	source->at += count;
 	return NULL;
 }
@@ -188,8 +188,8 @@ static epp_status *write_page(struct merge *merge)
 	if (!count)
 		return NULL;
 	EPP_TRY(note_page(sorter, merge->page, count));
-	EPP_TRY(spool_write(sorter->sorted_fd, merge->written * sizeof(*merge->page), merge->page,
-	                    count * sizeof(*merge->page)));
+	EPP_TRY(temp_file_write(sorter->sorted_fd, merge->written * sizeof(*merge->page), merge->page,
+	                        count * sizeof(*merge->page)));
 	merge->written += count;
 	merge->page_count = 0;
 	return NULL;
@@ -231,7 +231,7 @@ static epp_status *seal_runs(struct sorter *sorter)
 		EPP_TRY(write_run(sorter));
 	free(sorter->buffer);
 	sorter->buffer = NULL;
-	EPP_TRY(spool_open(&sorter->sorted_fd));
+	EPP_TRY(temp_file_open(&sorter->sorted_fd));
 	sorter->sealed = true;
 	struct merge *merge = calloc(1, sizeof(*merge));
 	if (!merge)
@@ -295,7 +295,7 @@ epp_status *sorter_at(struct sorter *sorter, uint64_t place, struct sorter_entry
 		uint64_t first = page * SORTER_PAGE_ENTRIES, left = sorter->count - first;
 		uint64_t count = left < SORTER_PAGE_ENTRIES ? left : SORTER_PAGE_ENTRIES;
 		sorter->cached[slot] = 0;
-		EPP_TRY(spool_read(sorter->sorted_fd, first * sizeof(*entries), entries, count * sizeof(*entries)));
+		EPP_TRY(temp_file_read(sorter->sorted_fd, first * sizeof(*entries), entries, count * sizeof(*entries)));
 		sorter->cached[slot] = page + 1;
 	}
 	*entry = entries[place % SORTER_PAGE_ENTRIES];

@@ -42,7 +42,7 @@ enum session_state {
 
 enum region_state { REGION_FREE = 0, REGION_TAKEN = 1, REGION_FULL = 2 };
 
-struct handover;
+struct submission;
 struct sync;
 struct track;
 
@@ -59,7 +59,7 @@ struct session_profiler {
 	struct worker *worker;              /* that its entries are called on */
 	bool is_hung;   /* a call of it has not returned in time: it takes no further part in this run */
 	bool is_inside; /* StartEvent or StopEvent has not: it is never released */
-	struct handover *handover;
+	struct submission *submission;
 };
 
 struct session {

@@ -128,7 +128,7 @@ static epp_status *send_file(const struct sqlite *sqlite, struct sink *sink)
 	for (off_t at = 0; at < size && !sink->failed;) {
 		size_t piece = size - at < (off_t)SINK_RESERVE_MAX ? (size_t)(size - at) : SINK_RESERVE_MAX;
 		char *to = sink_reserve(sink, piece);
-		EPP_TRY(spool_read(sqlite->fd, (uint64_t)at, to, piece));
+		EPP_TRY(temp_file_read(sqlite->fd, (uint64_t)at, to, piece));
 		sink_commit(sink, to + piece);
 		at += (off_t)piece;
 	}

@@ -106,17 +106,17 @@ static inline uint64_t position_of(const struct line *line, uint64_t ticks, int6
 /* Somebody may have named the event. */
 static epp_status *mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
-	struct referred *referred = &timeline->referred;
-	uint32_t number = referred_find(referred, &line->own_lookup, line->source, event->id);
-	struct referred_event *noted;
+	struct references *references = &timeline->references;
+	uint32_t number = references_find(references, &line->own_lookup, line->source, event->id);
+	struct referenced_event *noted;
 
 	if (number == REFERRED_NONE)
 		return NULL;
-	event->flags |= (referred_so(referred, number, event->id, REFERRED_AS_PARENT) ? EPP_FLAG_REFERRED : 0) |
-	                (referred_so(referred, number, event->id, REFERRED_BY_FLOW) ? EPP_FLAG_FLOW : 0);
-	if (!referred->has_table)
+	event->flags |= (references_so(references, number, event->id, REFERRED_AS_PARENT) ? EPP_FLAG_REFERRED : 0) |
+	                (references_so(references, number, event->id, REFERRED_BY_FLOW) ? EPP_FLAG_FLOW : 0);
+	if (!references->has_table)
 		return NULL;
-	EPP_TRY(referred_note(referred, number, &noted));
+	EPP_TRY(references_note(references, number, &noted));
 	if (!noted)
 		return NULL;
 	noted->start_ns = event->start_ns;
@@ -223,7 +223,7 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 		status = nest_thread_slice(line, item, event);
 	else
 		status = emit_other(timeline, line, item, event);
-	if (unlikely(timeline->referred.pages_count) && likely(!status) &&
+	if (unlikely(timeline->references.pages_count) && likely(!status) &&
 	    (kind == EPP_EVENT_SLICE || kind == EPP_EVENT_ASYNC))
 		status = mark_referred(timeline, line, event);
 	if (unlikely(line->error_ns))

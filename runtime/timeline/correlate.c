@@ -18,7 +18,7 @@
 #include "timeline/timeline.h"
 
 /* The end of the outermost event around a parent; INT64_MIN: not known yet. */
-static int64_t outer_end(const struct epp_timeline *timeline, const struct referred_event *parent)
+static int64_t outer_end(const struct epp_timeline *timeline, const struct referenced_event *parent)
 {
 	int64_t end_ns = parent->outer_end_ns;
 	/* The parent comes after its kernel, by the clock's error: what is open on its thread now may be around it. */
@@ -33,11 +33,11 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 #define AHEAD_NS 1000000
 
 /* A copy: what stands in the table goes with the next question. */
-static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct referred_event *known, bool *is_known)
+static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct referenced_event *known, bool *is_known)
 {
-	struct referred_event *event;
+	struct referenced_event *event;
 
-	EPP_TRY(referred_at(&timeline->referred, number, &event));
+	EPP_TRY(references_at(&timeline->references, number, &event));
 	*is_known = event && event->start_ns != INT64_MIN;
 	if (*is_known)
 		*known = *event;
@@ -46,7 +46,7 @@ static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct 
 
 /* What `event` refers to, wherever it must be looked for; or it is nowhere. */
 static epp_status *known_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
-                               struct referred_event *known, bool *is_known)
+                               struct referenced_event *known, bool *is_known)
 {
 	int64_t until_ns;
 
@@ -72,8 +72,8 @@ static int compare_ends(const void *a, const void *b)
 }
 
 /* The waits of a launch, in order of their ends; `event` is the one that they are looked up for. */
-static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *event, const struct referred_event *launch,
-                            const struct wait **waits, uint32_t *count)
+static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *event,
+                            const struct referenced_event *launch, const struct wait **waits, uint32_t *count)
 {
 	*count = 0;
 	if (!launch->wait)
@@ -81,7 +81,7 @@ static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *even
 	struct wait *first = &timeline->waits[launch->wait - 1];
 	const uint32_t all = first->count;
 	for (uint32_t i = 0; i < all && !first->is_sorted; i++) {
-		struct referred_event wait;
+		struct referenced_event wait;
 		bool is_known;
 		EPP_TRY(known_event(timeline, event, first[i].to, &wait, &is_known));
 		first[i].end_ns = is_known && wait.is_call ? wait.end_ns : INT64_MIN;
@@ -130,11 +130,11 @@ static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_
 /* When what is known to have waited for an event, or for what `parent` had launched by then, had its end; INT64_MAX: nothing
  * did.  An event behind a wait under its parent was launched no earlier than that wait ended. */
 static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, epp_event *event,
-                            const struct referred_event *parent, int64_t *end_ns)
+                            const struct referenced_event *parent, int64_t *end_ns)
 {
-	struct referred *referred = &timeline->referred;
-	uint32_t count, at, own = referred_find(referred, &line->own_lookup, line->source, event->id);
-	struct referred_event *itself = NULL;
+	struct references *references = &timeline->references;
+	uint32_t count, at, own = references_find(references, &line->own_lookup, line->source, event->id);
+	struct referenced_event *itself = NULL;
 	const struct wait *waits;
 
 	EPP_TRY(waits_of(timeline, event, parent, &waits, &count));
@@ -144,10 +144,10 @@ static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, ep
 		event->launch_ns = waits[at - 1].end_ns;
 
 	if (own != REFERRED_NONE)
-		EPP_TRY(referred_at(referred, own, &itself));
+		EPP_TRY(references_at(references, own, &itself));
 	if (!itself)
 		return NULL;
-	const struct referred_event copy = *itself;
+	const struct referenced_event copy = *itself;
 	EPP_TRY(waits_of(timeline, event, &copy, &waits, &count));
 	at = count ? ended_before(waits, count, INT64_MIN + 1) : 0;
 	if (at < count && waits[at].end_ns < *end_ns)
@@ -156,12 +156,12 @@ static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, ep
 }
 
 epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
-                               const struct referred_event *parent, int64_t *end_ns)
+                               const struct referenced_event *parent, int64_t *end_ns)
 {
-	struct referred *referred = &timeline->referred;
-	uint32_t count, own = referred_find(referred, &line->own_lookup, line->source, id);
+	struct references *references = &timeline->references;
+	uint32_t count, own = references_find(references, &line->own_lookup, line->source, id);
 	const epp_event none = { .start_ns = 0 };
-	struct referred_event itself;
+	struct referenced_event itself;
 	const struct wait *waits;
 	bool is_known = false;
 
@@ -171,10 +171,10 @@ epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line,
 	if (count && waits[count - 1].end_ns >= parent->end_ns)
 		*end_ns = waits[count - 1].end_ns;
 	if (own != REFERRED_NONE) {
-		struct referred_event *event;
-		EPP_TRY(referred_at(referred, own, &event));
+		struct referenced_event *event;
+		EPP_TRY(references_at(references, own, &event));
 		is_known = event != NULL;
-		itself = event ? *event : (struct referred_event){ 0 };
+		itself = event ? *event : (struct referenced_event){ 0 };
 	}
 	if (!is_known)
 		return NULL;
@@ -223,7 +223,7 @@ static void check_outside(struct epp_timeline *timeline, epp_event *event, int64
 
 static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp_event *event, uint32_t number, bool *joined)
 {
-	struct referred_event parent;
+	struct referenced_event parent;
 	int64_t wait_end_ns;
 
 	EPP_TRY(known_event(timeline, event, number, &parent, joined));
@@ -242,17 +242,17 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 
 static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, epp_event *event, bool *joined)
 {
-	struct referred *referred = &timeline->referred;
+	struct references *references = &timeline->references;
 	uint32_t number = REFERRED_NONE;
 
 	*joined = false;
-	if (event->parent && referred->has_table)
-		number = referred_find(referred, &line->parent_lookup, line->source, event->parent);
+	if (event->parent && references->has_table)
+		number = references_find(references, &line->parent_lookup, line->source, event->parent);
 	if (number == REFERRED_NONE)
 		return NULL;
 	epp_status *status = join_to(timeline, line, event, number, joined);
 	/* The survey counted this one. */
-	referred_done(referred, number);
+	references_done(references, number);
 	return status;
 }
 

@@ -20,7 +20,7 @@ static void set_sample(const struct epp_timeline *timeline, const struct line *l
 	size_t hint = 0;
 
 	clock->tick_ns = CLOCK_FIT_MICROSECOND_START_NS;
-	if (line->placing == LINE_BY_PAIRS) {
+	if (line->placement == LINE_BY_PAIRS) {
 		time = device_clock_place(line->clock, &timeline->host, &hint, line->clock->fit.device_first, INT64_MIN);
 		clock->tick_ns = host_clock_span_ns(&timeline->host, line->clock->fit.tick);
 		clock->tick_ns = clock->tick_ns < ITEM_NS_MAX / 16 ? clock->tick_ns : ITEM_NS_MAX / 16;
@@ -34,13 +34,13 @@ static void set_sample(const struct epp_timeline *timeline, const struct line *l
 static bool is_compared_once(const struct line *line)
 {
 	return line->is_device &&
-	       (line->placing == LINE_BY_OFFSET ||
-	        (line->placing == LINE_BY_PAIRS && line->clock->fit.count == 1 && !line->clock->ambiguous));
+	       (line->placement == LINE_BY_OFFSET ||
+	        (line->placement == LINE_BY_PAIRS && line->clock->fit.count == 1 && !line->clock->ambiguous));
 }
 
 static bool is_clock_of(const struct causal_clock *clock, const struct line *line, const struct epf_track *definition)
 {
-	if (line->placing == LINE_BY_PAIRS)
+	if (line->placement == LINE_BY_PAIRS)
 		return clock->device_clock == line->clock;
 	return !clock->device_clock && clock->source == line->source && clock->producer == definition->producer &&
 	       clock->run == definition->run;
@@ -65,7 +65,7 @@ static epp_status *find_clock(struct epp_timeline *timeline, struct line *line, 
 	clock->source = line->source;
 	clock->producer = definition->producer;
 	clock->run = definition->run;
-	clock->device_clock = line->placing == LINE_BY_PAIRS ? line->clock : NULL;
+	clock->device_clock = line->placement == LINE_BY_PAIRS ? line->clock : NULL;
 	clock->points.most = CAUSAL_POINTS_MOST;
 	clock->run_end_ns = line->run_end_ns;
 	set_sample(timeline, line, clock);
@@ -90,7 +90,7 @@ static epp_status *find_clocks(struct epp_timeline *timeline)
 static epp_status *note_session(struct epp_timeline *host, struct host_runs *runs, const epp_event *event)
 {
 	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERRED;
-	struct referred_event *noted;
+	struct referenced_event *noted;
 	uint32_t index;
 
 	if (event->kind != EPP_EVENT_SLICE || (!is_session && !is_parent))
@@ -102,10 +102,10 @@ static epp_status *note_session(struct epp_timeline *host, struct host_runs *run
 		EPP_TRY(host_runs_add(runs, causal_clip(event->start_ns), causal_clip(end_ns), event->name_number));
 	if (is_session && end_ns > line->session_end_ns)
 		line->session_end_ns = end_ns;
-	uint32_t number = referred_find(&host->referred, &line->own_lookup, line->source, event->id);
+	uint32_t number = references_find(&host->references, &line->own_lookup, line->source, event->id);
 	if (number == REFERRED_NONE)
 		return NULL;
-	EPP_TRY(referred_at(&host->referred, number, &noted));
+	EPP_TRY(references_at(&host->references, number, &noted));
 	if (noted)
 		noted->outer_end_ns = line->session_end_ns >= end_ns ? line->session_end_ns : INT64_MIN;
 	return NULL;
@@ -138,17 +138,17 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
                              uint64_t parent_id, const struct codec_record *record)
 {
 	struct line *host_line = &host->lines.lines[line - timeline->lines.lines];
-	uint32_t number = referred_find(&host->referred, &host_line->parent_lookup, line->source, parent_id);
-	struct referred_event *found;
+	uint32_t number = references_find(&host->references, &host_line->parent_lookup, line->source, parent_id);
+	struct referenced_event *found;
 	struct placed placed;
 	int64_t wait_end_ns;
 
 	if (number == REFERRED_NONE)
 		return NULL;
-	EPP_TRY(referred_at(&host->referred, number, &found));
+	EPP_TRY(references_at(&host->references, number, &found));
 	if (!found || found->start_ns == INT64_MIN || lines_of_key(&host->lines, found->line)->is_device)
 		return NULL;
-	const struct referred_event parent = *found;
+	const struct referenced_event parent = *found;
 	EPP_TRY(correlate_wait_end(host, host_line, record->id, &parent, &wait_end_ns));
 	place_complete(timeline, line, record, 0, true, &placed);
 	const struct causal_event event = {
@@ -188,7 +188,7 @@ static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline 
 		const struct codec_record *record = &timeline->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		if (kind == EPF_TRACK_SWITCH) {
-			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
+			EPP_TRY(scan_pass_switch_line(timeline, decoded.block, record, &line));
 			continue;
 		}
 		struct line *of = &timeline->lines.lines[line];

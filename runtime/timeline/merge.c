@@ -17,7 +17,7 @@
 
 void merge_init(struct merge *merge)
 {
-	*merge = (struct merge){ .stretch_ns = 1000 };
+	*merge = (struct merge){ .time_range_ns = 1000 };
 }
 
 void merge_deinit(struct merge *merge)
@@ -257,10 +257,10 @@ static void adapt(struct merge *merge, bool was_cut)
 
 	if (wanted < BATCH_ITEMS)
 		wanted = BATCH_ITEMS;
-	if (merge->batch_count > wanted * 2 && merge->stretch_ns > 1)
-		merge->stretch_ns /= 2;
-	else if (!was_cut && merge->batch_count < wanted && merge->stretch_ns < 1u << 31)
-		merge->stretch_ns *= 2;
+	if (merge->batch_count > wanted * 2 && merge->time_range_ns > 1)
+		merge->time_range_ns /= 2;
+	else if (!was_cut && merge->batch_count < wanted && merge->time_range_ns < 1u << 31)
+		merge->time_range_ns *= 2;
 }
 
 epp_status *merge_refill(struct epp_timeline *timeline)
@@ -278,7 +278,7 @@ epp_status *merge_refill(struct epp_timeline *timeline)
 	}
 	if (!merge->sources_count)
 		return NULL;
-	int64_t to_ns = from_ns + (int64_t)merge->stretch_ns;
+	int64_t to_ns = from_ns + (int64_t)merge->time_range_ns;
 	bool was_cut = next_ns < to_ns;
 	if (was_cut)
 		to_ns = next_ns;

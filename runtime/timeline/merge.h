@@ -43,7 +43,7 @@ struct merge_entry {
 struct merge {
 	struct merge_entry *batch, *spare; /* the stretch in order; room for sorting it */
 	uint32_t batch_at, batch_count;
-	uint32_t stretch_ns;          /* of the next one, if nothing comes in between */
+	uint32_t time_range_ns;       /* of the next one, if nothing comes in between */
 	struct merge_source *sources; /* their indexes do not change while a batch lasts */
 	uint32_t sources_count;
 	uint32_t active_most;          /* sources at once */

@@ -25,16 +25,16 @@ static bool succeeded(struct epp_timeline *timeline, epp_status *status)
 	return false;
 }
 
-static struct referred_event *find_parent(struct epp_timeline *timeline, struct line *line, uint64_t parent,
-                                          uint32_t *number)
+static struct referenced_event *find_parent(struct epp_timeline *timeline, struct line *line, uint64_t parent,
+                                            uint32_t *number)
 {
-	struct referred_event *event;
+	struct referenced_event *event;
 
 	*number = REFERRED_NONE;
-	if (!parent || !timeline->referred.has_table)
+	if (!parent || !timeline->references.has_table)
 		return NULL;
-	*number = referred_find(&timeline->referred, &line->parent_lookup, line->source, parent);
-	if (*number == REFERRED_NONE || !succeeded(timeline, referred_at(&timeline->referred, *number, &event)))
+	*number = references_find(&timeline->references, &line->parent_lookup, line->source, parent);
+	if (*number == REFERRED_NONE || !succeeded(timeline, references_at(&timeline->references, *number, &event)))
 		return NULL;
 	return event && event->start_ns != INT64_MIN ? event : NULL;
 }
@@ -93,7 +93,7 @@ static void by_offset(const struct line *line, const struct codec_record *record
 }
 
 static void by_duration(struct epp_timeline *timeline, const struct line *line, const struct codec_record *record,
-                        const struct referred_event *parent, uint32_t number, struct placed *placed)
+                        const struct referenced_event *parent, uint32_t number, struct placed *placed)
 {
 	uint64_t per_second = line->ticks_per_second ? line->ticks_per_second : 1000000000;
 	unsigned __int128 length = (unsigned __int128)record->duration_ticks * 1000000000 / per_second;
@@ -103,7 +103,7 @@ static void by_duration(struct epp_timeline *timeline, const struct line *line, 
 	int64_t *used_ns;
 
 	placed->start_ns = from_ns;
-	if (parent && succeeded(timeline, referred_used(&timeline->referred, number, &used_ns)) && used_ns) {
+	if (parent && succeeded(timeline, references_used(&timeline->references, number, &used_ns)) && used_ns) {
 		placed->start_ns = clip(from_ns + *used_ns);
 		*used_ns = clip(*used_ns + duration_ns);
 	}
@@ -114,7 +114,7 @@ static void by_duration(struct epp_timeline *timeline, const struct line *line, 
 }
 
 /* Events whose parent is not known stay where they are. */
-static void clamp(const struct referred_event *parent, struct placed *placed)
+static void clamp(const struct referenced_event *parent, struct placed *placed)
 {
 	int64_t start_ns = placed->start_ns, end_ns = placed->end_ns, duration_ns = end_ns - start_ns;
 
@@ -142,8 +142,8 @@ static int64_t within_run(const struct epp_timeline *timeline, const struct line
 }
 
 /* By what causes tell of a clock that was compared once.  Its durations are kept where the rate it may have explains the change. */
-static void by_causes(const struct epp_timeline *timeline, const struct line *line, const struct referred_event *parent,
-                      struct placed *placed)
+static void by_causes(const struct epp_timeline *timeline, const struct line *line,
+                      const struct referenced_event *parent, struct placed *placed)
 {
 	const struct causal_clock *clock = line->causal;
 	int64_t cause_ns = parent ? parent->start_ns : CAUSAL_NO_CAUSE;
@@ -175,7 +175,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 {
 	bool needs_parent = place_depends(timeline, line);
 	uint32_t number = REFERRED_NONE;
-	struct referred_event *parent = NULL;
+	struct referenced_event *parent = NULL;
 
 	*placed = (struct placed){ 0 };
 	if (needs_parent) {
@@ -183,7 +183,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 			return false;
 		parent = find_parent(timeline, line, parent_id, &number);
 	}
-	switch (line->placing) {
+	switch (line->placement) {
 	case LINE_BY_HOST:
 		by_host(timeline, line, record, placed);
 		break;
@@ -212,6 +212,6 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 
 bool place_depends(const struct epp_timeline *timeline, const struct line *line)
 {
-	return line->placing == LINE_BY_DURATION || (line->placing == LINE_BY_PAIRS && line->clock->ambiguous) ||
+	return line->placement == LINE_BY_DURATION || (line->placement == LINE_BY_PAIRS && line->clock->ambiguous) ||
 	       (line->causal && line->causal->by_causes) || (timeline->options.clamp_to_parent && line->is_device);
 }

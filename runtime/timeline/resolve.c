@@ -10,15 +10,16 @@
 #include "timeline/timeline.h"
 
 /* The entry of an event that is still referred to, or NULL. */
-static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id, struct referred_event **entry)
+static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id, struct referenced_event **entry)
 {
-	uint32_t number = referred_find(&timeline->referred, &line->own_lookup, line->source, id);
+	uint32_t number = references_find(&timeline->references, &line->own_lookup, line->source, id);
 
 	*entry = NULL;
-	return number == REFERRED_NONE ? NULL : referred_note(&timeline->referred, number, entry);
+	return number == REFERRED_NONE ? NULL : references_note(&timeline->references, number, entry);
 }
 
-static void note(struct referred_event *entry, const struct line *line, unsigned category, int64_t start_ns, int64_t end_ns)
+static void note(struct referenced_event *entry, const struct line *line, unsigned category, int64_t start_ns,
+                 int64_t end_ns)
 {
 	entry->is_call = category == EPP_API;
 	entry->start_ns = start_ns;
@@ -27,7 +28,7 @@ static void note(struct referred_event *entry, const struct line *line, unsigned
 }
 
 static void note_record(struct epp_timeline *timeline, struct line *line, const struct decoded *decoded,
-                        const struct codec_record *record, struct referred_event *entry)
+                        const struct codec_record *record, struct referenced_event *entry)
 {
 	const struct end *end;
 	struct placed placed;
@@ -62,7 +63,7 @@ static epp_status *resolve_block(struct epp_timeline *timeline, uint32_t index)
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		struct line *line = &timeline->lines.lines[line_index];
 		if (kind == EPF_EVENT || kind == EPF_COMPLETE || kind == EPF_ASYNC_BEGIN) {
-			struct referred_event *entry;
+			struct referenced_event *entry;
 			EPP_TRY(entry_of(timeline, line, record->id, &entry));
 			if (entry)
 				note_record(timeline, line, &decoded, record, entry);
@@ -84,7 +85,7 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 		uint32_t line_index;
 		EPP_TRY(lines_find(&timeline->lines, reader->open[i].track, &line_index));
 		struct line *line = &timeline->lines.lines[line_index];
-		struct referred_event *entry;
+		struct referenced_event *entry;
 		EPP_TRY(entry_of(timeline, line, open->id, &entry));
 		if (!entry)
 			continue;
@@ -97,14 +98,14 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 }
 
 /* Of a page's ids the stretch that holds all that nothing is known of yet. */
-static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, struct stretch *missing)
+static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, struct time_range *missing)
 {
-	const struct referred_page *page = &timeline->referred.pages[index];
-	struct referred_event *events;
+	const struct references_page *page = &timeline->references.pages[index];
+	struct referenced_event *events;
 	uint64_t id, first = UINT64_MAX, last = 0;
-	uint32_t seen = 0, source = referred_page_ids(page, &id);
+	uint32_t seen = 0, source = references_page_ids(page, &id);
 
-	EPP_TRY(referred_at(&timeline->referred, referred_number((uint32_t)index, 0), &events));
+	EPP_TRY(references_at(&timeline->references, references_number((uint32_t)index, 0), &events));
 	for (uint32_t i = 0; i < REFERRED_PAGE_IDS; i++, id++) {
 		if (!(page->bits[i / 64] >> i % 64 & 1))
 			continue;
@@ -114,25 +115,25 @@ static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, 
 		}
 		seen++;
 	}
-	return stretch_add(missing, source, first, last);
+	return time_range_add(missing, source, first, last);
 }
 
-static epp_status *find_missing(struct epp_timeline *timeline, struct stretch *missing)
+static epp_status *find_missing(struct epp_timeline *timeline, struct time_range *missing)
 {
-	for (size_t i = 0; i < timeline->referred.pages_count; i++) {
-		if (timeline->referred.pages[i].references)
+	for (size_t i = 0; i < timeline->references.pages_count; i++) {
+		if (timeline->references.pages[i].references)
 			EPP_TRY(find_missing_of(timeline, i, missing));
 	}
-	stretch_sort(missing);
+	time_range_sort(missing);
 	return NULL;
 }
 
 epp_status *resolve_parents(struct epp_timeline *timeline)
 {
 	const struct reader *reader = timeline->reader;
-	struct stretch missing = { 0 };
+	struct time_range missing = { 0 };
 
-	if (timeline->resolved || !timeline->referred.has_table)
+	if (timeline->resolved || !timeline->references.has_table)
 		return NULL;
 	timeline->resolved = true;
 	epp_status *status = reader->summaries ? find_missing(timeline, &missing) : NULL;
@@ -141,10 +142,10 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)) ||
 		    !block_is_wanted(timeline, &reader->blocks[i]))
 			continue;
-		if (!summary || stretch_meets_block(&missing, reader->blocks[i].source, summary))
+		if (!summary || time_range_meets_block(&missing, reader->blocks[i].source, summary))
 			status = resolve_block(timeline, i);
 	}
-	stretch_deinit(&missing);
+	time_range_deinit(&missing);
 	return status ? status : resolve_open(timeline);
 }
 
@@ -153,7 +154,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 static epp_status *note_item(struct epp_timeline *timeline, const struct item *item)
 {
 	struct line *line = lines_of_key(&timeline->lines, item->line);
-	struct referred_event *entry;
+	struct referenced_event *entry;
 
 	if (item->is.kind != EPP_EVENT_SLICE && item->is.kind != EPP_EVENT_ASYNC)
 		return NULL;

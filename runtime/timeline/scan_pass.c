@@ -21,27 +21,27 @@
 	 KIND(EPF_ASYNC_BEGIN))
 
 /* Complete events of one line in one block, in positions of its clock. */
-struct survey_span {
+struct scan_pass_span {
 	uint32_t block, line;
 	int64_t first, last, end; /* the earliest and the latest start, the latest end */
 };
 
 struct surveying {
-	struct survey_span *spans;
+	struct scan_pass_span *spans;
 	size_t spans_count, spans_room;
 	uint32_t *put_off; /* blocks whose spans the index has, and that were not read yet */
 	size_t put_off_count, put_off_room;
 };
 
-epp_status *survey_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
-                               const struct codec_record *record, uint32_t *line)
+epp_status *scan_pass_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
+                                  const struct codec_record *record, uint32_t *line)
 {
 	return lines_find(&timeline->lines, record->id ? (uint32_t)record->id : block->track, line);
 }
 
 /* ---- one block ---- */
 
-static void widen(struct survey_block *surveyed, int64_t start_ns, int64_t end_ns)
+static void widen(struct scan_pass_block *surveyed, int64_t start_ns, int64_t end_ns)
 {
 	surveyed->first_ns = start_ns < surveyed->first_ns ? start_ns : surveyed->first_ns;
 	surveyed->last_ns = start_ns > surveyed->last_ns ? start_ns : surveyed->last_ns;
@@ -75,7 +75,7 @@ static uint64_t ticks_of(const struct line *line, int64_t position)
 
 /* The span of a line in the block that is being surveyed: those from `from` on are the block's. */
 static epp_status *find_span(struct surveying *surveying, uint32_t block, uint32_t line, size_t from,
-                             struct survey_span **span)
+                             struct scan_pass_span **span)
 {
 	for (size_t i = from; i < surveying->spans_count; i++) {
 		if (surveying->spans[i].line == line) {
@@ -87,12 +87,13 @@ static epp_status *find_span(struct surveying *surveying, uint32_t block, uint32
 	                   sizeof(*surveying->spans)))
 		return epp_status_no_memory();
 	*span = &surveying->spans[surveying->spans_count++];
-	**span = (struct survey_span){ block, line, INT64_MAX, INT64_MIN, INT64_MIN };
+	**span = (struct scan_pass_span){ block, line, INT64_MAX, INT64_MIN, INT64_MIN };
 	return NULL;
 }
 
-static epp_status *survey_complete(struct epp_timeline *timeline, const struct decoded *decoded,
-                                   const struct line *line, const struct codec_record *record, struct survey_span *span)
+static epp_status *scan_pass_complete(struct epp_timeline *timeline, const struct decoded *decoded,
+                                      const struct line *line, const struct codec_record *record,
+                                      struct scan_pass_span *span)
 {
 	uint32_t after;
 	int64_t start, end;
@@ -111,11 +112,11 @@ static epp_status *survey_complete(struct epp_timeline *timeline, const struct d
 	if (!parent)
 		return NULL;
 	timeline->parents = true;
-	return referred_add(&timeline->referred, decoded->block->source, parent, REFERRED_AS_PARENT);
+	return references_add(&timeline->references, decoded->block->source, parent, REFERRED_AS_PARENT);
 }
 
-static epp_status *survey_end(struct epp_timeline *timeline, const struct decoded *decoded, uint32_t index,
-                              const struct codec_record *record)
+static epp_status *scan_pass_end(struct epp_timeline *timeline, const struct decoded *decoded, uint32_t index,
+                                 const struct codec_record *record)
 {
 	bool named = EPF_BITS_FLAGS(record->bits) & EPF_FLAG_NAME_AT_END;
 	struct end end = { .id = record->id,
@@ -130,43 +131,43 @@ static epp_status *survey_end(struct epp_timeline *timeline, const struct decode
 	return ends_add(&timeline->ends, &end);
 }
 
-static epp_status *survey_flow(struct epp_timeline *timeline, const struct survey_flow *flow)
+static epp_status *scan_pass_flow(struct epp_timeline *timeline, const struct scan_pass_flow *flow)
 {
 	if (!array_reserve(&timeline->flows, &timeline->flows_room, timeline->flows_count + 1, sizeof(*timeline->flows)))
 		return epp_status_no_memory();
 	timeline->flows[timeline->flows_count++] = *flow;
-	EPP_TRY(referred_add(&timeline->referred, flow->source, flow->to, REFERRED_BY_FLOW));
-	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_BY_FLOW);
+	EPP_TRY(references_add(&timeline->references, flow->source, flow->to, REFERRED_BY_FLOW));
+	return references_add(&timeline->references, flow->source, flow->from, REFERRED_BY_FLOW);
 }
 
 /* A flow that names a parent. */
-static epp_status *survey_parent(struct epp_timeline *timeline, const struct survey_flow *flow)
+static epp_status *scan_pass_parent(struct epp_timeline *timeline, const struct scan_pass_flow *flow)
 {
 	if (!flow->from)
 		return NULL;
 	timeline->parents = true;
 	EPP_TRY(parents_add(&timeline->parents_apart, flow->source, flow->to, flow->from));
-	return referred_add(&timeline->referred, flow->source, flow->from, REFERRED_AS_PARENT);
+	return references_add(&timeline->references, flow->source, flow->from, REFERRED_AS_PARENT);
 }
 
 static int compare_from(const void *a, const void *b)
 {
-	const struct survey_flow *first = a, *second = b;
+	const struct scan_pass_flow *first = a, *second = b;
 	return (first->from > second->from) - (first->from < second->from);
 }
 
 /* Replaces ids by numbers and sorts the flows by where they come from; those from or to nothing are dropped. */
 static void number_flows(struct epp_timeline *timeline)
 {
-	struct referred_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
+	struct references_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
 	size_t count = 0;
 
 	for (size_t i = 0; i < timeline->flows_count && count < INT32_MAX; i++) {
-		struct survey_flow *flow = &timeline->flows[i];
-		uint32_t from = referred_find(&timeline->referred, &from_lookup, flow->source, flow->from);
-		uint32_t to = referred_find(&timeline->referred, &to_lookup, flow->source, flow->to);
+		struct scan_pass_flow *flow = &timeline->flows[i];
+		uint32_t from = references_find(&timeline->references, &from_lookup, flow->source, flow->from);
+		uint32_t to = references_find(&timeline->references, &to_lookup, flow->source, flow->to);
 		if (from != REFERRED_NONE && to != REFERRED_NONE)
-			timeline->flows[count++] = (struct survey_flow){ from, to, flow->source };
+			timeline->flows[count++] = (struct scan_pass_flow){ from, to, flow->source };
 	}
 	timeline->flows_count = count;
 	qsort(timeline->flows, count, sizeof(*timeline->flows), compare_from);
@@ -177,19 +178,19 @@ static epp_status *link_flows(struct epp_timeline *timeline)
 {
 	struct wait *first = NULL;
 
-	if (!timeline->flows_count || !timeline->referred.has_table)
+	if (!timeline->flows_count || !timeline->references.has_table)
 		return NULL;
 	number_flows(timeline);
 	timeline->waits = reallocarray(NULL, timeline->flows_count + 1, sizeof(*timeline->waits));
 	if (!timeline->waits)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < timeline->flows_count; i++) {
-		const struct survey_flow *flow = &timeline->flows[i];
+		const struct scan_pass_flow *flow = &timeline->flows[i];
 		timeline->waits[i] = (struct wait){ .to = (uint32_t)flow->to };
 		if (!first || flow->from != flow[-1].from) {
-			struct referred_event *event;
+			struct referenced_event *event;
 			first = &timeline->waits[i];
-			EPP_TRY(referred_note(&timeline->referred, (uint32_t)flow->from, &event));
+			EPP_TRY(references_note(&timeline->references, (uint32_t)flow->from, &event));
 			event->wait = (uint32_t)i + 1;
 		}
 		first->count++;
@@ -199,10 +200,11 @@ static epp_status *link_flows(struct epp_timeline *timeline)
 	return NULL;
 }
 
-static epp_status *survey_block(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool pairs_only)
+static epp_status *scan_pass_block(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index,
+                                   bool pairs_only)
 {
 	struct decoded decoded;
-	struct survey_span *span = NULL;
+	struct scan_pass_span *span = NULL;
 	size_t from = surveying->spans_count;
 	uint32_t line, after;
 
@@ -213,7 +215,7 @@ static epp_status *survey_block(struct epp_timeline *timeline, struct surveying 
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		struct device_clock *clock = timeline->lines.lines[line].clock;
 		if (kind == EPF_TRACK_SWITCH) {
-			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
+			EPP_TRY(scan_pass_switch_line(timeline, decoded.block, record, &line));
 			span = NULL;
 		} else if (kind == EPF_CLOCK_PAIR && clock) {
 			EPP_TRY(device_clock_add_pair(clock, record->start_ticks, record->duration_ticks, record->id));
@@ -222,14 +224,14 @@ static epp_status *survey_block(struct epp_timeline *timeline, struct surveying 
 		} else if (kind == EPF_COMPLETE) {
 			if (!span)
 				EPP_TRY(find_span(surveying, index, line, from, &span));
-			EPP_TRY(survey_complete(timeline, &decoded, &timeline->lines.lines[line], record, span));
+			EPP_TRY(scan_pass_complete(timeline, &decoded, &timeline->lines.lines[line], record, span));
 		} else if (kind == EPF_FLOW) {
-			const struct survey_flow flow = { block_parent(&decoded, record, &after), record->id,
-				                          decoded.block->source };
-			EPP_TRY(block_names_parent(record) ? survey_parent(timeline, &flow)
-			                                   : survey_flow(timeline, &flow));
+			const struct scan_pass_flow flow = { block_parent(&decoded, record, &after), record->id,
+				                             decoded.block->source };
+			EPP_TRY(block_names_parent(record) ? scan_pass_parent(timeline, &flow)
+			                                   : scan_pass_flow(timeline, &flow));
 		} else if (kind == EPF_ORPHAN_END || kind == EPF_ASYNC_END) {
-			EPP_TRY(survey_end(timeline, &decoded, index, record));
+			EPP_TRY(scan_pass_end(timeline, &decoded, index, record));
 		}
 	}
 	return NULL;
@@ -256,7 +258,7 @@ static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *s
 	*fits = true;
 	for (uint32_t i = 0; i < summary->spans_count && *fits; i++) {
 		const struct epf_index_span *known = &summary->spans[i];
-		struct survey_span *span;
+		struct scan_pass_span *span;
 		uint32_t line_index;
 		EPP_TRY(lines_find(&timeline->lines, known->track, &line_index));
 		const struct line *line = &timeline->lines.lines[line_index];
@@ -287,43 +289,43 @@ static epp_status *note_ended(struct epp_timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->ends.count && timeline->reader->summaries; i++) {
 		const struct end *end = &timeline->ends.ends[i];
-		EPP_TRY(stretch_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
+		EPP_TRY(time_range_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
 	}
-	stretch_sort(&timeline->ended_elsewhere);
+	time_range_sort(&timeline->ended_elsewhere);
 	return NULL;
 }
 
-static bool refers_to(const struct reader_summary *summary, uint32_t source, const struct stretch *ids)
+static bool refers_to(const struct reader_summary *summary, uint32_t source, const struct time_range *ids)
 {
 	for (uint32_t i = 0; i < summary->references_count; i++)
-		if (stretch_meets(ids, source, summary->references[i].first, summary->references[i].last))
+		if (time_range_meets(ids, source, summary->references[i].first, summary->references[i].last))
 			return true;
 	return false;
 }
 
 /* The ids that blocks put off refer to, of those blocks that lie in the stretch or refer to what lies there. */
-static epp_status *survey_put_off(struct epp_timeline *timeline, struct surveying *surveying)
+static epp_status *scan_pass_put_off(struct epp_timeline *timeline, struct surveying *surveying)
 {
 	const struct reader *reader = timeline->reader;
-	struct stretch inside = { 0 };
+	struct time_range inside = { 0 };
 	epp_status *status = NULL;
 	size_t spans_count = surveying->spans_count;
 
 	for (uint32_t i = 0; i < reader->blocks_count && !status && surveying->put_off_count; i++) {
 		const struct reader_summary *summary = &reader->summaries[i];
 		if (!plan_leaves_out(timeline, i))
-			status = stretch_add_block(&inside, reader->blocks[i].source, summary);
+			status = time_range_add_block(&inside, reader->blocks[i].source, summary);
 	}
-	stretch_sort(&inside);
+	time_range_sort(&inside);
 	for (size_t i = 0; i < surveying->put_off_count && !status; i++) {
 		uint32_t index = surveying->put_off[i];
 		const struct reader_summary *summary = &reader->summaries[index];
-		if (timeline->placing_needs_parents || !plan_leaves_out(timeline, index) ||
+		if (timeline->placement_needs_parents || !plan_leaves_out(timeline, index) ||
 		    refers_to(summary, reader->blocks[index].source, &inside))
-			status = survey_block(timeline, surveying, index, false);
+			status = scan_pass_block(timeline, surveying, index, false);
 		surveying->spans_count = spans_count; /* they were placed */
 	}
-	stretch_deinit(&inside);
+	time_range_deinit(&inside);
 	return status;
 }
 
@@ -337,7 +339,7 @@ static void widen_by_event(struct epp_timeline *timeline, uint32_t block, const 
 }
 
 /* Every event of a line in a block, one by one. */
-static epp_status *place_events(struct epp_timeline *timeline, const struct survey_span *span)
+static epp_status *place_events(struct epp_timeline *timeline, const struct scan_pass_span *span)
 {
 	struct decoded decoded;
 	uint32_t line;
@@ -348,7 +350,7 @@ static epp_status *place_events(struct epp_timeline *timeline, const struct surv
 		const struct codec_record *record = &timeline->records[i];
 		struct placed placed;
 		if (EPF_BITS_KIND(record->bits) == EPF_TRACK_SWITCH)
-			EPP_TRY(survey_switch_line(timeline, decoded.block, record, &line));
+			EPP_TRY(scan_pass_switch_line(timeline, decoded.block, record, &line));
 		else if (EPF_BITS_KIND(record->bits) == EPF_COMPLETE && line == span->line &&
 		         place_complete(timeline, &timeline->lines.lines[line], record, 0, false, &placed))
 			widen_by_event(timeline, span->block, &placed);
@@ -356,7 +358,7 @@ static epp_status *place_events(struct epp_timeline *timeline, const struct surv
 	return NULL;
 }
 
-static epp_status *place_span(struct epp_timeline *timeline, const struct survey_span *span)
+static epp_status *place_span(struct epp_timeline *timeline, const struct scan_pass_span *span)
 {
 	struct line *line = &timeline->lines.lines[span->line];
 	struct codec_record record = { .start_ticks = ticks_of(line, span->first) };
@@ -364,7 +366,7 @@ static epp_status *place_span(struct epp_timeline *timeline, const struct survey
 
 	if (!place_complete(timeline, line, &record, 0, false, &first)) {
 		timeline->surveyed[span->block].spill = true;
-		timeline->placing_needs_parents = true;
+		timeline->placement_needs_parents = true;
 		return NULL;
 	}
 	record.start_ticks = ticks_of(line, span->last);
@@ -400,12 +402,12 @@ static void find_last(struct epp_timeline *timeline)
 }
 
 /* What the header says of host kinds. */
-static void survey_header(struct epp_timeline *timeline, uint32_t index, size_t *hint)
+static void scan_pass_header(struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	struct survey_block *surveyed = &timeline->surveyed[index];
+	struct scan_pass_block *surveyed = &timeline->surveyed[index];
 
-	*surveyed = (struct survey_block){ INT64_MAX, INT64_MIN, INT64_MIN, false };
+	*surveyed = (struct scan_pass_block){ INT64_MAX, INT64_MIN, INT64_MIN, false };
 	if (!(block->kinds & SHOWN) || block->first_ticks == UINT64_MAX)
 		return;
 	int64_t end_ns = host_clock_ns(&timeline->host, hint, block->last_ticks);
@@ -413,7 +415,7 @@ static void survey_header(struct epp_timeline *timeline, uint32_t index, size_t 
 	surveyed->last_ns = end_ns;
 }
 
-static epp_status *survey(struct epp_timeline *timeline, struct surveying *surveying)
+static epp_status *scan_pass(struct epp_timeline *timeline, struct surveying *surveying)
 {
 	const struct reader *reader = timeline->reader;
 	uint32_t run = timeline->options.run;
@@ -431,7 +433,7 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 			EPP_TRY(take_spans(timeline, surveying, i, &put_off));
 		}
 		if (!put_off)
-			EPP_TRY(survey_block(timeline, surveying, i, other_run));
+			EPP_TRY(scan_pass_block(timeline, surveying, i, other_run));
 	}
 	EPP_TRY(device_clocks_fit(&timeline->clocks, &timeline->host));
 	lines_settle(&timeline->lines, &timeline->host);
@@ -443,20 +445,20 @@ static epp_status *survey(struct epp_timeline *timeline, struct surveying *surve
 	if (!timeline->surveyed)
 		return epp_status_no_memory();
 	for (uint32_t i = 0; i < reader->blocks_count; i++)
-		survey_header(timeline, i, &hint);
+		scan_pass_header(timeline, i, &hint);
 	for (size_t i = 0; i < surveying->spans_count; i++)
 		EPP_TRY(place_span(timeline, &surveying->spans[i]));
-	EPP_TRY(survey_put_off(timeline, surveying));
+	EPP_TRY(scan_pass_put_off(timeline, surveying));
 	parents_seal(&timeline->parents_apart);
-	referred_seal(&timeline->referred, timeline->parents);
-	timeline->referred.has_used = timeline->placing_needs_parents;
+	references_seal(&timeline->references, timeline->parents);
+	timeline->references.has_used = timeline->placement_needs_parents;
 	return link_flows(timeline);
 }
 
-epp_status *survey_blocks(struct epp_timeline *timeline)
+epp_status *scan_pass_blocks(struct epp_timeline *timeline)
 {
 	struct surveying surveying = { 0 };
-	epp_status *status = survey(timeline, &surveying);
+	epp_status *status = scan_pass(timeline, &surveying);
 	free(surveying.spans);
 	free(surveying.put_off);
 	return status;

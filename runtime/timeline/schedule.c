@@ -76,7 +76,7 @@ static int by_from(const void *a, const void *b)
 static struct active activity_of(const struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	const struct survey_block *surveyed = &timeline->surveyed[index];
+	const struct scan_pass_block *surveyed = &timeline->surveyed[index];
 	bool complete = block->kinds & 1u << EPF_COMPLETE;
 	size_t item_bytes = sizeof(struct item) + sizeof(int64_t) + (complete ? sizeof(struct item_extra) : 0);
 	struct active active = { .from_ns = surveyed->first_ns,
@@ -120,7 +120,7 @@ static epp_status *find_excess(struct epp_timeline *timeline)
 	if (!blocks)
 		return epp_status_no_memory();
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
-		const struct survey_block *surveyed = &timeline->surveyed[i];
+		const struct scan_pass_block *surveyed = &timeline->surveyed[i];
 		if (surveyed->spill || surveyed->first_ns == INT64_MAX)
 			continue;
 		blocks[count] = activity_of(timeline, i, &hint);
@@ -136,7 +136,7 @@ static epp_status *find_excess(struct epp_timeline *timeline)
 
 static epp_status *spill_blocks(struct epp_timeline *timeline)
 {
-	if (timeline->placing_needs_parents)
+	if (timeline->placement_needs_parents)
 		EPP_TRY(resolve_parents(timeline));
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
 		if (!timeline->surveyed[i].spill)
@@ -165,13 +165,13 @@ static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
 		return true;
 	if (!timeline->ends.count || !summary)
 		return timeline->ends.count;
-	return stretch_meets_block(&timeline->ended_elsewhere, block->source, &summary[index]);
+	return time_range_meets_block(&timeline->ended_elsewhere, block->source, &summary[index]);
 }
 
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	const struct survey_block *surveyed = &timeline->surveyed[index];
+	const struct scan_pass_block *surveyed = &timeline->surveyed[index];
 	const epp_timeline_options *options = &timeline->options;
 
 	if ((options->run && block->run != options->run) || !block_is_wanted(timeline, block))
@@ -240,7 +240,7 @@ epp_status *plan_merge(struct epp_timeline *timeline)
 	EPP_TRY(rank(timeline));
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
 		if (plan_leaves_out(timeline, i))
-			timeline->surveyed[i] = (struct survey_block){ .first_ns = INT64_MAX };
+			timeline->surveyed[i] = (struct scan_pass_block){ .first_ns = INT64_MAX };
 	}
 	EPP_TRY(find_excess(timeline));
 	EPP_TRY(spill_blocks(timeline));

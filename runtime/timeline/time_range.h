@@ -13,26 +13,27 @@
 #include "epprof/status.h"
 #include "trace/reader.h"
 
-struct stretch_ids {
+struct time_range_ids {
 	uint32_t source;
 	uint64_t first, last;
 };
 
-struct stretch {
-	struct stretch_ids *ids;
+struct time_range {
+	struct time_range_ids *ids;
 	size_t count, room;
 };
 
-void stretch_deinit(struct stretch *stretch);
+void time_range_deinit(struct time_range *time_range);
 /* Adds ids; none if first > last. */
-epp_status *stretch_add(struct stretch *stretch, uint32_t source, uint64_t first, uint64_t last) EPP_MUST_CHECK;
+epp_status *time_range_add(struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last) EPP_MUST_CHECK;
 /* All that a block has. */
-epp_status *stretch_add_block(struct stretch *stretch, uint32_t source, const struct reader_summary *block) EPP_MUST_CHECK;
+epp_status *time_range_add_block(struct time_range *time_range, uint32_t source, const struct reader_summary *block)
+    EPP_MUST_CHECK;
 /* Before the first question. */
-void stretch_sort(struct stretch *stretch);
+void time_range_sort(struct time_range *time_range);
 /* Whether any of these ids is in the set. */
-bool stretch_meets(const struct stretch *stretch, uint32_t source, uint64_t first, uint64_t last);
+bool time_range_meets(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last);
 /* Whether any that a block has is. */
-bool stretch_meets_block(const struct stretch *stretch, uint32_t source, const struct reader_summary *block);
+bool time_range_meets_block(const struct time_range *time_range, uint32_t source, const struct reader_summary *block);
 
 #endif

@@ -28,7 +28,7 @@ static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_opt
 	EPP_TRY(take_options(timeline, options));
 	EPP_TRY(host_clock_init(&timeline->host, timeline->reader));
 	EPP_TRY(lines_init(&timeline->lines, timeline->reader, &timeline->clocks));
-	EPP_TRY(survey_blocks(timeline));
+	EPP_TRY(scan_pass_blocks(timeline));
 	return plan_merge(timeline);
 }
 
@@ -47,7 +47,7 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 	merge_init(&made->merge);
 	spill_init(&made->spill);
 	made->spill.bytes_most = spill_bytes_most;
-	made->referred.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERRED_BYTES_MOST;
+	made->references.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERRED_BYTES_MOST;
 	epp_status *status = prepare(made, options);
 	if (status) {
 		epp_timeline_release(made);
@@ -93,9 +93,9 @@ void epp_timeline_release(epp_timeline *timeline)
 	}
 	free(timeline->causal);
 	host_clock_deinit(&timeline->host);
-	referred_deinit(&timeline->referred);
+	references_deinit(&timeline->references);
 	ends_deinit(&timeline->ends);
-	stretch_deinit(&timeline->ended_elsewhere);
+	time_range_deinit(&timeline->ended_elsewhere);
 	free(timeline->flows);
 	free(timeline->waits);
 	parents_deinit(&timeline->parents_apart);

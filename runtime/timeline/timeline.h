@@ -23,14 +23,14 @@
 #include "trace/reader.h"
 
 /* What the survey tells the plan of a block. */
-struct survey_block {
+struct scan_pass_block {
 	int64_t first_ns; /* no item begins earlier; INT64_MAX: there is nothing to show */
 	int64_t last_ns;  /* no item begins later */
 	int64_t end_ns;   /* no item ends later, but for ends that were recorded elsewhere */
 	bool spill;       /* goes through the temporary file */
 };
 
-struct survey_flow {
+struct scan_pass_flow {
 	uint64_t from, to; /* ids; numbers in `referred` once it is sealed */
 	uint32_t source;
 };
@@ -62,22 +62,22 @@ struct epp_timeline {
 	struct causal_clock **causal; /* of the lines whose clock was compared once */
 	size_t causal_count;
 	bool is_measuring; /* made by measure_clocks: device events are left out */
-	struct referred referred;
-	struct survey_flow *flows; /* until the table of events has them */
+	struct references references;
+	struct scan_pass_flow *flows; /* until the table of events has them */
 	size_t flows_count, flows_room;
 	struct wait *waits; /* one for each flow */
 	struct parents parents_apart;
 	struct ends ends;
-	struct stretch ended_elsewhere; /* their ids, where an index says which blocks have them */
-	bool parents;                   /* some record names a parent: referred has a table */
-	bool resolved;                  /* and all of it was looked for */
-	int64_t resolved_until_ns;      /* what begins up to here was noted */
-	bool placing_needs_parents;
+	struct time_range ended_elsewhere; /* their ids, where an index says which blocks have them */
+	bool parents;                      /* some record names a parent: referred has a table */
+	bool resolved;                     /* and all of it was looked for */
+	int64_t resolved_until_ns;         /* what begins up to here was noted */
+	bool placement_needs_parents;
 	uint64_t last_ticks; /* the latest host time seen */
 	int64_t last_ns;     /* the latest time of all */
 
-	struct survey_block *surveyed; /* beside reader->blocks; NULL once the merge is planned */
-	uint32_t *rank_of_block;       /* in the order in which blocks were recorded; likewise beside them */
+	struct scan_pass_block *surveyed; /* beside reader->blocks; NULL once the merge is planned */
+	uint32_t *rank_of_block;          /* in the order in which blocks were recorded; likewise beside them */
 	uint32_t *block_of_rank;
 	uint32_t only_run;            /* of all blocks; 0: there are several */
 	struct codec_record *records; /* of the block being decoded */
@@ -189,10 +189,10 @@ bool place_depends(const struct epp_timeline *timeline, const struct line *line)
 
 /* ---- scan_pass.c, resolve.c, schedule.c ---- */
 
-epp_status *survey_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
+epp_status *scan_pass_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* The line of the records behind a track switch. */
-epp_status *survey_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
-                               const struct codec_record *record, uint32_t *line) EPP_MUST_CHECK;
+epp_status *scan_pass_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
+                                  const struct codec_record *record, uint32_t *line) EPP_MUST_CHECK;
 /* Does nothing but for the first time. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Notes the events that are yet to come in the merge and begin no later. */
@@ -211,7 +211,7 @@ epp_status *measure_clocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* When what waited for an event of that id and parent ended, as far as that is certain wherever the event is; INT64_MAX: nothing
  * did.  All events were noted. */
 epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
-                               const struct referred_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
+                               const struct referenced_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
 
 /* Joins an event to the one that its record names or, on a device, whose thread it came from. */
 epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event) EPP_MUST_CHECK;

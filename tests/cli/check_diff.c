@@ -5,15 +5,15 @@
 
 /* `count` events of about `ns`, spread by +-`spread` per mille. */
 static void add(struct epp_builder *b, uint32_t thread, uint64_t *at, const char *name, unsigned count, uint64_t ns,
-                uint64_t spread)
+                uint64_t histogram)
 {
 	epp_name number = builder_name(b, name);
 	uint64_t random = ns;
 
 	for (unsigned i = 0; i < count; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		uint64_t off = spread ? (random >> 33) % (2 * spread * ns / 1000) : 0;
-		uint64_t duration = ns + off - spread * ns / 1000;
+		uint64_t off = histogram ? (random >> 33) % (2 * histogram * ns / 1000) : 0;
+		uint64_t duration = ns + off - histogram * ns / 1000;
 		builder_event(b, thread, *at, duration, EPP_NODE, number, NULL, 0);
 		*at += duration + 10;
 	}

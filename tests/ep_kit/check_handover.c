@@ -291,7 +291,7 @@ START_TEST(each_run_has_tracks_of_its_own)
 }
 END_TEST
 
-static Suite *handover_suite(void)
+static Suite *submission_suite(void)
 {
 	Suite *suite = suite_create("handover");
 	TCase *tcase = tcase_create("handover");
@@ -306,4 +306,4 @@ static Suite *handover_suite(void)
 	return suite;
 }
 
-CHECK_MAIN(handover_suite)
+CHECK_MAIN(submission_suite)

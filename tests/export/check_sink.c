@@ -123,7 +123,7 @@ END_TEST
 
 static void choose_way(void)
 {
-	whole_file_nameless = true;
+	atomic_file_nameless = true;
 }
 
 static epp_status *write_file(const char *path, bool overwrite, const char *text)
@@ -189,7 +189,7 @@ START_TEST(a_file_appears_when_it_is_complete)
 	struct sink_file file;
 	char *directory = new_directory(), *path = in(directory, "out");
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	check_ok(sink_file_open(&file, path, false));
 	ck_assert_uint_eq(names_in(directory), _i == 0 ? 0 : 1);
 	ck_assert_uint_eq(sink_file_write("text", 4, &file), 4);
@@ -205,7 +205,7 @@ START_TEST(a_discarded_file_leaves_nothing)
 	struct sink_file file;
 	char *directory = new_directory(), *path = in(directory, "out");
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	check_ok(sink_file_open(&file, path, false));
 	ck_assert_uint_eq(sink_file_write("text", 4, &file), 4);
 	sink_file_discard(&file);
@@ -218,7 +218,7 @@ START_TEST(an_existing_file_is_replaced_only_on_request)
 	char *directory = new_directory(), *path = in(directory, "out");
 	struct stat st;
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	check_ok(write_file(path, false, "first"));
 	ck_assert_int_eq(chmod(path, 0640), 0);
 	check_fails(EPP_UNAVAILABLE, write_file(path, false, "second"));
@@ -236,7 +236,7 @@ START_TEST(a_file_that_comes_in_between_is_kept)
 	struct sink_file file;
 	char *directory = new_directory(), *path = in(directory, "out");
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	check_ok(sink_file_open(&file, path, false));
 	ck_assert_uint_eq(sink_file_write("mine", 4, &file), 4);
 	check_ok(write_file(path, false, "theirs"));
@@ -251,7 +251,7 @@ START_TEST(a_link_is_followed)
 	char *directory = new_directory(), *target = in(directory, "target"), *link = in(directory, "link");
 	struct stat st;
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	check_ok(write_file(target, false, "old"));
 	ck_assert_int_eq(symlink("target", link), 0);
 	check_fails(EPP_UNAVAILABLE, write_file(link, false, "new"));
@@ -267,7 +267,7 @@ START_TEST(a_full_disk_leaves_nothing)
 	char *directory = new_directory(), *path = in(directory, "out");
 	struct rlimit limit = { 2, 2 };
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	epp_status *status = write_file(path, true, "text");
@@ -290,7 +290,7 @@ START_TEST(what_cannot_be_written_is_told_with_its_path)
 	};
 	char *directory = new_directory();
 
-	whole_file_nameless = _i == 0;
+	atomic_file_nameless = _i == 0;
 	ck_assert_int_eq(chdir(directory), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		struct sink_file file;

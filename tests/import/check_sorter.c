@@ -92,7 +92,7 @@ END_TEST
 START_TEST(without_a_place_for_temporary_files)
 {
 	struct sorter sorter = { 0 };
-	struct spool spool = { 0 };
+	struct temp_file spool = { 0 };
 	epp_status *status = NULL;
 
 	setenv("TMPDIR", "/no/such/folder", 1);
@@ -102,37 +102,37 @@ START_TEST(without_a_place_for_temporary_files)
 	ck_assert_ptr_nonnull(strstr(epp_status_message(status), "/no/such/folder"));
 	epp_status_release(status);
 	sorter_deinit(&sorter);
-	check_fails(EPP_NOT_FOUND, spool_put(&spool, "x", 1));
-	spool_deinit(&spool);
+	check_fails(EPP_NOT_FOUND, temp_file_put(&spool, "x", 1));
+	temp_file_deinit(&spool);
 }
 END_TEST
 
 START_TEST(pieces_come_back_in_order)
 {
-	struct spool spool = { 0 };
+	struct temp_file spool = { 0 };
 	const void *piece;
 	size_t bytes;
 	char text[5000];
 
-	check_ok(spool_rewind(&spool));
-	check_ok(spool_get(&spool, &piece, &bytes));
+	check_ok(temp_file_rewind(&spool));
+	check_ok(temp_file_get(&spool, &piece, &bytes));
 	ck_assert_ptr_null(piece);
 	for (size_t i = 0; i < sizeof text; i += 7) {
 		memset(text, (int)i, sizeof text);
-		check_ok(spool_put(&spool, text, i));
+		check_ok(temp_file_put(&spool, text, i));
 	}
 	for (int round = 0; round < 2; round++) {
-		check_ok(spool_rewind(&spool));
+		check_ok(temp_file_rewind(&spool));
 		for (size_t i = 0; i < sizeof text; i += 7) {
-			check_ok(spool_get(&spool, &piece, &bytes));
+			check_ok(temp_file_get(&spool, &piece, &bytes));
 			ck_assert(piece || !i);
 			ck_assert_uint_eq(bytes, i);
 			ck_assert(!i || ((const char *)piece)[i - 1] == (char)i);
 		}
-		check_ok(spool_get(&spool, &piece, &bytes));
+		check_ok(temp_file_get(&spool, &piece, &bytes));
 		ck_assert_ptr_null(piece);
 	}
-	spool_deinit(&spool);
+	temp_file_deinit(&spool);
 }
 END_TEST
 

@@ -135,7 +135,7 @@ static struct parquet_value *read_values(const struct chunk *chunk, int64_t enco
 }
 
 /* Of `rows` rows those that have a value; `levels` takes the rest's place. */
-static void spread(struct chunk *chunk, struct parquet_value *values, const uint32_t *levels, size_t rows)
+static void histogram(struct chunk *chunk, struct parquet_value *values, const uint32_t *levels, size_t rows)
 {
 	size_t next = 0;
 
@@ -171,7 +171,7 @@ static void read_page(struct chunk *chunk, const struct thrift_field *page, cons
 		present += levels[i];
 	}
 	struct parquet_value *values = read_values(chunk, thrift_integer(&head, 2), bytes, count, present);
-	spread(chunk, values, levels, rows);
+	histogram(chunk, values, levels, rows);
 	free(values);
 	free(levels);
 }

@@ -7,13 +7,13 @@
 
 #define FIRST 1700000000000000000ull
 
-static struct referred_lookup lookup = { .key = UINT64_MAX };
+static struct references_lookup lookup = { .key = UINT64_MAX };
 
-static struct referred_event *at(struct referred *set, uint32_t number)
+static struct referenced_event *at(struct references *set, uint32_t number)
 {
-	struct referred_event *event;
+	struct referenced_event *event;
 
-	check_ok(referred_at(set, number, &event));
+	check_ok(references_at(set, number, &event));
 	return event;
 }
 
@@ -21,33 +21,33 @@ static struct referred_event *at(struct referred *set, uint32_t number)
 static void check_paged(bool has_used, size_t bytes_most, unsigned steps)
 {
 	enum { IDS = 40000 };
-	struct referred set = { .bytes_most = bytes_most, .has_used = has_used };
+	struct references set = { .bytes_most = bytes_most, .has_used = has_used };
 	static int64_t expected[IDS], expected_used[IDS];
 	static uint32_t numbers[IDS];
-	struct referred_event *event;
+	struct referenced_event *event;
 	int64_t *used_ns;
 	uint64_t random = 1;
 
 	memset(expected, 0, sizeof expected);
 	memset(expected_used, 0, sizeof expected_used);
 	for (uint64_t i = 0; i < IDS; i++)
-		check_ok(referred_add(&set, 0, FIRST + i + i / 1000 * 1000, REFERRED_AS_PARENT));
-	referred_seal(&set, true);
+		check_ok(references_add(&set, 0, FIRST + i + i / 1000 * 1000, REFERRED_AS_PARENT));
+	references_seal(&set, true);
 	for (uint64_t i = 0; i < IDS; i++)
-		numbers[i] = referred_find(&set, &lookup, 0, FIRST + i + i / 1000 * 1000);
+		numbers[i] = references_find(&set, &lookup, 0, FIRST + i + i / 1000 * 1000);
 	for (unsigned step = 0; step < steps; step++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		/* Near each other for a while, then elsewhere. */
 		unsigned i = (unsigned)((random >> 40) % 700 + step / 100 * 7919) % IDS;
 		if (step % 3 == 0) {
-			check_ok(referred_note(&set, numbers[i], &event));
+			check_ok(references_note(&set, numbers[i], &event));
 			event->start_ns = event->end_ns = expected[i] = step + 1;
 		} else if (step % 3 == 1 && expected[i]) {
 			event = at(&set, numbers[i]);
 			if (!event || event->start_ns != expected[i] || event->end_ns != expected[i])
 				ck_abort_msg("step %u: %u is not as it was noted", step, i);
 		} else if (has_used) {
-			check_ok(referred_used(&set, numbers[i], &used_ns));
+			check_ok(references_used(&set, numbers[i], &used_ns));
 			*used_ns += i;
 			expected_used[i] += i;
 		}
@@ -59,16 +59,16 @@ static void check_paged(bool has_used, size_t bytes_most, unsigned steps)
 		ck_assert_int_eq(event ? event->start_ns : INT64_MIN, expected[i] ? expected[i] : INT64_MIN);
 		if (!has_used)
 			continue;
-		check_ok(referred_used(&set, numbers[i], &used_ns));
+		check_ok(references_used(&set, numbers[i], &used_ns));
 		ck_assert_int_eq(*used_ns, expected_used[i]);
 	}
 	for (unsigned i = 0; i < IDS; i++)
-		referred_done(&set, numbers[i]);
+		references_done(&set, numbers[i]);
 	ck_assert_uint_eq(set.bytes, 0);
 	ck_assert_uint_eq(set.resident_count, 0);
 	for (unsigned i = 0; i < IDS; i += 100)
 		ck_assert_ptr_null(at(&set, numbers[i]));
-	referred_deinit(&set);
+	references_deinit(&set);
 }
 
 START_TEST(what_finds_no_room_goes_through_a_file)
@@ -81,19 +81,19 @@ END_TEST
 
 START_TEST(no_file)
 {
-	struct referred set = { .bytes_most = 0 };
-	struct referred_event *event;
+	struct references set = { .bytes_most = 0 };
+	struct referenced_event *event;
 
 	setenv("TMPDIR", "/nonexistent", 1);
-	check_ok(referred_add(&set, 0, FIRST, REFERRED_AS_PARENT));
-	check_ok(referred_add(&set, 0, FIRST + 5000, REFERRED_AS_PARENT));
-	referred_seal(&set, true);
-	check_ok(referred_note(&set, referred_find(&set, &lookup, 0, FIRST), &event));
+	check_ok(references_add(&set, 0, FIRST, REFERRED_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 5000, REFERRED_AS_PARENT));
+	references_seal(&set, true);
+	check_ok(references_note(&set, references_find(&set, &lookup, 0, FIRST), &event));
 	event->start_ns = 5;
-	check_fails(EPP_NOT_FOUND, referred_note(&set, referred_find(&set, &lookup, 0, FIRST + 5000), &event));
+	check_fails(EPP_NOT_FOUND, references_note(&set, references_find(&set, &lookup, 0, FIRST + 5000), &event));
 	ck_assert_ptr_null(event);
-	ck_assert_int_eq(at(&set, referred_find(&set, &lookup, 0, FIRST))->start_ns, 5);
-	referred_deinit(&set);
+	ck_assert_int_eq(at(&set, references_find(&set, &lookup, 0, FIRST))->start_ns, 5);
+	references_deinit(&set);
 }
 END_TEST
 

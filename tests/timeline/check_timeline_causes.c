@@ -220,7 +220,7 @@ START_TEST(the_summary_books_waits_as_unlaunched)
 	const epp_summary_line *stream = epp_summary_line_at(summary, EPP_BY_STREAM, 0);
 	/* 0.2 ms behind the first launch, then 1.2 ms behind the end of each wait. */
 	ck_assert_int_eq((stream->idle_ns[EPP_IDLE_LATE] + 5000) / 10000, 20 + 9 * 120);
-	ck_assert_int_eq((epp_spread_quantile(stream->launches, 1) + 50000) / 100000, 12);
+	ck_assert_int_eq((epp_histogram_quantile(stream->launches, 1) + 50000) / 100000, 12);
 	epp_summary_release(summary);
 	epp_trace_close(trace);
 	unlink(path);

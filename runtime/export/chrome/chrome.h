@@ -29,7 +29,7 @@ struct chrome_dialect {
 	const char *const *category_ends;
 	/* Args that come before all others: writes `"key":value` and a comma behind each, at most CHROME_IDS_BYTES, and tells
 	 * `members` of the keys; NULL: there are none. */
-	char *(*put_ids)(struct chrome *chrome, char *at, const epp_event *event, struct members *members);
+	char *(*put_ids)(struct chrome *chrome, char *at, const epp_event *event, struct json_keys *json_keys);
 	/* The arg `device` is the number that the device has in the file; its own, where that differs, is `plugin device`. */
 	bool numbers_devices;
 	const char *arrow; /* an arrow's name and category: `,"name":"launch","cat":"flow",` */
@@ -44,7 +44,7 @@ struct chrome {
 	struct launches launches;
 	uint64_t next_flow;
 	uint64_t flows_without_end, flows_back_in_time, counters_without_number, before_zero;
-	struct members members;
+	struct json_keys json_keys;
 	struct chrome_piece pieces[CHROME_PIECES_COUNT];
 };
 

@@ -20,7 +20,7 @@ static inline char *put(char *at, const char *text, size_t bytes)
 
 struct known {
 	char *start, *at;
-	struct members *members; /* NULL: nothing else will follow */
+	struct json_keys *json_keys; /* NULL: nothing else will follow */
 };
 
 static inline void begin_known(struct known *known, const char *key, size_t bytes)
@@ -31,8 +31,8 @@ static inline void begin_known(struct known *known, const char *key, size_t byte
 		known->at = PUT(known->at, ",\"");
 	known->at = put(known->at, key, bytes);
 	known->at = PUT(known->at, "\":");
-	if (known->members)
-		members_note(known->members, key, bytes);
+	if (known->json_keys)
+		json_keys_note(known->json_keys, key, bytes);
 }
 #define BEGIN_KNOWN(known, literal) begin_known(known, literal, sizeof(literal) - 1)
 
@@ -97,10 +97,10 @@ static void put_known(const struct chrome *chrome, struct known *known, const ep
 
 /* ---- the event's own ---- */
 
-static void write_arg(struct members *members, const epp_trace_arg *arg)
+static void write_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
 {
-	sink_text(members->sink, members->count ? "," : ",\"args\":{");
-	members_arg(members, arg);
+	sink_text(json_keys->sink, json_keys->count ? "," : ",\"args\":{");
+	json_keys_arg(json_keys, arg);
 }
 
 /* What a dialect puts in front ends with a comma, which begin_known writes itself. */
@@ -111,27 +111,27 @@ static void put_ids(struct chrome *chrome, struct known *known, const epp_event 
 	if (!chrome->dialect->put_ids)
 		return;
 	at = PUT(known->at, ",\"args\":{");
-	char *end = chrome->dialect->put_ids(chrome, at, event, known->members);
+	char *end = chrome->dialect->put_ids(chrome, at, event, known->json_keys);
 	if (end != at)
 		known->at = end - 1;
 }
 
 void chrome_args(struct export_run *run, const epp_event *event)
 {
-	struct members *members = &((struct chrome *)run->state)->members;
+	struct json_keys *json_keys = &((struct chrome *)run->state)->json_keys;
 	const epp_trace_arg *args = export_args(event);
 	struct known known;
 
-	members->sink = run->sink;
-	members->count = 0;
+	json_keys->sink = run->sink;
+	json_keys->count = 0;
 	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
-	known.members = event->args_count ? members : NULL;
+	known.json_keys = event->args_count ? json_keys : NULL;
 	put_ids(run->state, &known, event);
 	put_known(run->state, &known, event);
 	bool any = known.at != known.start || event->args_count;
 	sink_commit(run->sink, known.at);
 	for (uint32_t i = 0; i < event->args_count; i++)
-		write_arg(members, &args[i]);
+		write_arg(json_keys, &args[i]);
 	if (any)
 		sink_bytes(run->sink, "}", 1);
 }

@@ -80,7 +80,7 @@ static uint64_t number_of(struct kineto *kineto, uint32_t owner, uint64_t id)
 #define EXTERNAL_ID "External id"
 #define CORRELATION "correlation"
 
-static char *put_number(char *at, const char *key, uint64_t number, struct members *members)
+static char *put_number(char *at, const char *key, uint64_t number, struct json_keys *json_keys)
 {
 	if (!number)
 		return at;
@@ -89,8 +89,8 @@ static char *put_number(char *at, const char *key, uint64_t number, struct membe
 	at = mempcpy(at, "\":", 2);
 	at = json_u64(at, number);
 	*at++ = ',';
-	if (members)
-		members_note(members, key, strlen(key));
+	if (json_keys)
+		json_keys_note(json_keys, key, strlen(key));
 	return at;
 }
 
@@ -105,7 +105,7 @@ static bool has_plugin_number(const struct kineto *kineto, const epp_event *even
 	       kineto->has_calls[event->track->producer] && work_correlation(NULL, event, number);
 }
 
-static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, struct members *members)
+static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, struct json_keys *json_keys)
 {
 	struct kineto *kineto = (struct kineto *)chrome;
 	uint32_t source = event->track->source;
@@ -113,12 +113,12 @@ static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, st
 	uint64_t cause_id = chrome_on_device(event) || (is_call(event) && !own_id) ? event->parent : own_id;
 	uint64_t cause = number_of(kineto, source, cause_id), plugin_number;
 
-	at = put_number(at, EXTERNAL_ID, cause, members);
+	at = put_number(at, EXTERNAL_ID, cause, json_keys);
 	if (has_plugin_number(kineto, event, &plugin_number))
 		cause = number_of(kineto, kineto->sources_count + (uint32_t)event->track->producer, plugin_number);
 	else if (is_call(event) && !own_id)
 		cause = 0;
-	return put_number(at, CORRELATION, cause, members);
+	return put_number(at, CORRELATION, cause, json_keys);
 }
 
 static const struct chrome_dialect dialect = { category, category_ends, put_ids, true,

@@ -45,28 +45,28 @@ struct ort_own ort_own_of(const epp_event *event)
 	return own;
 }
 
-void ort_begin_arg(struct members *members, const char *key, size_t bytes)
+void ort_begin_arg(struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	if (members->count)
-		sink_bytes(members->sink, ",", 1);
-	members_key(members, key, bytes);
-	sink_text(members->sink, " : ");
+	if (json_keys->count)
+		sink_bytes(json_keys->sink, ",", 1);
+	json_keys_key(json_keys, key, bytes);
+	sink_text(json_keys->sink, " : ");
 }
 
-void ort_arg_i64(struct members *members, const char *key, int64_t value)
+void ort_arg_i64(struct json_keys *json_keys, const char *key, int64_t value)
 {
-	ort_begin_arg(members, key, strlen(key));
-	char *at = sink_reserve(members->sink, 2 + JSON_NUMBER_BYTES);
+	ort_begin_arg(json_keys, key, strlen(key));
+	char *at = sink_reserve(json_keys->sink, 2 + JSON_NUMBER_BYTES);
 	*at++ = '"';
 	at = json_i64(at, value);
 	*at++ = '"';
-	sink_commit(members->sink, at);
+	sink_commit(json_keys->sink, at);
 }
 
-void ort_arg_text(struct members *members, const char *key, const char *text)
+void ort_arg_text(struct json_keys *json_keys, const char *key, const char *text)
 {
-	ort_begin_arg(members, key, strlen(key));
-	sink_json_string(members->sink, text);
+	ort_begin_arg(json_keys, key, strlen(key));
+	sink_json_string(json_keys->sink, text);
 }
 
 static void write_value(struct sink *sink, const epp_trace_arg *arg)
@@ -106,15 +106,15 @@ static void write_value(struct sink *sink, const epp_trace_arg *arg)
 struct known {
 	struct sink *sink;
 	char *at;
-	struct members *members; /* NULL: the event brought no args, so that none has the same key */
+	struct json_keys *json_keys; /* NULL: the event brought no args, so that none has the same key */
 	bool any;
 };
 
 static inline void begin_known(struct known *known, const char *key, size_t bytes)
 {
-	if (known->members) {
+	if (known->json_keys) {
 		sink_commit(known->sink, known->at);
-		ort_begin_arg(known->members, key, bytes);
+		ort_begin_arg(known->json_keys, key, bytes);
 		known->at = sink_reserve(known->sink, KNOWN_BYTES);
 		return;
 	}
@@ -181,7 +181,7 @@ static inline void put_place_as_before(struct known *known, const epp_event *eve
 
 static inline bool is_there(const struct known *known, const char *key)
 {
-	return known->members && members_has(known->members, key);
+	return known->json_keys && json_keys_has(known->json_keys, key);
 }
 
 static inline void put_known(struct known *known, const struct export_run *run, const epp_event *event,
@@ -200,7 +200,7 @@ static inline void put_known(struct known *known, const struct export_run *run, 
 		put_i64(known, "stream", event->track->stream);
 	if (!of_provider && !export_tells_place(event))
 		return;
-	if (known->members)
+	if (known->json_keys)
 		put_place(known, event);
 	else
 		put_place_as_before(known, event, args);
@@ -210,17 +210,17 @@ void ort_write_args(const struct export_run *run, struct ort_args *memory, struc
                     const struct ort_own *own)
 {
 	const epp_trace_arg *args = export_args(event);
-	struct members *members = &memory->members;
+	struct json_keys *json_keys = &memory->json_keys;
 
-	members->sink = sink;
-	members->count = 0;
+	json_keys->sink = sink;
+	json_keys->count = 0;
 	for (uint32_t i = own->args_count; i < event->args_count; i++) {
-		ort_begin_arg(members, args[i].key, args[i].key_bytes);
+		ort_begin_arg(json_keys, args[i].key, args[i].key_bytes);
 		write_value(sink, &args[i]);
 	}
 	struct known known = { .sink = sink,
 		               .at = sink_reserve(sink, ALL_KNOWN_BYTES),
-		               .members = members->count ? members : NULL };
+		               .json_keys = json_keys->count ? json_keys : NULL };
 	if (!own->has_row)
 		put_known(&known, run, event, memory);
 	sink_commit(sink, PUT(known.at, "}}"));

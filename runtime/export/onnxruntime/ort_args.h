@@ -20,7 +20,7 @@ struct ort_own {
 
 /* What is kept from record to record. */
 struct ort_args {
-	struct members members;
+	struct json_keys json_keys;
 	struct json_recent correlation;
 	struct {
 		int64_t start_error_ns, end_error_ns;
@@ -33,9 +33,9 @@ struct ort_args {
 struct ort_own ort_own_of(const epp_event *event);
 
 /* Each with the comma that it needs before it. */
-void ort_begin_arg(struct members *members, const char *key, size_t bytes);
-void ort_arg_i64(struct members *members, const char *key, int64_t value);
-void ort_arg_text(struct members *members, const char *key, const char *text);
+void ort_begin_arg(struct json_keys *json_keys, const char *key, size_t bytes);
+void ort_arg_i64(struct json_keys *json_keys, const char *key, int64_t value);
+void ort_arg_text(struct json_keys *json_keys, const char *key, const char *text);
 
 /* The event's args without the `own` ones, then what epprof knows of it unless a provider's event comes back as it was; and
  * the end of the record. */

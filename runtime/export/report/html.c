@@ -35,7 +35,7 @@ static epp_status *add_up(struct html *html, const epp_event *event)
 		return NULL;
 	html->events_count++;
 	html_part_add(&html->part, event);
-	return tally_event(&html->tally, NULL, event);
+	return accumulator_event(&html->accumulator, NULL, event);
 }
 
 static epp_status *html_event(struct export_run *run, const epp_event *event)
@@ -66,7 +66,7 @@ static epp_status *html_end(struct export_run *run)
 {
 	struct html *html = run->state;
 
-	tally_end(&html->tally);
+	accumulator_end(&html->accumulator);
 	EPP_TRY(html_columns_link(&html->columns));
 	EPP_TRY(html_facts_put(run, html));
 	EPP_TRY(html_page_write(run, html));
@@ -83,7 +83,7 @@ static void html_deinit(struct export_run *run)
 
 	rows_deinit(&html->rows);
 	html_columns_deinit(&html->columns);
-	tally_deinit(&html->tally);
+	accumulator_deinit(&html->accumulator);
 	args_text_deinit(&html->text);
 	html_pack_destroy(html->pack);
 }

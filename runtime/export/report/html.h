@@ -107,7 +107,7 @@ struct html {
 	struct rows rows;
 	struct html_columns columns;
 	struct html_part part;
-	struct tally tally;
+	struct accumulator accumulator;
 	struct args_text text;
 	uint64_t limit;
 	bool partial; /* only [from_ns, to_ns) is shown */

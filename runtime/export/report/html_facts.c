@@ -69,13 +69,13 @@ static void put_rows(struct sink *sink, const struct rows *rows)
 
 /* ---- tables ---- */
 
-static void put_spread(struct sink *sink, const char *key, const epp_spread *spread)
+static void put_spread(struct sink *sink, const char *key, const epp_histogram *histogram)
 {
-	if (!spread || !epp_spread_count(spread))
+	if (!histogram || !epp_histogram_count(histogram))
 		return;
-	sink_format(sink, ",\"%s\":{\"count\":%" PRIu64 ",\"q\":[", key, epp_spread_count(spread));
+	sink_format(sink, ",\"%s\":{\"count\":%" PRIu64 ",\"q\":[", key, epp_histogram_count(histogram));
 	for (size_t i = 0; i < QUANTILES_COUNT; i++)
-		sink_format(sink, "%s%" PRId64, i ? "," : "", epp_spread_quantile(spread, quantiles[i]));
+		sink_format(sink, "%s%" PRId64, i ? "," : "", epp_histogram_quantile(histogram, quantiles[i]));
 	sink_text(sink, "]}");
 }
 
@@ -121,21 +121,21 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 
 static int longest_first(const void *a, const void *b)
 {
-	const epp_summary_line *left = &(*(struct tally_line *const *)a)->line;
-	const epp_summary_line *right = &(*(struct tally_line *const *)b)->line;
+	const epp_summary_line *left = &(*(struct accumulator_line *const *)a)->line;
+	const epp_summary_line *right = &(*(struct accumulator_line *const *)b)->line;
 
 	if (left->total_ns != right->total_ns)
 		return left->total_ns < right->total_ns ? 1 : -1;
 	return strcmp(left->name, right->name);
 }
 
-static void put_tables(struct sink *sink, struct tally *tally)
+static void put_tables(struct sink *sink, struct accumulator *accumulator)
 {
 	static const char *const names[EPP_BY_COUNT] = { "ops", "kernels", "streams", "threads", "phases", "types" };
 
 	sink_text(sink, ",\"tables\":{");
 	for (unsigned by = 0; by < EPP_BY_COUNT; by++) {
-		struct tally_table *table = &tally->tables[by];
+		struct accumulator_table *table = &accumulator->tables[by];
 		size_t shown = table->lines_count < LINES_MAX ? table->lines_count : LINES_MAX;
 		if (table->lines_count)
 			qsort(table->lines, table->lines_count, sizeof *table->lines, longest_first);
@@ -190,7 +190,7 @@ static void put_runs(const struct export_run *run, struct sink *sink)
 static void put_head(const struct export_run *run, struct sink *sink, const struct html *html)
 {
 	static const char *const policies[] = { "stream", "ring", "stop" };
-	const epp_summary_totals *totals = &html->tally.totals;
+	const epp_summary_totals *totals = &html->accumulator.totals;
 
 	sink_text(sink, "{\"trace\":{");
 	facts_write_json(run, sink);
@@ -216,7 +216,7 @@ epp_status *html_facts_put(struct export_run *run, struct html *html)
 	put_runs(run, sink);
 	put_processes(sink, &html->rows);
 	put_rows(sink, &html->rows);
-	put_tables(sink, &html->tally);
+	put_tables(sink, &html->accumulator);
 	EPP_TRY(put_losses(run, sink));
 	sink_text(sink, "}");
 	return args_text_take(&html->text);

@@ -20,7 +20,7 @@ epp_status *sink_file_open(struct sink_file *file, const char *path, bool overwr
 	file->borrowed = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 	file->direct = file->borrowed || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 	if (!file->direct)
-		return whole_file_open(&file->file, path, overwrite);
+		return atomic_file_open(&file->file, path, overwrite);
 	file->file.path = strdup(file->borrowed ? "standard output" : path);
 	if (!file->file.path)
 		return epp_status_no_memory();
@@ -61,7 +61,7 @@ epp_status *sink_file_commit(struct sink_file *file)
 	epp_status *status = NULL;
 
 	if (!file->direct)
-		return whole_file_commit(&file->file);
+		return atomic_file_commit(&file->file);
 	if (!file->borrowed) {
 		int fd = file->file.fd;
 		file->file.fd = -1;
@@ -76,5 +76,5 @@ void sink_file_discard(struct sink_file *file)
 {
 	if (file->borrowed)
 		file->file.fd = -1;
-	whole_file_discard(&file->file);
+	atomic_file_discard(&file->file);
 }

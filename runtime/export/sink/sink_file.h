@@ -8,7 +8,7 @@
 #include "files/atomic_file.h"
 
 struct sink_file {
-	struct whole_file file; /* written directly it has an fd alone */
+	struct atomic_file file; /* written directly it has an fd alone */
 	bool direct;
 	bool borrowed; /* standard output: not ours to close */
 };

@@ -11,11 +11,11 @@ static size_t to_file(const void *bytes, size_t count, void *user)
 	struct sink_spool *spool = user;
 
 	if (!spool->is_open) {
-		spool->status = spool_open(&spool->fd);
+		spool->status = temp_file_open(&spool->fd);
 		spool->is_open = !spool->status;
 	}
 	if (!spool->status)
-		spool->status = spool_write(spool->fd, spool->file_bytes, bytes, count);
+		spool->status = temp_file_write(spool->fd, spool->file_bytes, bytes, count);
 	spool->file_bytes += count;
 	return spool->status ? 0 : count;
 }
@@ -43,7 +43,7 @@ epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, s
 	spool->status = NULL;
 	if (!status && at < spool->file_bytes) {
 		in_file = bytes < spool->file_bytes - at ? bytes : (size_t)(spool->file_bytes - at);
-		status = spool_read(spool->fd, at, data, in_file);
+		status = temp_file_read(spool->fd, at, data, in_file);
 	}
 	if (!status && in_file < bytes)
 		memcpy(data + in_file, spool->sink.buffer + (at + in_file - spool->file_bytes), bytes - in_file);

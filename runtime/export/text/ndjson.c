@@ -16,7 +16,7 @@
 
 struct ndjson {
 	struct pieces names, tracks;
-	struct members members;
+	struct json_keys json_keys;
 };
 
 static inline char *put(char *at, const char *text, size_t bytes)
@@ -110,7 +110,7 @@ static epp_status *ndjson_event(struct export_run *run, const epp_event *event)
 	sink_commit(run->sink, at);
 	if (event->args_count) {
 		sink_text(run->sink, ",\"args\":");
-		members_args(&ndjson->members, run->sink, export_args(event), event->args_count);
+		json_keys_args(&ndjson->json_keys, run->sink, export_args(event), event->args_count);
 	}
 	sink_bytes(run->sink, "}\n", 2);
 	return NULL;

@@ -12,11 +12,11 @@
 static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line)
 {
 	if (!lines->has_file)
-		EPP_TRY(spool_open(&lines->fd));
+		EPP_TRY(temp_file_open(&lines->fd));
 	lines->has_file = true;
 	if (!array_reserve(&lines->chunks, &lines->chunks_room, lines->chunks_count + 1, sizeof *lines->chunks))
 		return epp_status_no_memory();
-	EPP_TRY(spool_write(lines->fd, lines->file_bytes, line->bytes, line->count));
+	EPP_TRY(temp_file_write(lines->fd, lines->file_bytes, line->bytes, line->count));
 	lines->chunks[lines->chunks_count++] = (struct xplane_chunk){ .offset = lines->file_bytes,
 		                                                      .bytes = (uint32_t)line->count };
 	if (line->last_chunk)
@@ -65,7 +65,7 @@ epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink
 		for (uint32_t left = lines->chunks[next - 1].bytes; left;) {
 			uint32_t piece = left < SINK_RESERVE_MAX ? left : SINK_RESERVE_MAX;
 			char *at = sink_reserve(sink, piece);
-			EPP_TRY(spool_read(lines->fd, offset, at, piece));
+			EPP_TRY(temp_file_read(lines->fd, offset, at, piece));
 			sink_commit(sink, at + piece);
 			offset += piece;
 			left -= piece;

@@ -118,7 +118,7 @@ static epp_status *take_begin(struct chrome_reader *reader, uint64_t key, bool i
 
 	import->prepared.record.id = import->next_id++;
 	EPP_TRY(record_pack(&import->prepared, &bytes));
-	EPP_TRY(begun_add(&import->begun, key, is_async, import->prepared.packed, bytes, &fits));
+	EPP_TRY(open_events_add(&import->open_events, key, is_async, import->prepared.packed, bytes, &fits));
 	if (!fits)
 		import_lose(import, EPP_LOSS_TOO_DEEP);
 	return NULL;
@@ -148,15 +148,15 @@ static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_
 {
 	struct import *import = reader->import;
 	struct prepared *prepared = &import->prepared;
-	struct begun_event *begun = begun_take(&import->begun, key, is_async);
+	struct open_event *open_events = open_events_take(&import->open_events, key, is_async);
 	uint64_t end = prepared->record.start_ticks;
 	epp_status *status = NULL;
 
-	if (!begun) {
+	if (!open_events) {
 		reader->ends_alone++;
 		return NULL;
 	}
-	record_unpack_before(prepared, begun->packed);
+	record_unpack_before(prepared, open_events->packed);
 	if (end < prepared->record.start_ticks)
 		import_lose(import, EPP_LOSS_REFUSED);
 	else if (is_async)
@@ -165,7 +165,7 @@ static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_
 		prepared->record.duration_ticks = end - prepared->record.start_ticks;
 		status = put_slice(reader, import->lanes.lanes[prepared->lane].is_device);
 	}
-	begun_free(begun);
+	open_events_free(open_events);
 	return status;
 }
 
@@ -174,12 +174,12 @@ static epp_status *end_begun(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
 	struct prepared *prepared = &import->prepared;
-	struct begun_event *begun;
+	struct open_event *open_events;
 	epp_status *status = NULL;
 
-	while (!status && (begun = begun_take_any(&import->begun)) != NULL) {
-		record_unpack(prepared, begun->packed);
-		if (begun->is_async) {
+	while (!status && (open_events = open_events_take_any(&import->open_events)) != NULL) {
+		record_unpack(prepared, open_events->packed);
+		if (open_events->is_async) {
 			status = put_async(reader, 0);
 		} else {
 			uint64_t last = reader->last_ticks, start = prepared->record.start_ticks;
@@ -187,7 +187,7 @@ static epp_status *end_begun(struct chrome_reader *reader)
 			prepared->record.unended = 1;
 			status = put_slice(reader, import->lanes.lanes[prepared->lane].is_device);
 		}
-		begun_free(begun);
+		open_events_free(open_events);
 	}
 	return status;
 }

@@ -10,12 +10,12 @@
 
 epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point)
 {
-	return spool_put(&arrows->points, point, sizeof(*point));
+	return temp_file_put(&arrows->points, point, sizeof(*point));
 }
 
 void chrome_arrows_deinit(struct chrome_arrows *arrows)
 {
-	spool_deinit(&arrows->points);
+	temp_file_deinit(&arrows->points);
 }
 
 /* One end of an arrow, as it goes through the sorters: by lane and time, so that slices are read in their order, and then
@@ -33,13 +33,13 @@ static epp_status *sort_by_lane(struct chrome_arrows *arrows, struct import *imp
 {
 	const struct lanes *lanes = &import->lanes;
 
-	EPP_TRY(spool_rewind(&arrows->points));
+	EPP_TRY(temp_file_rewind(&arrows->points));
 	for (;;) {
 		struct arrow_point point;
 		const void *piece;
 		size_t bytes;
 		EPP_TRY(import_check_cancel(import));
-		EPP_TRY(spool_get(&arrows->points, &piece, &bytes));
+		EPP_TRY(temp_file_get(&arrows->points, &piece, &bytes));
 		if (!piece)
 			return sorter_seal(points);
 		memcpy(&point, piece, sizeof(point));

@@ -14,7 +14,7 @@ struct arrow_point {
 };
 
 struct chrome_arrows {
-	struct spool points;
+	struct temp_file points;
 	uint64_t without_slice, without_other, between_processes;
 };
 

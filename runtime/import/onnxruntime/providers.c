@@ -33,7 +33,7 @@ epp_status *providers_keep(struct import *import)
 	size_t bytes;
 
 	EPP_TRY(record_pack(&import->prepared, &bytes));
-	return spool_put(&import->providers, import->prepared.packed, bytes);
+	return temp_file_put(&import->providers, import->prepared.packed, bytes);
 }
 
 /* ---- when profiling began ---- */
@@ -45,9 +45,9 @@ static epp_status *take_samples(struct import *import, struct guess *guess)
 	const void *piece;
 	size_t bytes;
 
-	EPP_TRY(spool_rewind(&import->providers));
+	EPP_TRY(temp_file_rewind(&import->providers));
 	for (;;) {
-		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		EPP_TRY(temp_file_get(&import->providers, &piece, &bytes));
 		if (!piece || guess->samples_count == SAMPLES_MAX)
 			return NULL;
 		if (number++ % every)
@@ -392,10 +392,10 @@ epp_status *providers_place_by_start(struct import *import, uint64_t first_start
 	EPP_TRY(sorter_seal(&import->slices));
 	if (!import->epoch_ns)
 		EPP_TRY(find_epoch(import));
-	EPP_TRY(spool_rewind(&import->providers));
+	EPP_TRY(temp_file_rewind(&import->providers));
 	for (;;) {
 		EPP_TRY(import_check_cancel(import));
-		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		EPP_TRY(temp_file_get(&import->providers, &piece, &bytes));
 		if (!piece)
 			return NULL;
 		record_unpack(prepared, piece);
@@ -416,12 +416,12 @@ epp_status *providers_place_by_key(struct import *import, struct sorter *causes)
 	size_t bytes;
 
 	EPP_TRY(sorter_seal(causes));
-	EPP_TRY(spool_rewind(&import->providers));
+	EPP_TRY(temp_file_rewind(&import->providers));
 	for (;;) {
 		struct sorter_entry entry;
 		uint64_t place;
 		EPP_TRY(import_check_cancel(import));
-		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		EPP_TRY(temp_file_get(&import->providers, &piece, &bytes));
 		if (!piece)
 			return NULL;
 		record_unpack(prepared, piece);

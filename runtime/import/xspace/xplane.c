@@ -183,7 +183,7 @@ static epp_status *keep_properties(struct xplane_reader *reader)
 	prepared->record.name = epp_trace_writer_name(reader->import->writer, name, strlen(name));
 	EPP_TRY(xplane_about_track(reader, plane, &prepared->record.track));
 	EPP_TRY(record_pack(prepared, &bytes));
-	return spool_put(&reader->import->providers, prepared->packed, bytes);
+	return temp_file_put(&reader->import->providers, prepared->packed, bytes);
 }
 
 /* A text of a stat lies in the window, which the next stat moves. */
@@ -405,9 +405,9 @@ static epp_status *write_properties(struct xplane_reader *reader)
 
 	if (!import->providers.count)
 		return NULL;
-	EPP_TRY(spool_rewind(&import->providers));
+	EPP_TRY(temp_file_rewind(&import->providers));
 	for (;;) {
-		EPP_TRY(spool_get(&import->providers, &piece, &bytes));
+		EPP_TRY(temp_file_get(&import->providers, &piece, &bytes));
 		if (!piece)
 			return NULL;
 		record_unpack(&import->prepared, piece);

@@ -18,7 +18,7 @@
 
 static epp_status *copy(struct xplane_file *file, struct import *import)
 {
-	EPP_TRY(spool_open(&file->fd));
+	EPP_TRY(temp_file_open(&file->fd));
 	file->is_copy = true;
 	for (;;) {
 		const char *bytes;
@@ -27,7 +27,7 @@ static epp_status *copy(struct xplane_file *file, struct import *import)
 		EPP_TRY(input_peek(&import->input, &bytes, &count));
 		if (!count)
 			return NULL;
-		EPP_TRY(spool_write(file->fd, file->bytes, bytes, count));
+		EPP_TRY(temp_file_write(file->fd, file->bytes, bytes, count));
 		file->bytes += count;
 		input_take(&import->input, count);
 	}

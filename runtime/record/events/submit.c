@@ -10,25 +10,25 @@
 #include "record/events/submit_store.h"
 #include "record/tracks.h"
 
-void handover_lose(struct session_profiler *of, epp_loss reason, uint64_t count)
+void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count)
 {
 	ADD_RELAXED(&of->session->window.producers[of->producer].lost[reason], count);
 }
 
-void handover_begin_run(struct session_profiler *of)
+void submission_begin_run(struct session_profiler *of)
 {
-	struct handover *handover = of->handover;
+	struct submission *submission = of->submission;
 	/* A push that the last run's end overtook may still be under way. */
 	pthread_mutex_lock(&of->session->lock);
-	handover->last = (EpprofLedger){ 0 };
-	handover->has_ledger = false;
-	handover->counted = 0;
-	STORE_RELAXED(&handover->arrived, 0);
+	submission->last = (EpprofLedger){ 0 };
+	submission->has_ledger = false;
+	submission->counted = 0;
+	STORE_RELAXED(&submission->arrived, 0);
 	pthread_mutex_unlock(&of->session->lock);
 	STORE_RELAXED(&of->is_hung, false);
 }
 
-void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
+void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
 {
 	int64_t own_ticks = (int64_t)(before_ticks - of->session->window.live->run_start.ticks), shift_ns;
 	int64_t own_ns = own_ticks < 0 ? -(int64_t)clock_ticks_to_ns(-(uint64_t)own_ticks)
@@ -41,26 +41,26 @@ void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64
 	of->offset_ns = offset_ns;
 	of->shift_rest_ns = (shift_ns % 1000 + 1000) % 1000;
 	of->shift_us = (shift_ns - of->shift_rest_ns) / 1000;
-	of->handover->added_run = 0;
+	of->submission->added_run = 0;
 	pthread_mutex_unlock(&of->session->lock);
 }
 
-void handover_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
+void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
 {
 	double ticks = (double)earlier_ns * (double)clock_ticks_per_second() / 1e9;
 	/* Not before the clock's own beginning. */
 	uint64_t earlier_ticks = ticks < (double)of->before_ticks ? (uint64_t)ticks : of->before_ticks;
-	handover_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
+	submission_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
 }
 
-void handover_allow_waiting(struct session *session)
+void submission_allow_waiting(struct session *session)
 {
 	struct recorder *recorder = recorder_find((uintptr_t)session_handle(session), RECORDER_HANDOVER);
 	if (recorder)
 		recorder->may_wait = true;
 }
 
-static uint32_t find_track(const struct handover_tracks *tracks, uint32_t clock, int32_t device, int64_t stream,
+static uint32_t find_track(const struct submission_tracks *tracks, uint32_t clock, int32_t device, int64_t stream,
                            bool is_calls)
 {
 	uint32_t count = LOAD_ACQUIRE(&tracks->count);
@@ -81,9 +81,9 @@ static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
 static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, bool is_calls,
                           const char *name, const char *group)
 {
-	struct handover *handover = of->handover;
+	struct submission *submission = of->submission;
 	struct session *session = of->session;
-	struct handover_tracks *tracks = clock == HANDOVER_OFFSET_US ? &handover->added : &handover->pushed;
+	struct submission_tracks *tracks = clock == HANDOVER_OFFSET_US ? &submission->added : &submission->pushed;
 	uint32_t track = clock == HANDOVER_OFFSET_US ? 0 : find_track(tracks, clock, device, stream, is_calls);
 	if (track)
 		return track;
@@ -96,9 +96,9 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 	char own_name[48], own_group[64];
 	pthread_mutex_lock(&session->lock);
 	if (clock == HANDOVER_OFFSET_US) {
-		if (handover->added_run != LOAD_ACQUIRE(&session->window.live->run))
+		if (submission->added_run != LOAD_ACQUIRE(&session->window.live->run))
 			tracks->count = 0;
-		handover->added_run = definition.run = LOAD_ACQUIRE(&session->window.live->run);
+		submission->added_run = definition.run = LOAD_ACQUIRE(&session->window.live->run);
 		definition.clock_kind = EPF_TRACK_CLOCK_OFFSET_US;
 		definition.clock_bits = 64;
 		definition.ticks_per_second = 1000000;
@@ -110,10 +110,10 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 		definition.kind = EPF_TRACK_CUSTOM;
 		definition.clock_kind = EPF_TRACK_CLOCK_HOST;
 	} else {
-		definition.clock_kind = handover->clocks[clock].description.kind;
-		definition.clock_bits = handover->clocks[clock].description.bits;
-		definition.ticks_per_second = handover->clocks[clock].description.ticks_per_second;
-		definition.clock = handover->clocks[clock].number;
+		definition.clock_kind = submission->clocks[clock].description.kind;
+		definition.clock_bits = submission->clocks[clock].description.bits;
+		definition.ticks_per_second = submission->clocks[clock].description.ticks_per_second;
+		definition.clock = submission->clocks[clock].number;
 	}
 	snprintf(own_name, sizeof(own_name), "%s %lld",
 	         device >= 0 || clock == HANDOVER_OFFSET_US ? "stream" : "thread", (long long)stream);
@@ -138,21 +138,21 @@ static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t d
 
 static void describe_clock(struct session_profiler *of, const EpprofClock *clock)
 {
-	struct handover *handover = of->handover;
+	struct submission *submission = of->submission;
 	struct session *session = of->session;
 	if (clock->id >= HANDOVER_CLOCKS_MAX || !clock->ticks_per_second || clock->kind < 1 || clock->kind > 2 ||
 	    clock->bits > 64)
 		return;
 	pthread_mutex_lock(&session->lock);
-	if (!handover->clocks[clock->id].number) {
-		handover->clocks[clock->id].description = *clock;
+	if (!submission->clocks[clock->id].number) {
+		submission->clocks[clock->id].description = *clock;
 		if (!clock->bits)
-			handover->clocks[clock->id].description.bits = 64;
+			submission->clocks[clock->id].description.bits = 64;
 		struct epf_track definition = {
 			.kind = EPF_TRACK_DEVICE,
 			.clock_kind = clock->kind,
 			.clock = session->clocks_end + 1,
-			.clock_bits = handover->clocks[clock->id].description.bits,
+			.clock_bits = submission->clocks[clock->id].description.bits,
 			.ticks_per_second = clock->ticks_per_second,
 			.device = -1,
 			.stream = -1, /* no thread: a track without events */
@@ -161,16 +161,16 @@ static void describe_clock(struct session_profiler *of, const EpprofClock *clock
 		uint32_t track = tracks_add(session, &definition, "clock", of->label);
 		if (track) {
 			session->clocks_end++;
-			handover->clocks[clock->id].track = track;
-			STORE_RELEASE(&handover->clocks[clock->id].number, definition.clock);
+			submission->clocks[clock->id].track = track;
+			STORE_RELEASE(&submission->clocks[clock->id].number, definition.clock);
 		}
 	}
 	pthread_mutex_unlock(&session->lock);
 }
 
-static bool clock_known(const struct handover *handover, uint32_t clock)
+static bool clock_known(const struct submission *submission, uint32_t clock)
 {
-	return clock < HANDOVER_CLOCKS_MAX && LOAD_ACQUIRE(&handover->clocks[clock].number) != 0;
+	return clock < HANDOVER_CLOCKS_MAX && LOAD_ACQUIRE(&submission->clocks[clock].number) != 0;
 }
 
 /* Its id, or 0: what cannot be kept is the profiler's loss.  `*known` is NULL at first, then spares the next call the search. */
@@ -179,14 +179,14 @@ static inline uint64_t record(struct session_profiler *of, struct recorder **kno
 {
 	struct recorder *recorder = handed->track ? *known : NULL;
 	if (handed->track && !(recorder && recorder_enter(recorder)))
-		*known = recorder = handover_enter((uintptr_t)session_handle(of->session));
+		*known = recorder = submission_enter((uintptr_t)session_handle(of->session));
 	if (!recorder) {
-		handover_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
+		submission_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
 		return 0;
 	}
-	uint64_t id = handover_store(recorder, handed, args, args_count);
+	uint64_t id = submission_store(recorder, handed, args, args_count);
 	if (!id)
-		handover_lose(of, EPP_LOSS_NO_BUFFER, 1);
+		submission_lose(of, EPP_LOSS_NO_BUFFER, 1);
 	recorder_leave(recorder);
 	return id;
 }
@@ -225,7 +225,7 @@ static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t c
 {
 	if (count > EPF_ARG_SLOTS_MAX) {
 		count = EPF_ARG_SLOTS_MAX;
-		handover_lose(pushing->of, EPP_LOSS_TOO_LARGE, 1);
+		submission_lose(pushing->of, EPP_LOSS_TOO_LARGE, 1);
 	}
 	for (size_t i = 0; i < count; i++) {
 		args[i] = (epp_arg){ .key = name_of(pushing, from[i].key),
@@ -247,8 +247,8 @@ static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 	size_t args_count = event->args ? event->args_count : 0;
 	uint32_t category = event->category & ~(EPPROF_PARENT_INFERRED | EPPROF_PARENT_AMBIGUOUS);
 	if (!event->name || category > 3 || event->end_ticks < event->start_ticks ||
-	    !clock_known(of->handover, event->clock)) {
-		handover_lose(of, EPP_LOSS_REFUSED, 1);
+	    !clock_known(of->submission, event->clock)) {
+		submission_lose(of, EPP_LOSS_REFUSED, 1);
 		return 0;
 	}
 	bool cut = args_count > EPF_ARG_SLOTS_MAX;
@@ -297,16 +297,16 @@ static void push_wait(struct session_profiler *of, const EpprofWait *wait)
 	};
 	ADD_RELAXED(&of->session->window.producers[of->producer].emitted, 1);
 	if (!wait->parent || wait->end_host_ticks < wait->start_host_ticks) {
-		handover_lose(of, EPP_LOSS_REFUSED, 1);
+		submission_lose(of, EPP_LOSS_REFUSED, 1);
 		return;
 	}
 	handed.track = track_for(of, HANDOVER_HOST, -1, wait->thread, true, NULL, NULL);
-	struct recorder *recorder = handed.track ? handover_enter((uintptr_t)session_handle(of->session)) : NULL;
-	bool stored = recorder && handover_store_wait(recorder, &handed, wait->parent);
+	struct recorder *recorder = handed.track ? submission_enter((uintptr_t)session_handle(of->session)) : NULL;
+	bool stored = recorder && submission_store_wait(recorder, &handed, wait->parent);
 	if (recorder)
 		recorder_leave(recorder);
 	if (!stored)
-		handover_lose(of, recorder ? EPP_LOSS_NO_BUFFER : EPP_LOSS_NO_SLOT, 1);
+		submission_lose(of, recorder ? EPP_LOSS_NO_BUFFER : EPP_LOSS_NO_SLOT, 1);
 }
 
 static uint64_t lost_by(const EpprofLedger *ledger)
@@ -319,15 +319,15 @@ static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 {
 	struct epf_producer *producer = &of->session->window.producers[of->producer];
 	pthread_mutex_lock(&of->session->lock);
-	EpprofLedger *last = &of->handover->last;
+	EpprofLedger *last = &of->submission->last;
 	uint64_t lost = lost_by(now);
 	/* Counts that go back are no counts. */
 	if (now->emitted >= last->emitted && lost >= lost_by(last)) {
-		ADD_RELAXED(&producer->emitted, now->emitted - last->emitted - of->handover->counted);
+		ADD_RELAXED(&producer->emitted, now->emitted - last->emitted - of->submission->counted);
 		ADD_RELAXED(&producer->lost[EPP_LOSS_PLUGIN], lost - lost_by(last));
 		*last = *now;
-		of->handover->counted = 0;
-		of->handover->has_ledger = true;
+		of->submission->counted = 0;
+		of->submission->has_ledger = true;
 	}
 	pthread_mutex_unlock(&of->session->lock);
 }
@@ -336,11 +336,11 @@ static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 {
 	struct epf_producer *producer = &of->session->window.producers[of->producer];
-	handover_lose(of, EPP_LOSS_RESTART_GAP, count);
+	submission_lose(of, EPP_LOSS_RESTART_GAP, count);
 	pthread_mutex_lock(&of->session->lock);
-	of->handover->gaps_ns += ns;
+	of->submission->gaps_ns += ns;
 	snprintf(producer->note, sizeof(producer->note), "off for %.6g ms while it was started again for others",
-	         (double)of->handover->gaps_ns / 1e6);
+	         (double)of->submission->gaps_ns / 1e6);
 	pthread_mutex_unlock(&of->session->lock);
 }
 
@@ -348,9 +348,9 @@ static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 static void count_emitted(struct session_profiler *of, uint64_t count)
 {
 	pthread_mutex_lock(&of->session->lock);
-	if (!of->handover->has_ledger) {
+	if (!of->submission->has_ledger) {
 		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, count);
-		of->handover->counted += count;
+		of->submission->counted += count;
 	}
 	pthread_mutex_unlock(&of->session->lock);
 }
@@ -361,23 +361,24 @@ static bool is_closed(const struct session_profiler *of)
 	return !LOAD_RELAXED(&of->session->pushes) || LOAD_RELAXED(&of->is_hung);
 }
 
-void handover_give_up(struct session_profiler *of, const char *why)
+void submission_give_up(struct session_profiler *of, const char *why)
 {
 	struct epf_producer *producer = &of->session->window.producers[of->producer];
 	STORE_RELAXED(&of->is_hung, true);
 	ADD_RELAXED(&producer->errors, 1);
 	pthread_mutex_lock(&of->session->lock);
-	const struct handover *handover = of->handover;
-	uint64_t known = lost_by(&handover->last) + LOAD_RELAXED(&handover->arrived);
-	uint64_t missing = handover->has_ledger && handover->last.emitted > known ? handover->last.emitted - known : 0;
+	const struct submission *submission = of->submission;
+	uint64_t known = lost_by(&submission->last) + LOAD_RELAXED(&submission->arrived);
+	uint64_t missing = submission->has_ledger && submission->last.emitted > known ? submission->last.emitted - known
+	                                                                              : 0;
 	strlcpy(producer->note, why, sizeof(producer->note));
 	pthread_mutex_unlock(&of->session->lock);
 	if (!missing)
 		ADD_RELAXED(&producer->emitted, 1);
-	handover_lose(of, EPP_LOSS_HUNG, missing ? missing : 1);
+	submission_lose(of, EPP_LOSS_HUNG, missing ? missing : 1);
 }
 
-void handover_push(void *session_profiler, const EpprofBatch *batch)
+void submission_push(void *session_profiler, const EpprofBatch *batch)
 {
 	struct session_profiler *of = session_profiler;
 	/* Tracks came later than the rest. */
@@ -392,17 +393,17 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	if (is_closed(of)) {
 		/* Whatever it says of itself, these came and are lost. */
 		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, events_count);
-		handover_lose(of, EPP_LOSS_AFTER_END, events_count);
+		submission_lose(of, EPP_LOSS_AFTER_END, events_count);
 		return;
 	}
 	if (!batch->ledger && events_count)
 		count_emitted(of, events_count);
-	ADD_RELAXED(&of->handover->arrived, events_count);
+	ADD_RELAXED(&of->submission->arrived, events_count);
 	for (size_t i = 0; batch->clocks && i < batch->clocks_count; i++)
 		describe_clock(of, &batch->clocks[i]);
 	for (size_t i = 0; has_tracks && i < batch->tracks_count; i++) {
 		const EpprofTrack *track = &batch->tracks[i];
-		if (clock_known(of->handover, track->clock))
+		if (clock_known(of->submission, track->clock))
 			track_for(of, track->clock, track->device, track->stream, false, track->name, track->group);
 	}
 	struct pushing pushing = { .of = of };
@@ -410,13 +411,13 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	for (size_t i = 0; has_devices && i < batch->devices_count; i++)
 		push_device(&pushing, &batch->devices[i]);
 	struct recorder *recorder = batch->pairs && batch->pairs_count
-	                                ? handover_enter((uintptr_t)session_handle(of->session))
+	                                ? submission_enter((uintptr_t)session_handle(of->session))
 	                                : NULL;
 	for (size_t i = 0; recorder && i < batch->pairs_count; i++) {
 		const EpprofClockPair *pair = &batch->pairs[i];
-		if (clock_known(of->handover, pair->clock))
-			handover_store_pair(recorder, of->handover->clocks[pair->clock].track, pair->device_ticks,
-			                    pair->host_ticks, pair->half_width_ticks);
+		if (clock_known(of->submission, pair->clock))
+			submission_store_pair(recorder, of->submission->clocks[pair->clock].track, pair->device_ticks,
+			                      pair->host_ticks, pair->half_width_ticks);
 	}
 	if (recorder)
 		recorder_leave(recorder);
@@ -425,10 +426,10 @@ void handover_push(void *session_profiler, const EpprofBatch *batch)
 	if (batch->struct_size >= offsetof(EpprofBatch, devices) && batch->gaps_count)
 		take_gaps(of, batch->gaps_count, batch->gaps_ns);
 	if (batch->struct_size >= sizeof(*batch)) {
-		handover_lose(of, EPP_LOSS_BEFORE_START, batch->early_count);
-		handover_lose(of, EPP_LOSS_AFTER_END, batch->late_count);
-		handover_lose(of, EPP_LOSS_NEGATIVE, batch->negative_count);
-		ADD_RELAXED(&of->handover->arrived, batch->early_count + batch->late_count + batch->negative_count);
+		submission_lose(of, EPP_LOSS_BEFORE_START, batch->early_count);
+		submission_lose(of, EPP_LOSS_AFTER_END, batch->late_count);
+		submission_lose(of, EPP_LOSS_NEGATIVE, batch->negative_count);
+		ADD_RELAXED(&of->submission->arrived, batch->early_count + batch->late_count + batch->negative_count);
 	}
 	for (size_t i = 0; i < events_count; i++) {
 		uint64_t id = push_event(&pushing, &batch->events[i]);
@@ -455,11 +456,11 @@ static uint64_t correlation(const OrtProfilingEvent *event)
 	return i < event->args_count ? strtoull(event->values[i], NULL, 10) : 0;
 }
 
-void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
+void submission_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
 {
 	if (is_closed(of)) {
 		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, 1);
-		handover_lose(of, EPP_LOSS_AFTER_END, 1);
+		submission_lose(of, EPP_LOSS_AFTER_END, 1);
 		return;
 	}
 	count_emitted(of, 1);
@@ -470,14 +471,14 @@ void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, u
 	if (!event || __builtin_add_overflow(event->timestamp_us, of->shift_us, &start) || !event->name ||
 	    event->category < 0 || event->category > 3 || duration < 0 || start > INT64_MAX - duration ||
 	    start + duration < -outside_us || start > (int64_t)run_us + outside_us) {
-		handover_lose(of, EPP_LOSS_REFUSED, 1);
+		submission_lose(of, EPP_LOSS_REFUSED, 1);
 		return;
 	}
 	epp_arg args[EPF_ARG_SLOTS_MAX];
 	size_t args_count = 0;
 	bool cut = event->args_count > EPF_ARG_SLOTS_MAX;
 	if (cut)
-		handover_lose(of, EPP_LOSS_TOO_LARGE, 1);
+		submission_lose(of, EPP_LOSS_TOO_LARGE, 1);
 	for (uint32_t i = 0; i < event->args_count && i < EPF_ARG_SLOTS_MAX; i++)
 		/* As the parent it stands already. */
 		if (event->keys[i] && event->values[i] && !is_correlation(event, i))

@@ -12,7 +12,7 @@
 #define HANDOVER_CLOCKS_MAX 64u
 
 /* Tracks of streams; only ever added (count is stored last), so that they are found without a lock. */
-struct handover_tracks {
+struct submission_tracks {
 	struct {
 		uint32_t clock; /* the EP's number; HANDOVER_OFFSET_US: ONNX Runtime's microseconds */
 		int32_t device;
@@ -24,11 +24,11 @@ struct handover_tracks {
 };
 
 /* What a profiler's events are recorded under. */
-struct handover {
-	struct handover_tracks pushed;
+struct submission {
+	struct submission_tracks pushed;
 	/* Those of AddEvents, of `added_run` alone, since its microseconds count from the run's start: with the session's lock
 	 * held. */
-	struct handover_tracks added;
+	struct submission_tracks added;
 	uint32_t added_run;
 	struct {
 		uint32_t number; /* the session's; 0: not described */
@@ -46,28 +46,28 @@ struct handover {
 #define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: of waits, and of descriptions of devices */
 
 /* A run begins: the profiler's own counts start from zero again. */
-void handover_begin_run(struct session_profiler *of);
+void submission_begin_run(struct session_profiler *of);
 
 /* Its StartProfiling took from one time to the other and was told an offset that counts from somewhere else than the run's
  * start: what it adds is moved, and the rest below a microsecond goes into the bracket. */
-void handover_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
+void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
 /* It began that much earlier than was known. */
-void handover_bracket_began(struct session_profiler *of, uint64_t earlier_ns);
+void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns);
 
 /* What the registry calls for PushEvents. */
-void handover_push(void *session_profiler, const EpprofBatch *batch);
+void submission_push(void *session_profiler, const EpprofBatch *batch);
 
 /* What AddEvents leads to; `recorder` is the calling thread's. */
-void handover_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us);
+void submission_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us);
 
 /* A loss of a profiler's. */
-void handover_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
+void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
 
 /* A call of the profiler has not returned in time: what it had announced and not handed over is lost, and all that it hands
  * over from now on.  `why` is the note beside its account. */
-void handover_give_up(struct session_profiler *of, const char *why);
+void submission_give_up(struct session_profiler *of, const char *why);
 
 /* The calling thread may wait for chunks instead of losing events. */
-void handover_allow_waiting(struct session *session);
+void submission_allow_waiting(struct session *session);
 
 #endif

@@ -71,7 +71,7 @@ uint64_t epp_event_complete(epp_session *handle, epp_track track, epp_category c
 	if (LOAD_RELAXED(&epp_recording_count) == 0)
 		return 0;
 	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
-	struct recorder *recorder = handover_enter(of);
+	struct recorder *recorder = submission_enter(of);
 	if (!recorder) {
 		const struct session *session = session_of(of);
 		if (session && LOAD_RELAXED(&session->pushes))
@@ -87,7 +87,7 @@ uint64_t epp_event_complete(epp_session *handle, epp_track track, epp_category c
 		                .parent = parent,
 		                .name = name ? name : EPF_NAME_NONE };
 	if (!refused)
-		id = handover_store(recorder, &event, args, args_count);
+		id = submission_store(recorder, &event, args, args_count);
 	if (!id) {
 		recorder_lose(recorder, refused ? EPP_LOSS_REFUSED : EPP_LOSS_NO_BUFFER);
 		COUNT_OWNED(&recorder->slot->lost_idless, 1);
@@ -98,12 +98,12 @@ uint64_t epp_event_complete(epp_session *handle, epp_track track, epp_category c
 
 void epp_parent_set(epp_session *handle, uint64_t id, uint64_t parent)
 {
-	struct recorder *recorder = id && parent ? handover_enter(handle ? (uintptr_t)handle
-	                                                                 : LOAD_RELAXED(&session_default_handle))
+	struct recorder *recorder = id && parent ? submission_enter(handle ? (uintptr_t)handle
+	                                                                   : LOAD_RELAXED(&session_default_handle))
 	                                         : NULL;
 	if (!recorder)
 		return;
-	handover_store_parent(recorder, id, parent);
+	submission_store_parent(recorder, id, parent);
 	recorder_leave(recorder);
 }
 
@@ -111,7 +111,7 @@ void epp_completes_wait(epp_session *handle)
 {
 	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
 	if (session)
-		handover_allow_waiting(session);
+		submission_allow_waiting(session);
 }
 
 void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ticks, uint64_t host_ticks,
@@ -119,10 +119,10 @@ void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ti
 {
 	if (LOAD_RELAXED(&epp_recording_count) == 0)
 		return;
-	struct recorder *recorder = handover_enter(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	struct recorder *recorder = submission_enter(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
 	if (!recorder)
 		return;
 	if (tracks_get(recorder->session, track))
-		handover_store_pair(recorder, track, device_ticks, host_ticks, half_width_ticks);
+		submission_store_pair(recorder, track, device_ticks, host_ticks, half_width_ticks);
 	recorder_leave(recorder);
 }

@@ -17,7 +17,7 @@ struct handed {
 };
 
 /* What follows in this region is on `track`; there is room for one record more than is needed. */
-static inline void handover_switch(struct recorder *recorder, uint32_t track)
+static inline void submission_switch(struct recorder *recorder, uint32_t track)
 {
 	if (recorder->track_now == track)
 		return;
@@ -28,14 +28,14 @@ static inline void handover_switch(struct recorder *recorder, uint32_t track)
 }
 
 /* One complete record behind its track switch, in one region.  Its id, or 0: no room, and no id taken: the caller's loss. */
-static inline uint64_t handover_store(struct recorder *recorder, const struct handed *event, const epp_arg *args,
-                                      size_t args_count)
+static inline uint64_t submission_store(struct recorder *recorder, const struct handed *event, const epp_arg *args,
+                                        size_t args_count)
 {
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (event->parent != 0));
 	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, event->parent) * sizeof(struct epf_arg);
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return 0;
-	handover_switch(recorder, event->track);
+	submission_switch(recorder, event->track);
 	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = event->start_ticks;
 	record->duration_ticks = event->end_ticks - event->start_ticks;
@@ -46,14 +46,14 @@ static inline uint64_t handover_store(struct recorder *recorder, const struct ha
 	return id;
 }
 
-static inline void handover_store_pair(struct recorder *recorder, uint32_t track, uint64_t device, uint64_t host,
-                                       uint64_t half_width)
+static inline void submission_store_pair(struct recorder *recorder, uint32_t track, uint64_t device, uint64_t host,
+                                         uint64_t half_width)
 {
 	size_t bytes = 2 * EPF_RECORD_BYTES;
 	/* A pair is no event: without room it is not counted, the fit has others. */
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return;
-	handover_switch(recorder, track);
+	submission_switch(recorder, track);
 	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = device;
 	record->duration_ticks = host;
@@ -62,16 +62,16 @@ static inline void handover_store_pair(struct recorder *recorder, uint32_t track
 }
 
 /* The same of a wait, and an arrow to it from the event that launched what it waited for. */
-static inline bool handover_store_wait(struct recorder *recorder, const struct handed *wait, uint64_t from_id)
+static inline bool submission_store_wait(struct recorder *recorder, const struct handed *wait, uint64_t from_id)
 {
 	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
 	size_t bytes = 4 * EPF_RECORD_BYTES + args_slots(&none, from_id) * sizeof(struct epf_arg);
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return false;
-	uint64_t wait_id = handover_store(recorder, wait, NULL, 0);
+	uint64_t wait_id = submission_store(recorder, wait, NULL, 0);
 	if (!wait_id)
 		return false;
-	handover_switch(recorder, 0);
+	submission_switch(recorder, 0);
 	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
 	flow->start_ticks = wait->end_ticks;
 	flow->id = wait_id;
@@ -81,13 +81,13 @@ static inline bool handover_store_wait(struct recorder *recorder, const struct h
 }
 
 /* The parent of an event that was recorded without one: a flow whose placement is `inferred`. */
-static inline bool handover_store_parent(struct recorder *recorder, uint64_t id, uint64_t parent)
+static inline bool submission_store_parent(struct recorder *recorder, uint64_t id, uint64_t parent)
 {
 	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
 	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&none, parent) * sizeof(struct epf_arg);
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return false;
-	handover_switch(recorder, 0);
+	submission_switch(recorder, 0);
 	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
 	flow->start_ticks = clock_ticks();
 	flow->id = id;
@@ -98,7 +98,7 @@ static inline bool handover_store_parent(struct recorder *recorder, uint64_t id,
 }
 
 /* The calling thread's, marked; NULL: the run is over, or it has no slot. */
-static inline struct recorder *handover_enter(uintptr_t handle)
+static inline struct recorder *submission_enter(uintptr_t handle)
 {
 	struct recorder *recorder = recorder_find(handle, RECORDER_HANDOVER);
 	if (recorder && recorder_enter(recorder))

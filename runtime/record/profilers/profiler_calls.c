@@ -145,7 +145,7 @@ static void silence(struct session *session, uint32_t producer)
 static void give_up(struct session *session, uint32_t producer, epp_status *why)
 {
 	struct session_profiler *of = &session->profilers[producer];
-	handover_give_up(of, epp_status_message(why));
+	submission_give_up(of, epp_status_message(why));
 	silence(session, producer);
 	session_fail(session, EPP_BLAME_PLUGIN, epp_status_prefix(why, "%s", of->label));
 }
@@ -245,7 +245,7 @@ void calls_start_profiling(struct session *session)
 		if (!profilers_drives(profiler))
 			continue;
 		profiler->reported = false;
-		handover_begin_run(profiler);
+		submission_begin_run(profiler);
 	}
 	size_t count = make_steps(session, steps, of);
 	profiler_steps_start(steps, count, 0, session->window.live->run_start.ticks, &deadline);

@@ -26,7 +26,7 @@ OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEve
 		return NULL; /* the session has gone, and its ledger with it */
 	uint64_t run_ticks = clock_ticks() - of->session->window.live->run_start.ticks;
 	for (size_t i = 0; i < count; i++)
-		handover_add(of, events[i], clock_ticks_to_ns(run_ticks) / 1000 + 1);
+		submission_add(of, events[i], clock_ticks_to_ns(run_ticks) / 1000 + 1);
 	profiler_registry_leave(profiler);
 	return NULL;
 }
@@ -53,7 +53,7 @@ static void end(struct worker_call *of)
 	struct profiler_step *step = &call->step;
 	struct session_profiler *known = profiler_registry_enter(step->profiler);
 	if (known) {
-		handover_allow_waiting(known->session);
+		submission_allow_waiting(known->session);
 		profiler_registry_leave(step->profiler);
 	}
 	step->status = step->profiler->EndProfiling(step->profiler, step->container ? step->container : &call->container);

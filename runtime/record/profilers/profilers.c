@@ -58,8 +58,8 @@ static epp_status *place(struct session *session, const char *label, bool joined
 		return epp_status_create(EPP_UNAVAILABLE, "%s: a session has at most %u profilers", label,
 		                         CALLS_PROFILERS_MAX);
 	struct session_profiler *of = &session->profilers[index];
-	of->handover = calloc(1, sizeof(*of->handover));
-	if (!of->handover)
+	of->submission = calloc(1, sizeof(*of->submission));
+	if (!of->submission)
 		return epp_status_no_memory();
 	of->session = session;
 	of->producer = index;
@@ -73,10 +73,10 @@ static epp_status *place(struct session *session, const char *label, bool joined
 static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
 {
 	bool is_new = of == &session->profilers[session->profilers_count];
-	if (!profiler_registry_attach(profiler, session, handover_push, of)) {
+	if (!profiler_registry_attach(profiler, session, submission_push, of)) {
 		epp_status *status = epp_status_create(EPP_BUSY, "%s: the profiler is attached already", of->label);
 		if (is_new) {
-			free(of->handover);
+			free(of->submission);
 			memset(of, 0, sizeof(*of));
 		}
 		return status;
@@ -140,8 +140,8 @@ void profilers_detach(struct session *session)
 		pthread_mutex_unlock(&session->lock);
 		if (profiler)
 			profiler_registry_detach(profiler);
-		free(of->handover);
-		of->handover = NULL;
+		free(of->submission);
+		of->submission = NULL;
 	}
 }
 
@@ -203,7 +203,7 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 		pthread_mutex_unlock(&session->lock);
 	/* One that is not started here counts from zero, too. */
 	if (!status)
-		handover_begin_run(of);
+		submission_begin_run(of);
 	if (status) {
 		worker_release(made->worker);
 		free(made);
@@ -257,7 +257,7 @@ static void members_call(epp_member_call *calls, size_t count, bool is_end, int6
 		}
 		struct session_profiler *known = is_end ? NULL : profiler_registry_enter(member->profiler);
 		if (known) {
-			handover_bracket(known, steps[i].before_ticks, steps[i].after_ticks, steps[i].offset_ns);
+			submission_bracket(known, steps[i].before_ticks, steps[i].after_ticks, steps[i].offset_ns);
 			profiler_registry_leave(member->profiler);
 		}
 	}
@@ -272,7 +272,7 @@ void epp_members_start(epp_member_call *calls, size_t count, int64_t offset_ns, 
 		member->is_hung = false;
 		if (!of)
 			continue;
-		handover_begin_run(of);
+		submission_begin_run(of);
 		profiler_registry_leave(member->profiler);
 	}
 	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
@@ -294,7 +294,7 @@ void epp_member_give_up(epp_member *member, const char *note)
 	member->is_hung = true;
 	if (!of)
 		return;
-	handover_give_up(of, note);
+	submission_give_up(of, note);
 	profiler_registry_leave(member->profiler);
 }
 
@@ -306,7 +306,7 @@ void epp_member_start_delayed(epp_member *member, int64_t delay_ns)
 	if (!of)
 		return;
 	if (delay_ns > 0)
-		handover_bracket_began(of, (uint64_t)delay_ns);
+		submission_bracket_began(of, (uint64_t)delay_ns);
 	profiler_registry_leave(member->profiler);
 }
 
@@ -358,7 +358,7 @@ void epp_member_lose(epp_member *member, epp_loss reason, uint64_t count)
 	if ((unsigned)reason < EPP_LOSS_ENTRY_COUNT) {
 		if (EPF_LOSS_IS_OF_EVENTS(reason))
 			ADD_RELAXED(&of->session->window.producers[of->producer].emitted, count);
-		handover_lose(of, reason, count);
+		submission_lose(of, reason, count);
 	}
 	profiler_registry_leave(member->profiler);
 }
@@ -380,7 +380,7 @@ static void lose_expected(const epp_member *member)
 	struct session_profiler *of = profiler_registry_enter(member->profiler);
 	if (!of)
 		return;
-	handover_lose(of, EPP_LOSS_PLUGIN, 1);
+	submission_lose(of, EPP_LOSS_PLUGIN, 1);
 	profiler_registry_leave(member->profiler);
 }
 

@@ -8,14 +8,14 @@
 #include "base/status.h"
 #include "containers/array.h"
 
-void referred_deinit(struct referred *referred)
+void references_deinit(struct references *references)
 {
-	referred_deinit_events(referred);
-	for (size_t i = 0; i < referred->pages_count; i++)
-		free(referred->pages[i].how);
-	free(referred->pages);
-	hash_index_deinit(&referred->index);
-	*referred = (struct referred){ 0 };
+	references_deinit_events(references);
+	for (size_t i = 0; i < references->pages_count; i++)
+		free(references->pages[i].how);
+	free(references->pages);
+	hash_index_deinit(&references->index);
+	*references = (struct references){ 0 };
 }
 
 /* How many bits are set: the compiler's own is a call where processors without the instruction must do. */
@@ -27,30 +27,31 @@ static inline uint32_t count_bits(uint64_t word)
 }
 
 /* The page's index + 1, or 0. */
-static uint32_t find_page(const struct referred *referred, uint32_t source, uint64_t key)
+static uint32_t find_page(const struct references *references, uint32_t source, uint64_t key)
 {
-	struct hash_probe probe = hash_index_probe(&referred->index, hash_pair(key, source));
+	struct hash_probe probe = hash_index_probe(&references->index, hash_pair(key, source));
 	uint32_t page;
 
-	while (hash_index_next(&referred->index, &probe, &page)) {
-		if (referred->pages[page].key == key && referred->pages[page].source == source)
+	while (hash_index_next(&references->index, &probe, &page)) {
+		if (references->pages[page].key == key && references->pages[page].source == source)
 			return page + 1;
 	}
 	return 0;
 }
 
-static struct referred_page *add_page(struct referred *referred, uint32_t source, uint64_t key)
+static struct references_page *add_page(struct references *references, uint32_t source, uint64_t key)
 {
-	if (referred->pages_count >= REFERRED_PAGES_MAX ||
-	    !array_reserve(&referred->pages, &referred->pages_room, referred->pages_count + 1, sizeof(*referred->pages)) ||
-	    !hash_index_add(&referred->index, hash_pair(key, source), (uint32_t)referred->pages_count))
+	if (references->pages_count >= REFERRED_PAGES_MAX ||
+	    !array_reserve(&references->pages, &references->pages_room, references->pages_count + 1,
+	                   sizeof(*references->pages)) ||
+	    !hash_index_add(&references->index, hash_pair(key, source), (uint32_t)references->pages_count))
 		return NULL;
-	struct referred_page *page = &referred->pages[referred->pages_count++];
-	*page = (struct referred_page){ .key = key, .source = source, .slot = REFERRED_NONE };
+	struct references_page *page = &references->pages[references->pages_count++];
+	*page = (struct references_page){ .key = key, .source = source, .slot = REFERRED_NONE };
 	return page;
 }
 
-static bool note_how(struct referred_page *page, uint64_t id, enum referred_how how)
+static bool note_how(struct references_page *page, uint64_t id, enum references_how how)
 {
 	if (!page->how) {
 		if (how == REFERRED_AS_PARENT)
@@ -64,20 +65,20 @@ static bool note_how(struct referred_page *page, uint64_t id, enum referred_how 
 	return true;
 }
 
-epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, enum referred_how how)
+epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum references_how how)
 {
 	uint64_t key = id / REFERRED_PAGE_IDS;
-	struct referred_page *page;
+	struct references_page *page;
 
 	if (!id)
 		return NULL;
-	page = referred->recent < referred->pages_count ? &referred->pages[referred->recent] : NULL;
+	page = references->recent < references->pages_count ? &references->pages[references->recent] : NULL;
 	if (!page || page->key != key || page->source != source) {
-		uint32_t index = find_page(referred, source, key);
-		page = index ? &referred->pages[index - 1] : add_page(referred, source, key);
+		uint32_t index = find_page(references, source, key);
+		page = index ? &references->pages[index - 1] : add_page(references, source, key);
 		if (!page)
 			return epp_status_no_memory();
-		referred->recent = (uint32_t)(page - referred->pages);
+		references->recent = (uint32_t)(page - references->pages);
 	}
 	if (!note_how(page, id, how))
 		return epp_status_no_memory();
@@ -89,34 +90,35 @@ epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id
 	return NULL;
 }
 
-uint32_t referred_seal(struct referred *referred, bool table)
+uint32_t references_seal(struct references *references, bool table)
 {
-	for (size_t i = 0; i < referred->pages_count; i++) {
-		struct referred_page *page = &referred->pages[i];
+	for (size_t i = 0; i < references->pages_count; i++) {
+		struct references_page *page = &references->pages[i];
 		unsigned count = 0;
 		for (unsigned word = 0; word < 8; word++) {
 			page->before[word] = (uint16_t)count;
 			count += count_bits(page->bits[word]);
 		}
 	}
-	referred->has_table = table && referred->pages_count;
-	return referred_number((uint32_t)referred->pages_count, 0);
+	references->has_table = table && references->pages_count;
+	return references_number((uint32_t)references->pages_count, 0);
 }
 
-uint32_t referred_number_of(const struct referred *referred, uint32_t page, uint64_t id)
+uint32_t references_number_of(const struct references *references, uint32_t page, uint64_t id)
 {
-	const struct referred_page *known = &referred->pages[page];
+	const struct references_page *known = &references->pages[page];
 	unsigned word = id / 64 % 8;
 
-	return referred_number(page, known->before[word] + count_bits(known->bits[word] & ((1ull << id % 64) - 1)));
+	return references_number(page, known->before[word] + count_bits(known->bits[word] & ((1ull << id % 64) - 1)));
 }
 
-uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id)
+uint32_t references_find_far(const struct references *references, struct references_lookup *last, uint32_t source,
+                             uint64_t id)
 {
 	uint64_t key = id / REFERRED_PAGE_IDS;
 
-	*last = (struct referred_lookup){ key, find_page(referred, source, key), source };
-	if (!last->page || !(referred->pages[last->page - 1].bits[id / 64 % 8] >> id % 64 & 1))
+	*last = (struct references_lookup){ key, find_page(references, source, key), source };
+	if (!last->page || !(references->pages[last->page - 1].bits[id / 64 % 8] >> id % 64 & 1))
 		return REFERRED_NONE;
-	return referred_number_of(referred, last->page - 1, id);
+	return references_number_of(references, last->page - 1, id);
 }

@@ -24,13 +24,13 @@
 #define REFERRED_FOREVER UINT32_MAX
 
 /* How a record names an id. */
-enum referred_how { REFERRED_AS_PARENT, REFERRED_BY_FLOW };
+enum references_how { REFERRED_AS_PARENT, REFERRED_BY_FLOW };
 
-struct referred_page {
+struct references_page {
 	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
-	uint64_t (*how)[8];            /* those of `bits` by enum referred_how; NULL: all as parents */
-	struct referred_event *events; /* NULL: none was noted, none is asked for any more, or it is in the file */
+	uint64_t (*how)[8];              /* those of `bits` by enum references_how; NULL: all as parents */
+	struct referenced_event *events; /* NULL: none was noted, none is asked for any more, or it is in the file */
 	uint32_t source;
 	uint32_t references;       /* how many records still name one of its ids */
 	uint16_t before[8];        /* ids in the words before each, once sealed */
@@ -41,7 +41,7 @@ struct referred_page {
 };
 
 /* An event that is referred to. */
-struct referred_event {
+struct referenced_event {
 	int64_t start_ns; /* INT64_MIN: not found (yet) */
 	int64_t end_ns;
 	int64_t outer_end_ns; /* of the outermost event around it; INT64_MIN: it has not passed yet */
@@ -50,10 +50,10 @@ struct referred_event {
 	uint32_t wait : 31;   /* where in timeline->waits the flows from here begin, plus 1; 0: there are none */
 };
 
-_Static_assert(sizeof(struct referred_event) == 32, "referred_event");
+_Static_assert(sizeof(struct referenced_event) == 32, "referred_event");
 
-struct referred {
-	struct referred_page *pages;
+struct references {
+	struct references_page *pages;
 	size_t pages_count, pages_room;
 	struct hash_index index; /* of pages */
 	uint32_t recent;         /* the page of the last call of add */
@@ -73,75 +73,79 @@ struct referred {
 
 /* A number: the page's index, and the id's place in it. */
 #define REFERRED_PAGES_MAX (UINT32_MAX / REFERRED_PAGE_IDS)
-static inline uint32_t referred_number(uint32_t page, uint32_t place)
+static inline uint32_t references_number(uint32_t page, uint32_t place)
 {
 	return page * REFERRED_PAGE_IDS + place;
 }
 
-void referred_deinit(struct referred *referred);
-void referred_deinit_events(struct referred *referred);
+void references_deinit(struct references *references);
+void references_deinit_events(struct references *references);
 
 /* A record that names an id. */
-epp_status *referred_add(struct referred *referred, uint32_t source, uint64_t id, enum referred_how how) EPP_MUST_CHECK;
+epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum references_how how)
+    EPP_MUST_CHECK;
 
 /* Numbers the ids, below the number that is returned; `table`: what is noted is kept. */
-uint32_t referred_seal(struct referred *referred, bool table);
+uint32_t references_seal(struct references *references, bool table);
 
 /* Whether a number's id, whose place in it is the id's, is named so. */
-static inline bool referred_so(const struct referred *referred, uint32_t number, uint64_t id, enum referred_how how)
+static inline bool references_so(const struct references *references, uint32_t number, uint64_t id, enum references_how how)
 {
-	const struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	const struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
 	return page->how ? page->how[how][id / 64 % 8] >> id % 64 & 1 : how == REFERRED_AS_PARENT;
 }
 
 /* What is known of an event by its number; NULL: nothing.  Valid until the next question.  Errors: EPP_OUT_OF_MEMORY, EPP_IO. */
-static inline epp_status *referred_at(struct referred *referred, uint32_t number, struct referred_event **event)
+static inline epp_status *references_at(struct references *references, uint32_t number, struct referenced_event **event)
     EPP_MUST_CHECK;
 /* The same to write there; *event is NULL if nobody asks for it any more. */
-static inline epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event)
+static inline epp_status *references_note(struct references *references, uint32_t number, struct referenced_event **event)
     EPP_MUST_CHECK;
 /* How much of an event that is known was used, ns, to write there; needs has_used. */
-epp_status *referred_used(struct referred *referred, uint32_t number, int64_t **used_ns) EPP_MUST_CHECK;
-epp_status *referred_at_far(struct referred *referred, uint32_t number, struct referred_event **event) EPP_MUST_CHECK;
-epp_status *referred_note_far(struct referred *referred, uint32_t number, struct referred_event **event) EPP_MUST_CHECK;
+epp_status *references_used(struct references *references, uint32_t number, int64_t **used_ns) EPP_MUST_CHECK;
+epp_status *references_at_far(struct references *references, uint32_t number, struct referenced_event **event)
+    EPP_MUST_CHECK;
+epp_status *references_note_far(struct references *references, uint32_t number, struct referenced_event **event)
+    EPP_MUST_CHECK;
 
-static inline epp_status *referred_at(struct referred *referred, uint32_t number, struct referred_event **event)
+static inline epp_status *references_at(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
 
 	if (__builtin_expect(!page->events, 0))
-		return referred_at_far(referred, number, event);
+		return references_at_far(references, number, event);
 	page->is_recent = true;
 	*event = &page->events[number % REFERRED_PAGE_IDS];
 	return NULL;
 }
 
-static inline epp_status *referred_note(struct referred *referred, uint32_t number, struct referred_event **event)
+static inline epp_status *references_note(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
 
 	if (__builtin_expect(!page->events, 0))
-		return referred_note_far(referred, number, event);
+		return references_note_far(references, number, event);
 	page->is_recent = page->is_changed = true;
 	*event = &page->events[number % REFERRED_PAGE_IDS];
 	return NULL;
 }
 
 /* One record that names it was seen. */
-void referred_done(struct referred *referred, uint32_t number);
+void references_done(struct references *references, uint32_t number);
 
 /* The caller's memory of the last answer. */
-struct referred_lookup {
+struct references_lookup {
 	uint64_t key;
 	uint32_t page; /* index + 1; 0: no such page */
 	uint32_t source;
 };
 /* The number of an id that is referred to: it is in that page. */
-uint32_t referred_number_of(const struct referred *referred, uint32_t page, uint64_t id);
-uint32_t referred_find_far(const struct referred *referred, struct referred_lookup *last, uint32_t source, uint64_t id);
+uint32_t references_number_of(const struct references *references, uint32_t page, uint64_t id);
+uint32_t references_find_far(const struct references *references, struct references_lookup *last, uint32_t source,
+                             uint64_t id);
 
 /* The source of a page's ids; *first is the first of the REFERRED_PAGE_IDS. */
-static inline uint32_t referred_page_ids(const struct referred_page *page, uint64_t *first)
+static inline uint32_t references_page_ids(const struct references_page *page, uint64_t *first)
 {
 	*first = page->key * REFERRED_PAGE_IDS;
 	return page->source;
@@ -149,16 +153,16 @@ static inline uint32_t referred_page_ids(const struct referred_page *page, uint6
 
 /* The number of an id that is referred to, else REFERRED_NONE.  `*last` is the caller's, all ones at first: ids close to
  * the one before cost a bit test.  Needs the seal. */
-static inline uint32_t referred_find(const struct referred *referred, struct referred_lookup *last, uint32_t source,
-                                     uint64_t id)
+static inline uint32_t references_find(const struct references *references, struct references_lookup *last,
+                                       uint32_t source, uint64_t id)
 {
 	if (last->key == id / REFERRED_PAGE_IDS && last->source == source) {
 		if (!last->page)
 			return REFERRED_NONE;
-		uint64_t word = referred->pages[last->page - 1].bits[id / 64 % 8];
-		return word >> id % 64 & 1 ? referred_number_of(referred, last->page - 1, id) : REFERRED_NONE;
+		uint64_t word = references->pages[last->page - 1].bits[id / 64 % 8];
+		return word >> id % 64 & 1 ? references_number_of(references, last->page - 1, id) : REFERRED_NONE;
 	}
-	return referred_find_far(referred, last, source, id);
+	return references_find_far(references, last, source, id);
 }
 
 #endif

@@ -8,91 +8,91 @@
 #include "files/temp_file.h"
 #include "timeline/events/references.h"
 
-static unsigned ids_in(const struct referred_page *page)
+static unsigned ids_in(const struct references_page *page)
 {
 	return page->before[7] + (unsigned)__builtin_popcountll(page->bits[7]);
 }
 
-static size_t event_bytes(const struct referred *referred)
+static size_t event_bytes(const struct references *references)
 {
-	return sizeof(struct referred_event) + (referred->has_used ? sizeof(int64_t) : 0);
+	return sizeof(struct referenced_event) + (references->has_used ? sizeof(int64_t) : 0);
 }
 
-static size_t page_bytes(const struct referred *referred, const struct referred_page *page)
+static size_t page_bytes(const struct references *references, const struct references_page *page)
 {
-	return ids_in(page) * event_bytes(referred);
+	return ids_in(page) * event_bytes(references);
 }
 
-void referred_deinit_events(struct referred *referred)
+void references_deinit_events(struct references *references)
 {
-	for (size_t i = 0; i < referred->resident_count; i++)
-		free(referred->pages[referred->resident[i]].events);
-	free(referred->resident);
-	if (referred->has_file)
-		close(referred->file);
+	for (size_t i = 0; i < references->resident_count; i++)
+		free(references->pages[references->resident[i]].events);
+	free(references->resident);
+	if (references->has_file)
+		close(references->file);
 }
 
 /* ---- which are in memory ---- */
 
-static void leave(struct referred *referred, struct referred_page *page)
+static void leave(struct references *references, struct references_page *page)
 {
-	uint32_t last = referred->resident[--referred->resident_count];
+	uint32_t last = references->resident[--references->resident_count];
 
-	referred->resident[page->resident_at] = last;
-	referred->pages[last].resident_at = page->resident_at;
-	referred->bytes -= page_bytes(referred, page);
+	references->resident[page->resident_at] = last;
+	references->pages[last].resident_at = page->resident_at;
+	references->bytes -= page_bytes(references, page);
 	free(page->events);
 	page->events = NULL;
 }
 
-static epp_status *put_away(struct referred *referred, struct referred_page *page)
+static epp_status *put_away(struct references *references, struct references_page *page)
 {
-	if (!referred->has_file)
-		EPP_TRY(spool_open(&referred->file));
-	referred->has_file = true;
+	if (!references->has_file)
+		EPP_TRY(temp_file_open(&references->file));
+	references->has_file = true;
 	if (page->slot == REFERRED_NONE) {
-		page->slot = referred->file_events;
-		referred->file_events += ids_in(page);
+		page->slot = references->file_events;
+		references->file_events += ids_in(page);
 		page->is_changed = true;
 	}
 	if (page->is_changed)
-		EPP_TRY(spool_write(referred->file, page->slot * event_bytes(referred), page->events,
-		                    page_bytes(referred, page)));
-	leave(referred, page);
+		EPP_TRY(temp_file_write(references->file, page->slot * event_bytes(references), page->events,
+		                        page_bytes(references, page)));
+	leave(references, page);
 	return NULL;
 }
 
-static epp_status *make_room(struct referred *referred, size_t bytes)
+static epp_status *make_room(struct references *references, size_t bytes)
 {
-	while (referred->resident_count && referred->bytes + bytes > referred->bytes_most) {
-		if (referred->hand >= referred->resident_count)
-			referred->hand = 0;
-		struct referred_page *page = &referred->pages[referred->resident[referred->hand]];
+	while (references->resident_count && references->bytes + bytes > references->bytes_most) {
+		if (references->hand >= references->resident_count)
+			references->hand = 0;
+		struct references_page *page = &references->pages[references->resident[references->hand]];
 		if (page->is_recent) {
 			page->is_recent = false;
-			referred->hand++;
+			references->hand++;
 		} else {
-			EPP_TRY(put_away(referred, page));
+			EPP_TRY(put_away(references, page));
 		}
 	}
-	if (!array_reserve(&referred->resident, &referred->resident_room, referred->resident_count + 1,
-	                   sizeof(*referred->resident)))
+	if (!array_reserve(&references->resident, &references->resident_room, references->resident_count + 1,
+	                   sizeof(*references->resident)))
 		return epp_status_no_memory();
 	return NULL;
 }
 
 /* Gives a page its events: those in the file, else such that nothing is known of. */
-static epp_status *come(struct referred *referred, struct referred_page *page)
+static epp_status *come(struct references *references, struct references_page *page)
 {
 	unsigned count = ids_in(page);
-	size_t bytes = page_bytes(referred, page);
+	size_t bytes = page_bytes(references, page);
 
-	EPP_TRY(make_room(referred, bytes));
-	struct referred_event *events = malloc(bytes);
+	EPP_TRY(make_room(references, bytes));
+	struct referenced_event *events = malloc(bytes);
 	if (!events)
 		return epp_status_no_memory();
 	if (page->slot != REFERRED_NONE) {
-		epp_status *status = spool_read(referred->file, page->slot * event_bytes(referred), events, bytes);
+		epp_status *status = temp_file_read(references->file, page->slot * event_bytes(references), events, bytes);
 		if (status) {
 			free(events);
 			return status;
@@ -100,61 +100,61 @@ static epp_status *come(struct referred *referred, struct referred_page *page)
 	} else {
 		int64_t *used_ns = (int64_t *)(void *)(events + count);
 		for (unsigned i = 0; i < count; i++) {
-			events[i] = (struct referred_event){ .start_ns = INT64_MIN, .outer_end_ns = INT64_MIN };
-			if (referred->has_used)
+			events[i] = (struct referenced_event){ .start_ns = INT64_MIN, .outer_end_ns = INT64_MIN };
+			if (references->has_used)
 				used_ns[i] = 0;
 		}
 	}
 	page->events = events;
 	page->is_changed = false;
-	page->resident_at = (uint32_t)referred->resident_count & 0x3fffffffu;
-	referred->resident[referred->resident_count++] = (uint32_t)(page - referred->pages);
-	referred->bytes += bytes;
+	page->resident_at = (uint32_t)references->resident_count & 0x3fffffffu;
+	references->resident[references->resident_count++] = (uint32_t)(page - references->pages);
+	references->bytes += bytes;
 	return NULL;
 }
 
 /* ---- what is asked ---- */
 
-epp_status *referred_at_far(struct referred *referred, uint32_t number, struct referred_event **event)
+epp_status *references_at_far(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
 
 	*event = NULL;
 	if (!page->references || page->slot == REFERRED_NONE)
 		return NULL;
-	EPP_TRY(come(referred, page));
-	return referred_at(referred, number, event);
+	EPP_TRY(come(references, page));
+	return references_at(references, number, event);
 }
 
-epp_status *referred_note_far(struct referred *referred, uint32_t number, struct referred_event **event)
+epp_status *references_note_far(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
 
 	*event = NULL;
 	if (!page->references)
 		return NULL;
-	EPP_TRY(come(referred, page));
-	return referred_note(referred, number, event);
+	EPP_TRY(come(references, page));
+	return references_note(references, number, event);
 }
 
-epp_status *referred_used(struct referred *referred, uint32_t number, int64_t **used_ns)
+epp_status *references_used(struct references *references, uint32_t number, int64_t **used_ns)
 {
-	const struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
-	struct referred_event *event;
+	const struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	struct referenced_event *event;
 
 	*used_ns = NULL;
-	EPP_TRY(referred_note(referred, number, &event));
+	EPP_TRY(references_note(references, number, &event));
 	if (event)
 		*used_ns = (int64_t *)(void *)(page->events + ids_in(page)) + number % REFERRED_PAGE_IDS;
 	return NULL;
 }
 
-void referred_done(struct referred *referred, uint32_t number)
+void references_done(struct references *references, uint32_t number)
 {
-	struct referred_page *page = &referred->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
 
 	if (page->references == REFERRED_FOREVER || (page->references && --page->references))
 		return;
 	if (page->events)
-		leave(referred, page);
+		leave(references, page);
 }

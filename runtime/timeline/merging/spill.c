@@ -52,7 +52,7 @@ void spill_deinit(struct spill *spill)
 
 static epp_status *file_write(struct spill *spill, const void *data, size_t bytes)
 {
-	EPP_TRY(spool_write(spill->file, spill->file_bytes, data, bytes));
+	EPP_TRY(temp_file_write(spill->file, spill->file_bytes, data, bytes));
 	spill->file_bytes += bytes;
 	return NULL;
 }
@@ -93,17 +93,17 @@ static epp_status *chunk_of_file(struct spill *spill, struct spill_run *from, st
 {
 	struct chunk_header header;
 
-	EPP_TRY(spool_read(spill->file, from->at, &header, sizeof(header)));
+	EPP_TRY(temp_file_read(spill->file, from->at, &header, sizeof(header)));
 	if (header.items > CHUNK_ITEMS)
 		return epp_status_create(EPP_IO, "temporary file for sorting: changed by another program");
 	EPP_TRY(run_reserve(run, CHUNK_ITEMS, true));
 	EPP_TRY(run_reserve_bytes(run, header.args_bytes));
 	uint64_t at = from->at + sizeof(header);
-	EPP_TRY(spool_read(spill->file, at, run->items, header.items * sizeof(*run->items)));
+	EPP_TRY(temp_file_read(spill->file, at, run->items, header.items * sizeof(*run->items)));
 	at += header.items * sizeof(*run->items);
-	EPP_TRY(spool_read(spill->file, at, run->extras, header.items * sizeof(*run->extras)));
+	EPP_TRY(temp_file_read(spill->file, at, run->extras, header.items * sizeof(*run->extras)));
 	at += header.items * sizeof(*run->extras);
-	EPP_TRY(spool_read(spill->file, at, run->bytes, header.args_bytes));
+	EPP_TRY(temp_file_read(spill->file, at, run->bytes, header.args_bytes));
 	from->at = at + header.args_bytes;
 	for (uint32_t i = 0; i < header.items; i++)
 		run->starts[i] = run->items[i].start_ns;
@@ -148,7 +148,7 @@ static epp_status *flush(struct spill *spill)
 	if (!spill->sorted_count)
 		return NULL;
 	if (spill->file < 0)
-		EPP_TRY(spool_open(&spill->file));
+		EPP_TRY(temp_file_open(&spill->file));
 	sort(spill);
 	struct spill_run made = { .first_ns = first_ns(spill), .in_file = true, .at = spill->file_bytes };
 	for (size_t at = 0; at < spill->sorted_count;) {

@@ -12,7 +12,7 @@ static void set_up(struct line *line, uint32_t index, const epp_trace_track *tra
 	*line = (struct line){ .track = track,
 		               .key = index,
 		               .source = track->source,
-		               .placing = LINE_BY_HOST,
+		               .placement = LINE_BY_HOST,
 		               .is_thread = track->kind == EPP_TRACK_THREAD && track->clock_kind == EPF_TRACK_CLOCK_HOST,
 		               .ticks_per_second = track->ticks_per_second,
 		               .first_thread = LINE_NONE,
@@ -140,17 +140,17 @@ void lines_settle(struct lines *lines, const struct host_clock *host)
 		line->run_end_ns = run && run->end.ticks ? host_clock_ns(host, &hint, run->end.ticks) : INT64_MAX;
 		switch (definition->clock_kind) {
 		case EPF_TRACK_CLOCK_HOST:
-			line->placing = LINE_BY_HOST;
+			line->placement = LINE_BY_HOST;
 			break;
 		case EPF_TRACK_CLOCK_DEVICE:
-			line->placing = line->clock->fit.count ? LINE_BY_PAIRS : LINE_BY_DURATION;
+			line->placement = line->clock->fit.count ? LINE_BY_PAIRS : LINE_BY_DURATION;
 			break;
 		case EPF_TRACK_CLOCK_OFFSET_US:
-			line->placing = LINE_BY_OFFSET;
+			line->placement = LINE_BY_OFFSET;
 			settle_offset(line, definition, host);
 			break;
 		default:
-			line->placing = LINE_BY_DURATION;
+			line->placement = LINE_BY_DURATION;
 			break;
 		}
 	}

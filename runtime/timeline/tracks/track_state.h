@@ -30,10 +30,10 @@ struct line {
 	struct nest nest;
 	bool is_thread;
 	bool is_device;
-	int64_t error_ns;                                               /* that all events of its source share */
-	struct referred_lookup own_lookup __attribute__((aligned(64))); /* ids of the line's events */
-	struct referred_lookup parent_lookup;                           /* ids they name */
-	enum line_placing placing;
+	int64_t error_ns;                                                 /* that all events of its source share */
+	struct references_lookup own_lookup __attribute__((aligned(64))); /* ids of the line's events */
+	struct references_lookup parent_lookup;                           /* ids they name */
+	enum line_placing placement;
 	struct device_clock *clock;  /* NULL: none */
 	struct causal_clock *causal; /* NULL: its clock was measured, or has no causes */
 	size_t host_hint;            /* of its complete events */

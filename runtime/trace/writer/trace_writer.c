@@ -97,7 +97,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 {
 	if (!writer)
 		return;
-	whole_file_discard(&writer->file);
+	atomic_file_discard(&writer->file);
 	for (uint32_t i = 0; i < writer->tracks_count; i++) {
 		free(writer->tracks[i].name);
 		free(writer->tracks[i].group);

@@ -36,7 +36,7 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 		                         "%s: not a regular file: a trace is not written in one go", writer->path);
 	if (exists && writer->overwrite && is_being_recorded(writer->path))
 		return epp_status_create(EPP_BUSY, "%s: a session is writing it", writer->path);
-	return whole_file_open(&writer->file, writer->path, writer->overwrite);
+	return atomic_file_open(&writer->file, writer->path, writer->overwrite);
 }
 
 static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, const void *data, size_t bytes)
@@ -172,5 +172,5 @@ epp_status *trace_writer_commit(struct epp_trace_writer *writer)
 		return epp_status_no_memory();
 	EPP_TRY(write_segment(writer));
 	EPP_TRY(write_header(writer));
-	return whole_file_commit(&writer->file);
+	return atomic_file_commit(&writer->file);
 }

@@ -76,7 +76,7 @@ uint32_t trace_writer_stretches(uint64_t *ids, size_t count, struct epf_index_re
 struct epp_trace_writer {
 	/* The file. */
 	char *path;
-	struct whole_file file;
+	struct atomic_file file;
 	bool overwrite, failed, finished;
 	bool no_memory;   /* something that has no status of its own was left out: the file must not appear */
 	uint8_t *segment; /* the one that is being filled */

@@ -196,7 +196,7 @@ START_TEST(files_beyond_4_gib)
 	size_t segments_offset = near->reader->header.segments_offset;
 	char *path = keep(check_path("far.epp"));
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	char *seen = see(near->reader, 0, 0), *stretch = see(near->reader, 2000, 5000);
+	char *seen = see(near->reader, 0, 0), *time_range = see(near->reader, 2000, 5000);
 	uint64_t errors = validation_errors(near);
 	struct reader *scanned;
 
@@ -208,7 +208,7 @@ START_TEST(files_beyond_4_gib)
 	epp_trace *far = open_trace(path);
 	ck_assert_ptr_nonnull(far->reader->summaries);
 	ck_assert_uint_eq(far->reader->info.file_bytes, by + sample.bytes);
-	must_be_same(see(far->reader, 2000, 5000), stretch, "a stretch");
+	must_be_same(see(far->reader, 2000, 5000), time_range, "a stretch");
 	check_ok(reader_open_again(far->reader, &scanned));
 	ck_assert_uint_eq(scanned->findings_count, 0);
 	must_be_same(see(scanned, 0, 0), keep(seen), "scanned");
