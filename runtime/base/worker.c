@@ -223,5 +223,7 @@ epp_status *worker_status(enum worker_result result, const char *step)
 		                         (unsigned long long)timeout_ms);
 	if (result == WORKER_BUSY)
 		return epp_status_create(EPP_TIMEOUT, "%s: not called, because an earlier call has not returned", step);
-	return result == WORKER_DONE ? NULL : epp_status_create(EPP_UNAVAILABLE, "%s: no thread can be started", step);
+	if (result == WORKER_DONE)
+		return NULL;
+	return epp_status_create(EPP_UNAVAILABLE, "%s: no thread can be started: out of memory, or too many threads", step);
 }

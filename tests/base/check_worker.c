@@ -241,7 +241,7 @@ START_TEST(what_it_is_called)
 {
 	static const char *const texts[] = { NULL, "stop: it has not returned after 2000 ms",
 		                             "stop: not called, because an earlier call has not returned",
-		                             "stop: no thread can be started" };
+		                             "stop: no thread can be started: out of memory, or too many threads" };
 	unsetenv("EPPROF_PLUGIN_TIMEOUT_MS");
 	worker_timeout_ns();
 	ck_assert_ptr_null(worker_status(WORKER_DONE, "stop"));
