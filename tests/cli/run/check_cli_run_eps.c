@@ -1,4 +1,5 @@
 /* epprof run, with a library that only plays ONNX Runtime (tests/fake_ort): the names of EP libraries. */
+#include "epprof/ep_push.h"
 #include "tests/cli/run/fake_run.h"
 
 /* A provider may call itself as its library was registered, and its nodes after that. */
@@ -20,7 +21,7 @@ START_TEST(a_library_is_registered_under_its_files_name)
 	snprintf(path, sizeof path, "%s/second/plain_ep.so", check_directory_path);
 	snprintf(text, sizeof text, "%s as plain_ep_2\n", path);
 	ck_assert(logged(text));
-	ck_assert(logged("libepprof_ort.so as epprof_ort\n"));
+	ck_assert(logged("libepprof_ort.so as " EPPROF_COLLECTOR_NAME_OF_READER "\n"));
 	ck_assert(logged("unregister\nunregister\nunregister\nunregister\n"));
 }
 END_TEST
