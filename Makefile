@@ -223,6 +223,7 @@ $(KINETO_TORCH): kineto-torch
 
 $(OBJECTS_libepprof_kineto): $(O)/%.o: %.cc $(KINETO_TORCH)
 	$(call say,CXX)
+	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++20 $(COMMON) -Wno-shadow -DUSE_KINETO -DFMT_HEADER_ONLY -DNDEBUG $(FLAGS_bridges) -isystem $(TORCH)/include \
 		-isystem $(TORCH)/include/kineto $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
