@@ -1,13 +1,14 @@
-/* Host operations of an XSpace become events of their threads, and the parents of what was launched in them.
+/* Records the host's operations in an XSpace as events of their threads, and as the parents of the calls and device
+ * events that they launched.
  *
- * Lines of an XSpace are threads, whose numbers at the operating system are known as long as they live (xspace_threads.h).  Plugins
- * give that number with their calls, and a call belongs to the innermost operation of its thread around it.  A device event belongs to the operation of the call that has the
- * same correlation number; without an operation to the call itself.
+ * Lines of an XSpace are threads, whose system ids can be found as long as they live (xspace_threads.h). Plugins report
+ * that id with their calls. The parent of a call is the innermost operation of its thread that encloses it. The parent
+ * of a device event is the operation of the call that has the same correlation number or, without an operation, the
+ * call itself.
  *
- * The framework times operations by CLOCK_REALTIME, which two readings relate to the trace's clock: at the run's start and now.
- * What plugins reported is in the XSpace too, since the framework collected it from the bridge; it has a stat that only epprof
- * writes, and is left out.
- */
+ * The framework uses CLOCK_REALTIME for operations. Two samples relate it to the trace's clock: at the run's start and
+ * now. The XSpace also contains the plugins' events, because the framework collected them from the bridge. They are
+ * recognised by a stat that only epprof writes, and skipped. */
 #include "xspace_host.h"
 
 #include <inttypes.h>
@@ -34,11 +35,11 @@ struct operation {
 struct call {
 	uint64_t id, number;
 	uint64_t operation;   /* its parent; 0: none */
-	int64_t operation_ns; /* when that began */
+	int64_t operation_ns; /* start of that operation */
 	int64_t start_ns, end_ns;
 	int32_t producer;
 	uint32_t thread;
-	bool is_told; /* it has its parent already */
+	bool is_told; /* the plugin has given its parent */
 };
 
 struct device_event {
@@ -51,25 +52,25 @@ struct host {
 	struct host_moment from, until;
 	struct host_counts *counts;
 	epp_status *status; /* the first failure */
-	int64_t session_ns; /* the framework's session began then */
+	int64_t session_ns; /* start of the framework's session */
 
 	struct call *calls;
 	size_t calls_count, calls_room;
 	struct device_event *events;
 	size_t events_count, events_room;
 
-	/* The line that is read. */
+	/* The current line. */
 	int64_t line_ns;
 	int64_t line_id;
 	char line_name[256];
-	epp_track track; /* 0: it has no event yet */
+	epp_track track; /* 0: no event was recorded yet */
 	uint32_t thread;
 	bool has_calls, is_left_out;
 	struct operation *operations; /* of a thread with calls */
 	size_t operations_count, operations_room;
 };
 
-/* Threads have the same tracks in each run of a session. */
+/* Cache: threads have the same tracks in all runs of a session. */
 static struct {
 	epp_session *session;
 	size_t count;
@@ -144,16 +145,17 @@ static epp_status *find_track(struct host *host)
 		}
 	}
 	EPP_TRY(epp_track_create_thread(host->session, host->thread, host->line_name, &host->track));
-	if (known.count == KNOWN_TRACKS_MAX || strlen(host->line_name) >= sizeof(known.all->name))
+	size_t bytes = strlen(host->line_name) + 1;
+	if (known.count == KNOWN_TRACKS_MAX || bytes > sizeof(known.all->name))
 		return NULL;
 	known.all[known.count].thread = host->thread;
 	known.all[known.count].track = host->track;
-	snprintf(known.all[known.count].name, sizeof(known.all->name), "%s", host->line_name);
+	memcpy(known.all[known.count].name, host->line_name, bytes);
 	known.count++;
 	return NULL;
 }
 
-/* ---- what plugins reported ---- */
+/* ---- events of plugins ---- */
 
 static uint64_t number_of(const epp_timeline *timeline, const epp_event *event)
 {
@@ -245,8 +247,8 @@ static int by_start(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* The innermost operation around each call.  The operations that are open are moved to the front of their own array, which is
- * never ahead of the one that is looked at. */
+/* Finds the innermost operation around each call. The stack of open operations is kept at the start of the same array;
+ * it never grows beyond the operation being processed. */
 static void join_calls(struct host *host)
 {
 	struct operation *all = host->operations;
@@ -266,7 +268,7 @@ static void join_calls(struct host *host)
 		while (around && (all[around - 1].end_ns < at_ns ||
 		                  all[around - 1].end_ns - all[around - 1].start_ns < call->end_ns - call->start_ns))
 			around--;
-		/* The thread may have another line, with a further part of what it did. */
+		/* The thread may have another line with other operations, of which one may be nearer. */
 		if (!around || call->is_told || (call->operation && call->operation_ns >= all[around - 1].start_ns))
 			continue;
 		call->operation = all[around - 1].id;
@@ -350,7 +352,7 @@ static void take_arg(epp_arg *arg, const struct xspace_stat *stat, char binary[B
 		arg->text_bytes = stat->value.text.bytes;
 		break;
 	default:
-		/* Binary, mostly whole programs: their size has to do. */
+		/* Binary values are mostly whole programs, so only their size is recorded. */
 		arg->type = EPP_ARG_TEXT;
 		arg->text_bytes = (size_t)snprintf(binary, BINARY_BYTES, "(%zu bytes)", stat->value.text.bytes);
 		arg->value.text = binary;
@@ -442,7 +444,7 @@ static int by_number(const void *a, const void *b)
 		return left->producer < right->producer ? -1 : 1;
 	if (left->number != right->number)
 		return left->number < right->number ? -1 : 1;
-	/* A call within another of the same number comes behind it. */
+	/* A call nested in another one with the same number comes after it. */
 	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 

@@ -62,8 +62,8 @@ static void add_marked(struct profile *profile)
 		"{\"epprof.id\" : \"987654321012345\"}}",
 		"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :1,\"dur\" :5,\"ts\" :60,\"ph\" : \"X\",\"name\" :\"counted as lost\",\"args\" : "
 		"{\"epprof.id\" : \"0\"}}",
-		"{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : "
-		"{\"ep\" : \"SampleEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"epprof.id\" : \"0\"}}",
+		("{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : "
+		 "{\"ep\" : \"SampleEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"epprof.id\" : \"0\"}}"),
 	};
 
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -75,8 +75,8 @@ static void add_broken(struct profile *profile)
 	static const char *const lines[] = {
 		"{\"cat\" : \"Node\",\"pid\" :1,\"tid\" :1,\"dur\" :5,\"ts\" :1,\"ph\" : \"X\",\"name\" :\"of a provider\",\"args\" : {}}",
 		"{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :-1,\"dur\" :-5,\"ts\" :1,\"ph\" : \"X\",\"name\" :\"odd\",\"args\" : {}}",
-		"{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : "
-		"{\"ep\" : \"SampleEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"lost_refused\" : \"2\",\"texts_cut\" : \"7\"}}",
+		("{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : "
+		 "{\"ep\" : \"SampleEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"lost_refused\" : \"2\",\"texts_cut\" : \"7\"}}"),
 	};
 
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
