@@ -1,5 +1,5 @@
-/* Varints: 7 bits a byte, the lowest first, bit 7 in all but the last; signed ones zigzag.  They are put together and taken
- * apart in little-endian words.  Used by codec.c alone, apart from it because it is an idea of its own. */
+/* Varints: 7 bits per byte, the lowest first, bit 7 set in all but the last; signed values zigzag. They are encoded and
+ * decoded in little-endian words. */
 #ifndef EPPROF_RUNTIME_CODEC_VARINT_H
 #define EPPROF_RUNTIME_CODEC_VARINT_H
 
@@ -32,14 +32,14 @@ __attribute__((noinline, cold)) static uint8_t *put_long(uint8_t *at, uint64_t v
 	return at;
 }
 
-/* Two 28-bit values in the halves of a word: their 7-bit groups apart, a byte each. */
-static inline uint64_t histogram(uint64_t halves)
+/* Expands two 28-bit values in the halves of a word: each 7-bit group gets a byte. */
+static inline uint64_t spread(uint64_t halves)
 {
 	halves = (halves & 0x00003fff00003fff) | (halves & 0x0fffc0000fffc000) << 2;
 	return (halves & 0x007f007f007f007f) | (halves & 0x3f803f803f803f80) << 1;
 }
 
-/* Stores the groups of a value below 2^28, with bit 7 in all but the last; writes 4 bytes. */
+/* Stores the groups of a value below 2^28, with bit 7 set in all but the last; writes 4 bytes. */
 static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
 {
 	unsigned empty_bits = (unsigned)__builtin_clz(groups | 1);
@@ -49,7 +49,7 @@ static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
 	return at + (4 - (empty_bits >> 3));
 }
 
-/* A value below 2^14. */
+/* Stores a value below 2^14; writes 2 bytes. */
 static inline uint8_t *put_short(uint8_t *at, uint32_t value)
 {
 	uint32_t two = value >= 128;
@@ -63,12 +63,12 @@ static inline uint8_t *put(uint8_t *at, uint64_t value)
 {
 	if (!VARINT_LIKELY(!(value >> 28)))
 		return put_long(at, value);
-	return put_groups(at, (uint32_t)histogram(value));
+	return put_groups(at, (uint32_t)spread(value));
 }
 
 /* ---- decoding ---- */
 
-/* Every byte checked.  Returns the position behind the varint, or NULL. */
+/* Decodes with every byte checked. Returns the position after the varint, or NULL. */
 __attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t result = 0;
@@ -87,14 +87,14 @@ __attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, c
 	return NULL;
 }
 
-/* The 7-bit groups of each half of a word, put together within the half. */
+/* Joins the 7-bit groups of each half of a word; the inverse of `histogram`. */
 static inline uint64_t gather(uint64_t halves)
 {
 	halves = (halves & 0x007f007f007f007f) | (halves & 0x7f007f007f007f00) >> 1;
 	return (halves & 0x00003fff00003fff) | (halves & 0x3fff00003fff0000) >> 2;
 }
 
-/* With 10 readable bytes at `at`: eight of them at once. */
+/* Decodes a varint with 10 readable bytes at `at`, eight of them at a time. */
 __attribute__((noinline)) static const uint8_t *get_long(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
@@ -118,7 +118,7 @@ __attribute__((noinline)) static const uint8_t *get_long(const uint8_t *at, uint
 	return at + 10;
 }
 
-/* With 10 readable bytes at `at`. */
+/* Decodes a varint with 10 readable bytes at `at`. */
 static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 {
 	uint64_t first = at[0];
@@ -131,7 +131,7 @@ static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 		*value = (first & 127) | second << 7;
 		return at + 2;
 	}
-	uint64_t checked; /* so that `value` need not live in memory */
+	uint64_t checked; /* so that `value` can stay in a register */
 	at = get_long(at, &checked);
 	*value = checked;
 	return at;

@@ -1,4 +1,4 @@
-/* See temp_file.h.  A piece has its length in front. */
+/* Temporary files, see temp_file.h. Each piece is preceded by its length. */
 #include "files/temp_file.h"
 
 #include <errno.h>
@@ -67,56 +67,57 @@ epp_status *temp_file_read(int fd, uint64_t offset, void *data, size_t bytes)
 	return NULL;
 }
 
-static epp_status *begin(struct temp_file *spool)
+static epp_status *begin(struct temp_file *temp_file)
 {
 	int fd;
 
 	EPP_TRY(temp_file_open(&fd));
-	spool->file = fdopen(fd, "w+");
-	if (spool->file)
+	temp_file->file = fdopen(fd, "w+");
+	if (temp_file->file)
 		return NULL;
 	close(fd);
 	return epp_status_no_memory();
 }
 
-epp_status *temp_file_put(struct temp_file *spool, const void *piece, size_t bytes)
+epp_status *temp_file_put(struct temp_file *temp_file, const void *piece, size_t bytes)
 {
-	if (!spool->file)
-		EPP_TRY(begin(spool));
+	if (!temp_file->file)
+		EPP_TRY(begin(temp_file));
 	errno = 0;
-	if (fwrite(&bytes, sizeof(bytes), 1, spool->file) != 1 || (bytes && fwrite(piece, bytes, 1, spool->file) != 1))
+	if (fwrite(&bytes, sizeof(bytes), 1, temp_file->file) != 1 ||
+	    (bytes && fwrite(piece, bytes, 1, temp_file->file) != 1))
 		return failed(errno);
-	spool->count++;
+	temp_file->count++;
 	return NULL;
 }
 
-epp_status *temp_file_rewind(struct temp_file *spool)
+epp_status *temp_file_rewind(struct temp_file *temp_file)
 {
 	errno = 0;
-	if (spool->file && (fflush(spool->file) || fseeko(spool->file, 0, SEEK_SET)))
+	if (temp_file->file && (fflush(temp_file->file) || fseeko(temp_file->file, 0, SEEK_SET)))
 		return failed(errno);
 	return NULL;
 }
 
-epp_status *temp_file_get(struct temp_file *spool, const void **piece, size_t *bytes)
+epp_status *temp_file_get(struct temp_file *temp_file, const void **piece, size_t *bytes)
 {
 	*piece = NULL;
 	*bytes = 0;
 	errno = 0;
-	if (!spool->file || fread(bytes, sizeof(*bytes), 1, spool->file) != 1)
-		return spool->file && ferror(spool->file) ? failed(errno) : NULL;
-	if (!array_reserve(&spool->piece, &spool->piece_room, *bytes, 1))
+	if (!temp_file->file || fread(bytes, sizeof(*bytes), 1, temp_file->file) != 1)
+		return temp_file->file && ferror(temp_file->file) ? failed(errno) : NULL;
+	if (!array_reserve(&temp_file->piece, &temp_file->piece_room, *bytes, 1))
 		return epp_status_no_memory();
-	if (*bytes && fread(spool->piece, *bytes, 1, spool->file) != 1)
+	if (*bytes && fread(temp_file->piece, *bytes, 1, temp_file->file) != 1)
 		return failed(errno);
-	*piece = spool->piece;
+	*piece = temp_file->piece;
 	return NULL;
 }
 
-void temp_file_deinit(struct temp_file *spool)
+void temp_file_deinit(struct temp_file *temp_file)
 {
-	if (spool->file)
-		fclose(spool->file);
-	free(spool->piece);
-	*spool = (struct temp_file){ 0 };
+	if (temp_file->file)
+		fclose(temp_file->file);
+	free(temp_file->piece);
+	*temp_file = (struct temp_file){ 0 };
 }

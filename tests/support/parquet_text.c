@@ -1,4 +1,5 @@
-/* Written from the format's description, value by value and bit by bit, without regard for speed. */
+/* A Parquet reader for tests, written from the format's specification, value by value and bit by bit, without regard
+ * for speed. */
 #include "tests/support/parquet_text.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ struct chunk {
 	struct parquet_value *dictionary;
 	size_t dictionary_count;
 	bool is_text, optional;
-	struct parquet_value *values; /* as many as the row group has rows */
+	struct parquet_value *values; /* one for each row of the row group */
 	size_t rows_count, rows_read, nulls_count;
 };
 
@@ -109,7 +110,7 @@ static struct parquet_value copy_value(const struct parquet_value *value)
 	return value->text ? text_value((const uint8_t *)value->text, value->bytes) : *value;
 }
 
-/* The values of a page that has `count` of them. */
+/* Reads the `count` values of a page. */
 static struct parquet_value *read_values(const struct chunk *chunk, int64_t encoding, const uint8_t *bytes,
                                          size_t bytes_count, size_t count)
 {
@@ -134,8 +135,8 @@ static struct parquet_value *read_values(const struct chunk *chunk, int64_t enco
 	return values;
 }
 
-/* Of `rows` rows those that have a value; `levels` takes the rest's place. */
-static void histogram(struct chunk *chunk, struct parquet_value *values, const uint32_t *levels, size_t rows)
+/* Distributes the values over `rows` rows by their definition levels: a row at level 0 is null. */
+static void spread(struct chunk *chunk, struct parquet_value *values, const uint32_t *levels, size_t rows)
 {
 	size_t next = 0;
 
@@ -146,7 +147,7 @@ static void histogram(struct chunk *chunk, struct parquet_value *values, const u
 	chunk->nulls_count += rows - next;
 }
 
-/* `bytes`: levels, then values. */
+/* Reads a page; `bytes` are the levels, then the values. */
 static void read_page(struct chunk *chunk, const struct thrift_field *page, const uint8_t *bytes, size_t count)
 {
 	struct thrift_field head = thrift_get(page, 5);
@@ -171,12 +172,12 @@ static void read_page(struct chunk *chunk, const struct thrift_field *page, cons
 		present += levels[i];
 	}
 	struct parquet_value *values = read_values(chunk, thrift_integer(&head, 2), bytes, count, present);
-	histogram(chunk, values, levels, rows);
+	spread(chunk, values, levels, rows);
 	free(values);
 	free(levels);
 }
 
-/* A page with its head; returns the bytes of both, and adds to what they were before they were compressed. */
+/* Reads a page with its header; returns the size of both, and adds their uncompressed size to *plain_bytes. */
 static size_t read_any_page(struct chunk *chunk, const uint8_t *from, const uint8_t *end, int64_t *plain_bytes)
 {
 	struct thrift_cursor cursor = { from, end };
@@ -218,7 +219,7 @@ static void read_limits(struct parquet_table *table, size_t group, size_t column
 	}
 }
 
-/* Returns where the column ends in the file. */
+/* Reads a column; returns its end in the file. */
 static int64_t read_column(struct parquet_table *table, size_t group, size_t column,
                            const struct thrift_field *description, const uint8_t *file, size_t rows)
 {
@@ -369,7 +370,7 @@ size_t parquet_table_column(const struct parquet_table *table, const char *name)
 	return 0;
 }
 
-/* ---- as text ---- */
+/* ---- text ---- */
 
 static void print_value(FILE *out, const struct parquet_value *value)
 {
