@@ -1,10 +1,10 @@
-/* epprof: the kit for execution providers.
+/* epprof: the kit for execution providers (EPs): a profiler that an EP compiles in.
  *
- * One C file and one header (build/kit/, made of ep_kit/ and this) or libepprof_ep.a make an EP's profiler: it embeds
- * OrtEpProfilerImpl, keeps a stack of host events per thread, buffers the EP's events without blocking, relates the EP's
- * clock to the host's, counts every loss, and hands everything over: raw ticks to an epprof host as buffers fill,
- * microseconds to ONNX Runtime in EndProfiling, and raw ticks to the collector if that is in the process (epprof/ep_push.h).
- * libepprof is not needed.
+ * One C file and one header (build/kit/, generated from ep_kit/ and this header) or libepprof_ep.a implement an EP's
+ * profiler.  The kit implements OrtEpProfilerImpl, keeps a stack of host events per thread, buffers the EP's events
+ * without blocking, relates the EP's clock to the host's, counts every loss, and delivers the events: raw ticks to an
+ * epprof host as buffers fill, microseconds to ONNX Runtime in EndProfiling, and raw ticks to the collector if the
+ * process has loaded it (epprof/ep_push.h).  libepprof is not needed.
  *
  *   struct my_ep_profiler { struct epp_ep_profiler profiler; ... };
  *   epp_ep_options options = { .struct_size = sizeof(options), .ort_api_base = base, .ep_name = "MyEP",
@@ -13,17 +13,19 @@
  *   ...
  *   uint64_t token = epp_ep_current(&mine->profiler);           where work is launched, on the launching thread
  *   epp_ep_event event = { .parent = token, .name = "gemm", .start_ticks = s, .end_ticks = e, .device = 0, .stream = 1 };
- *   epp_ep_emit(&mine->profiler, &event);                       when the device says it is done, on any thread
- *   epp_ep_waited(&mine->profiler, token, since);               where a host thread waited for it, if it did
+ *   epp_ep_emit(&mine->profiler, &event);                       when the device reports that it is done, on any thread
+ *   epp_ep_waited(&mine->profiler, token, since);               after a host thread waited for it, if it did
  *
- * What ONNX Runtime gets: an event has its device as process (-1 for device 0, -2 for device 1, ...) and its stream as
- * thread, so that streams keep rows of their own; its args are the EP's, `device`, `stream`, and of its parent
- * `ort_correlation_id`, `ort_thread_id`, `ort_event_name`, `ort_op_name`, `ort_node_index` where they are known (a key that
- * the EP used itself stays the EP's): the id is a microsecond, in which several threads may begin an event each.  For ONNX
- * Runtime before 1.31, which writes strings into its JSON as they are, strings are escaped; from 1.31 on it escapes them itself.
- * An arg's text that begins with `{` or `[` becomes a JSON value from 1.31 on, with a space in front if it is not JSON.
- * Without a common clock an event stands at its parent's start and has the arg `epprof.placement`.  What was lost stands in one event
- * `epprof.lost` with the counts as args.
+ * Events in ONNX Runtime's profile: the process is the device (-1 for device 0, -2 for device 1, ...) and the thread is
+ * the stream, so that each stream has its own row.  The args are the EP's own, `device`, `stream`, and, where they are
+ * known, the parent's `ort_correlation_id`, `ort_thread_id`, `ort_event_name`, `ort_op_name`, `ort_node_index`.  If the
+ * EP uses one of these keys itself, the EP's value is kept.  The correlation id alone does not identify the parent: it
+ * is a microsecond, in which several threads may begin an event each.
+ * ONNX Runtime before 1.31 writes strings into its JSON unescaped, so the kit escapes them; from 1.31 on ONNX Runtime
+ * escapes them itself.  From 1.31 on an arg's text that begins with `{` or `[` becomes a JSON value; if the text is not
+ * JSON, the kit puts a space in front.
+ * Without a common clock an event has its parent's start and the arg `epprof.placement`.  Losses are reported in one
+ * event `epprof.lost`, with the counts as args.
  */
 #ifndef EPPROF_EP_H
 #define EPPROF_EP_H
@@ -34,7 +36,8 @@
 #include "epprof/ep_push.h"
 #include "epprof/ort_ep_profiler.h"
 
-/* The kit is compiled into the EP's library and stays inside it: two libraries may carry two versions. */
+/* The kit is compiled into the EP's library and exports nothing: two libraries in one process may contain two
+ * versions. */
 #ifndef EPP_EP_API
 #if defined(__GNUC__)
 #define EPP_EP_API __attribute__((visibility("hidden")))
@@ -51,34 +54,36 @@ typedef struct epp_ep_profiler epp_ep_profiler;
 
 typedef struct epp_ep_options {
 	size_t struct_size;                /* sizeof(epp_ep_options) of the EP; a non-zero unknown tail is an error */
-	const OrtApiBase *ort_api_base;    /* what CreateEpFactories was given; required */
+	const OrtApiBase *ort_api_base;    /* the argument of CreateEpFactories; required */
 	const char *ep_name;               /* copied; NULL: "ep" */
-	uint64_t (*now_ticks)(void *user); /* the device's clock as of now, [any-thread]; NULL: it cannot be read */
+	uint64_t (*now_ticks)(void *user); /* reads the device's clock, [any-thread]; NULL: the clock cannot be read */
 	uint64_t ticks_per_second;         /* nominal; required */
-	uint32_t clock_bits;      /* where the counter wraps, 8 to 64; 0: 64.  How often it did is told by the event's
-	                                      parent, or else by the event before: half a wrap away at most */
-	uint32_t own_clock_pairs; /* 1: now_ticks is NULL and the EP calls epp_ep_clock_pair instead; 0 and no
-	                                      now_ticks: no common clock, only durations count */
-	size_t buffer_bytes;      /* the most that events in hand may take; 0: 64 MiB */
-	void (*end_profiling)(void *user); /* called first in EndProfiling: emit what the device still holds; may be NULL */
-	void (*release)(epp_ep_profiler *self, void *user); /* init form: called last in Release, frees the EP's object */
+	uint32_t clock_bits;      /* the width of the counter, 8 to 64; 0: 64.  The number of wraps is found from the
+	                             event's parent, else from the event before: at most half a wrap away */
+	uint32_t own_clock_pairs; /* 1: now_ticks is NULL and the EP calls epp_ep_clock_pair instead.  0 and
+	                             now_ticks NULL: no common clock, only durations are used */
+	size_t buffer_bytes;      /* the maximum size of the buffered events; 0: 64 MiB */
+	void (*end_profiling)(void *user); /* called first in EndProfiling, to emit the events that the device still
+	                                      holds; may be NULL */
+	void (*release)(epp_ep_profiler *self, void *user); /* epp_ep_profiler_init only: called last in Release,
+	                                                       frees the EP's object */
 	void *user;
 } epp_ep_options;
 
-/* Embedded as the first member of the EP's own profiler object.  Only `impl` may be looked at. */
+/* Embedded as the first member of the EP's own profiler object.  The EP may access `impl` only. */
 struct epp_ep_profiler {
 	OrtEpProfilerImpl impl;
-	void *state; /* the kit's */
+	void *state; /* private to the kit */
 };
 
 typedef struct epp_ep_arg {
 	const char *key;
-	const char *text; /* the value if not NULL; else `i64` */
+	const char *text; /* the value; if NULL, the value is `i64` */
 	int64_t i64;
 } epp_ep_arg;
 
-/* Strings are copied; one of more than 64 KiB is cut and ends with "..." then, and of args the first 256 are kept.
- * What breaks a rule is refused and counted: a NULL name or key, an unknown category, an end before the start. */
+/* Strings are copied; a string of more than 64 KiB is cut and "..." appended; args after the first 256 are dropped.
+ * An invalid event is refused and counted: a NULL name or key, an unknown category, an end before the start. */
 typedef struct epp_ep_event {
 	uint64_t parent; /* a token, or 0 */
 	const char *name;
@@ -91,27 +96,29 @@ typedef struct epp_ep_event {
 	size_t args_count;
 } epp_ep_event;
 
-/* Makes a profiler in the EP's own storage (init) or on the heap (create); hand out &profiler->impl from CreateProfiler.
+/* Makes a profiler in the EP's own storage (init) or on the heap (create).  CreateProfiler returns &profiler->impl.
  * init: Release calls options.release, which frees the storage.  create: Release frees it.
- * Allocates little: ONNX Runtime makes profilers that it never starts.
+ * Allocates little, because ONNX Runtime makes profilers that it never starts.
  * Thread: [any-thread].  Ownership: options and strings are copied; `user` is the EP's.
- * Errors: an OrtStatus of the host's, for a missing option, an ONNX Runtime below API version 25, or no memory; `impl` is
- * zero then, `*profiler` NULL.  Without ort_api_base nobody can make a status: NULL is returned, look at impl.Release. */
+ * Errors: an OrtStatus of the host, for a missing option, an ONNX Runtime below API version 25, or no memory; then
+ * `impl` is zeroed and `*profiler` is NULL.  Without ort_api_base no status can be made: the return value is NULL, and
+ * impl.Release is NULL too. */
 EPP_EP_API OrtStatus *epp_ep_profiler_init(epp_ep_profiler *profiler, const epp_ep_options *options);
 EPP_EP_API OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_ep_profiler **profiler);
 
-/* A token for this thread's innermost host event, for `parent`; 0 if there is none or nothing is profiled.  Unique, unlike
- * ONNX Runtime's correlation ids; valid until EndProfiling.  Tell it to whatever runs the work.
+/* Returns a token for the calling thread's innermost host event, to be used as `parent`; 0 if there is none or nothing
+ * is profiled.  A token is unique, unlike ONNX Runtime's correlation ids, and valid until EndProfiling.  Pass it to the
+ * code that runs the work.
  * Thread: [any-thread]; costs a few ns. */
 EPP_EP_API uint64_t epp_ep_current(epp_ep_profiler *profiler);
 
-/* Emits an event of the device.  Never blocks; without room the event is counted as lost.
+/* Emits a device event.  Never blocks; if there is no room, the event is counted as lost.
  * Outside StartProfiling to EndProfiling it is counted and dropped.
  * Thread: [any-thread], EndProfiling may run meanwhile, Release may not.  Ownership: everything is copied. */
 EPP_EP_API void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event);
 
-/* Adds a pair of the EP's own making: at host time `host_ticks` +- half_width_ticks the device's counter stood at
- * device_ticks.  The host's clock is epp_ep_host_ticks, with nominally epp_ep_host_ticks_per_second.  For devices whose
+/* Adds a clock pair that the EP measured: at host time `host_ticks` +- half_width_ticks the device's counter was
+ * device_ticks.  The host's clock is epp_ep_host_ticks, nominally at epp_ep_host_ticks_per_second.  For devices whose
  * clock now_ticks cannot read.  Outside StartProfiling to EndProfiling it is ignored.
  * Thread: [any-thread], as epp_ep_emit. */
 EPP_EP_API void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_ticks, uint64_t host_ticks,
@@ -119,16 +126,17 @@ EPP_EP_API void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_tic
 EPP_EP_API uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler);
 EPP_EP_API uint64_t epp_ep_host_ticks_per_second(epp_ep_profiler *profiler);
 
-/* Reports that this thread has waited for the device and goes on now: what was launched under `parent`, a token, before the
- * wait began has ended.  May be called often for one token: work that is launched after a wait belongs to the next one.
- * `start_host_ticks`: when the wait began, of epp_ep_host_ticks; 0: not known.  In an epprof host the wait is an event of
- * category API then, with an arrow to it, and the bounds of what it waited for are narrowed: they cannot end behind it.  In
- * ONNX Runtime it does nothing, as outside StartProfiling to EndProfiling.
- * Thread: [any-thread], as epp_ep_emit; costs a hand-over. */
+/* Reports that the calling thread has finished a wait for the device: the work that was launched under `parent`, a
+ * token, before the wait began has ended.  May be called several times for one token: work that is launched after a
+ * wait is covered by the next wait.
+ * `start_host_ticks`: when the wait began, of epp_ep_host_ticks; 0: not known.  An epprof host records the wait as an
+ * event of category API with a flow to it, and narrows the error bounds of the work, which cannot end after the wait.
+ * In ONNX Runtime, and outside StartProfiling to EndProfiling, the call does nothing.
+ * Thread: [any-thread], as epp_ep_emit; costs a delivery of the buffered events. */
 EPP_EP_API void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_host_ticks);
 
-/* What was emitted and lost in the run that is on or was the last, and outside of runs since the end of the one before:
- * emitted = handed over + in hand + lost.
+/* Counts the events that were emitted and lost in the current or last run, and outside of runs since the end of the run
+ * before: emitted = delivered + buffered + lost.
  * Thread: [any-thread]. */
 EPP_EP_API void epp_ep_ledger(const epp_ep_profiler *profiler, EpprofLedger *ledger);
 

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* The version of the library that runs, as text: EPPROF_VERSION of its build.
+/* The version of the loaded library as text: EPPROF_VERSION at the time it was built.
  * Thread: [any-thread]. */
 EPP_EXPORT const char *epp_version(void);
 

@@ -1,16 +1,17 @@
-/* epprof: ONNX Runtime's profiler object model, declared again so that no other header is needed.
+/* epprof: declares ONNX Runtime's profiler object model again, so that no other header is needed.
  *
- * Everything that profiles is an OrtEpProfilerImpl, byte for byte ONNX Runtime's struct of API version 25 and later.
- * This header has the profiler, its events, and the structs by which an execution provider (EP) library hands one out;
- * epprof/ort_tables.h, included at its end, has the function tables that such a library is given.
+ * Every profiler is an OrtEpProfilerImpl, byte for byte ONNX Runtime's struct of API version 25 and later.  This header
+ * declares the profiler, its events, and the structs through which an execution provider (EP) library provides a
+ * profiler; epprof/ort_tables.h, included at the end, declares the function tables that such a library gets.
  *
  * Names, parameters and order are those of ONNX Runtime's headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h, API
- * version 29: a profiler compiled against either runs in either host.  The official calling convention macro is empty
- * on Linux.  What is not named here keeps its place as `unnamed_<slot>`; an EP leaves it NULL.  If the official headers
- * are wanted too, include them first: then theirs stand, and epprof/ort_layout.h checks them in place of ours.
+ * version 29: a profiler compiled with either set of headers runs in either host.  The official calling convention
+ * macro is empty on Linux.  Entries that are not declared here are placeholders `unnamed_<slot>`; an EP leaves them
+ * NULL.  If the official headers are needed too, include them first: then their declarations are used, and
+ * epprof/ort_layout.h checks those.
  *
- * The contract of each entry is ONNX Runtime's; the comments say in our words what both hosts do.  All strings are
- * UTF-8 and end with a NUL.  No entry may throw: in C++ the types say noexcept, as the official ones do.
+ * ONNX Runtime defines the contract of each entry; the comments describe what both hosts do.  All strings are UTF-8 and
+ * end with a NUL.  No entry may throw: in C++ the types are noexcept, as the official ones are.
  */
 #ifndef EPPROF_ORT_EP_PROFILER_H
 #define EPPROF_ORT_EP_PROFILER_H
@@ -19,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The newest API version whose tables are declared here and served by libepprof, and the oldest with profilers. */
+/* The newest API version whose tables are declared here and implemented by libepprof, and the oldest with profilers. */
 #define EPPROF_ORT_API_VERSION 29
 #define EPPROF_ORT_API_VERSION_MIN 25
 
@@ -77,7 +78,7 @@ typedef struct OrtTypeInfo OrtTypeInfo;
 typedef struct OrtValue OrtValue;
 typedef struct OrtValueInfo OrtValueInfo;
 
-/* The place of an entry that has no name here. */
+/* A placeholder for entries that are not declared here. */
 typedef void (*epp_ort_slot)(void);
 
 typedef enum OrtErrorCode {
@@ -113,7 +114,7 @@ typedef enum OrtHardwareDeviceType {
 	OrtHardwareDeviceType_NPU
 } OrtHardwareDeviceType;
 
-/* 4 and more is refused by CreateProfilingEvent. */
+/* CreateProfilingEvent refuses values of 4 and more. */
 typedef enum OrtProfilingEventCategory {
 	OrtProfilingEventCategory_SESSION = 0,
 	OrtProfilingEventCategory_NODE = 1,
@@ -128,7 +129,7 @@ typedef enum OrtProfilingEventCategory {
  * `ort_version_supported` is the API version that the EP was compiled with: 25 or later.
  * Calls on one profiler: StartProfiling, any number of StartEvent and StopEvent, EndProfiling; after that either
  * StartProfiling again or Release.  A profiler that is never started only gets Release.
- * Errors: the host keeps, counts and releases a status, and goes on without what failed. */
+ * Errors: the host records, counts and releases a status, and continues. */
 struct OrtEpProfilerImpl {
 	uint32_t ort_version_supported;
 
@@ -136,28 +137,28 @@ struct OrtEpProfilerImpl {
 	 * Thread: [any-thread], the last call. */
 	void (*Release)(OrtEpProfilerImpl *this_ptr) EPP_ORT_NOEXCEPT;
 
-	/* Profiling begins: the EP reads its own clock now, which gives start_ns.  The offset says how long ago the
-	 * host's profile began: what happens at ep_ns on the EP's clock is an event at
-	 * (ep_profiling_start_offset_ns + (ep_ns - start_ns)) / 1000 us.  Required.
+	/* Profiling begins: the EP reads its own clock now, which gives start_ns.  The offset is the time since the
+	 * host's profile began: an event at ep_ns on the EP's clock has the timestamp (ep_profiling_start_offset_ns +
+	 * (ep_ns - start_ns)) / 1000 us.  Required.
 	 * Units: ns.  Thread: [session-thread].
-	 * Errors: the other entries are called all the same. */
+	 * Errors: the other entries are called nevertheless. */
 	OrtStatus *(*StartProfiling)(OrtEpProfilerImpl *this_ptr, int64_t ep_profiling_start_offset_ns) EPP_ORT_CHECK;
 
 	/* A host event begins on this thread.  Optional.
 	 * The id: in an epprof host unique in the process; in ONNX Runtime the event's start in us since the epoch,
-	 * which two open events of one thread can share: pair by a stack per thread and profiler, never by the id
-	 * alone.
+	 * which two open events of one thread can share.  Match begin and end with a stack per thread and profiler,
+	 * never by the id alone.
 	 * Thread: [event-thread]; must neither block nor begin host events. */
 	OrtStatus *(*StartEvent)(OrtEpProfilerImpl *this_ptr, uint64_t ort_event_correlation_id) EPP_ORT_CHECK;
 
-	/* The host event ended, and can be read with OrtEpApi's ProfilingEvent_ accessors.  Optional.
+	/* The host event ended; it can be read with OrtEpApi's ProfilingEvent_ accessors.  Optional.
 	 * Thread: [event-thread], normally that of StartEvent.  Ownership: `ort_event` is borrowed for the call. */
 	OrtStatus *(*StopEvent)(OrtEpProfilerImpl *this_ptr, uint64_t ort_event_correlation_id,
 	                        const OrtProfilingEvent *ort_event) EPP_ORT_CHECK;
 
 	/* Profiling ends: the EP adds its events since StartProfiling to the container.  Required.
 	 * Thread: [session-thread], with no StartEvent or StopEvent running or to come.
-	 * Ownership: the container is borrowed for the call; it copies what it is given.
+	 * Ownership: the container is borrowed for the call; it copies the events.
 	 * Errors: ONNX Runtime drops all events of this profiler; an epprof host keeps those that were added. */
 	OrtStatus *(*EndProfiling)(OrtEpProfilerImpl *this_ptr,
 	                           OrtProfilingEventsContainer *events_container) EPP_ORT_CHECK;
@@ -177,11 +178,12 @@ struct OrtNodeComputeInfo {
 /* For OrtEpApi::EpGraphSupportInfo_AddNodesToFuse. */
 struct OrtNodeFusionOptions {
 	uint32_t ort_version_supported;
-	bool drop_constant_initializers; /* constants are no inputs of the fused node: the EP has copied them */
+	bool drop_constant_initializers; /* constants are not inputs of the fused node, because the EP has copied
+	                                    them */
 };
 
-/* An execution provider instance, of one session: filled by the EP, made by OrtEpFactory::CreateEp.
- * An epprof host uses CreateProfiler alone; the rest serves ONNX Runtime. */
+/* An execution provider instance of one session: filled by the EP, made by OrtEpFactory::CreateEp.
+ * An epprof host uses only CreateProfiler; ONNX Runtime uses the rest. */
 struct OrtEp {
 	uint32_t ort_version_supported;
 	/* Ownership: valid while the EP lives. */
@@ -200,25 +202,25 @@ struct OrtEp {
 	epp_ort_slot unnamed_10[4];
 	OrtStatus *(*IsConcurrentRunSupported)(OrtEp *this_ptr, bool *is_supported) EPP_ORT_CHECK;
 	OrtStatus *(*Sync)(OrtEp *this_ptr) EPP_ORT_CHECK;
-	/* Makes a profiler, or NULL when there is nothing to profile.  Since version 25; optional.
+	/* Makes a profiler, or NULL if there is nothing to profile.  Since version 25; optional.
 	 * Thread: [session-thread].  Ownership: the host calls the profiler's Release before ReleaseEp. */
 	OrtStatus *(*CreateProfiler)(OrtEp *this_ptr, OrtEpProfilerImpl **profiler) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_17[9];
 };
 
-/* What CreateEpFactories makes.  Required: GetName, GetVendor, GetSupportedDevices, CreateEp, ReleaseEp, GetVersion,
- * CreateDataTransfer (which may give NULL); the rest is optional.
+/* A factory, made by CreateEpFactories.  Required: GetName, GetVendor, GetSupportedDevices, CreateEp, ReleaseEp,
+ * GetVersion, CreateDataTransfer (which may return NULL); the rest is optional.
  * Thread: one at a time for one factory.  Ownership: texts are valid while the factory lives. */
 struct OrtEpFactory {
 	uint32_t ort_version_supported;
 	const char *(*GetName)(const OrtEpFactory *this_ptr) EPP_ORT_NOEXCEPT;
 	const char *(*GetVendor)(const OrtEpFactory *this_ptr) EPP_ORT_NOEXCEPT;
-	/* Which of the devices the EP serves, as OrtEpDevices made with OrtEpApi::CreateEpDevice.
+	/* Returns the devices that the EP supports, as OrtEpDevices made with OrtEpApi::CreateEpDevice.
 	 * Ownership: devices are borrowed; the OrtEpDevices are the host's from then on. */
 	OrtStatus *(*GetSupportedDevices)(OrtEpFactory *this_ptr, const OrtHardwareDevice *const *devices,
 	                                  size_t num_devices, OrtEpDevice **ep_devices, size_t max_ep_devices,
 	                                  size_t *num_ep_devices) EPP_ORT_CHECK;
-	/* Ownership: everything given is borrowed for the call, but the logger, which lives as long as the EP. */
+	/* Ownership: all arguments are borrowed for the call, except the logger, which lives as long as the EP. */
 	OrtStatus *(*CreateEp)(OrtEpFactory *this_ptr, const OrtHardwareDevice *const *devices,
 	                       const OrtKeyValuePairs *const *ep_metadata_pairs, size_t num_devices,
 	                       const OrtSessionOptions *session_options, const OrtLogger *logger,

@@ -1,5 +1,6 @@
-/* epprof: the layout of ONNX Runtime's structs and tables, checked by the compiler: of ours, or of the official headers
- * if they were included first.  A slot is a pointer's place; the number is what both hosts agree on. */
+/* epprof: compile-time checks of the layout of ONNX Runtime's structs and tables: of this library's declarations, or of
+ * the official headers if they were included first.  A slot is the index of a pointer in its table; both hosts use the
+ * same numbers. */
 #ifndef EPPROF_ORT_LAYOUT_H
 #define EPPROF_ORT_LAYOUT_H
 

@@ -1,16 +1,18 @@
-/* epprof: the function tables that an execution provider library is given: OrtApiBase -> OrtApi -> OrtEpApi, ONNX
- * Runtime's of API version 29, with what a program calls that runs models.  Included by epprof/ort_ep_profiler.h, which
- * says what names and `unnamed_` mean.
+/* epprof: the function tables that an execution provider library gets: OrtApiBase -> OrtApi -> OrtEpApi of ONNX
+ * Runtime, API version 29, including the functions that a program calls to run models.  Included by
+ * epprof/ort_ep_profiler.h, which explains names and `unnamed_`.
  *
- * A table only grows: an entry stands in its slot from the version on that brought it, and a table of an older version
- * ends before it.  Ask GetApi for the smaller of the version compiled with and the minor of GetVersionString, and touch
- * no slot that is younger than what was asked for.
- * libepprof serves what an EP calls on the way to CreateProfiler and in profiling ([served] below); every other entry,
- * named or not, is callable and gives by its return type a status ORT_NOT_IMPLEMENTED, NULL, 0 or nothing.
+ * A table only grows: an entry keeps its slot from the version that added it, and a table of an older version ends
+ * before it.  Call GetApi with the smaller of the version compiled with and the minor of GetVersionString, and use no
+ * slot that is newer than that version.
+ * libepprof implements the entries that an EP calls before CreateProfiler and during profiling ([served] below).  Every
+ * other entry, named or not, can be called and returns, depending on its return type, a status ORT_NOT_IMPLEMENTED,
+ * NULL, 0 or nothing.
  *
  * Thread: all entries [any-thread], on objects that no other thread changes meanwhile.
- * Ownership: Create gives, Release takes and allows NULL; texts live as long as the object that gave them.
- * Errors: a status is the caller's, for ReleaseStatus; the `out` parameter of a served entry is NULL or 0 then.
+ * Ownership: Create functions make an object, Release functions free it and accept NULL; texts live as long as the
+ * object that returned them.
+ * Errors: a status is the caller's, for ReleaseStatus; then the `out` parameter of a served entry is NULL or 0.
  */
 #ifndef EPPROF_ORT_TABLES_H
 #define EPPROF_ORT_TABLES_H
@@ -27,7 +29,7 @@ extern "C" {
 #define EPPROF_ORT_MODEL_EDITOR_API_SLOTS 20
 
 /* OrtApi::GetExperimentalFunction by its slot, for code that may be compiled with official headers of version 25 to 27,
- * which lack it: the host has it if GetVersionString says 1.28 or later. */
+ * which lack it.  The host has it if GetVersionString returns 1.28 or later. */
 #define EPPROF_ORT_EXPERIMENTAL_SLOT 422
 #define EPPROF_ORT_EXPERIMENTAL_VERSION 28
 typedef void (*EpprofFunction)(void);
@@ -35,7 +37,7 @@ typedef EpprofFunction (*EpprofGetExperimentalFunction_Fn)(const char *name);
 
 #ifndef ORT_API_VERSION
 
-/* Values not listed are types that nothing here computes with. */
+/* The values that are not listed are types that epprof does not compute with. */
 typedef enum ONNXTensorElementDataType {
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED = 0,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT = 1,
@@ -110,19 +112,19 @@ typedef void (*OrtLoggingFunction)(void *param, OrtLoggingLevel severity, const 
 /* clang-format off */
 
 struct OrtApiBase {
-	/* The tables of an API version, NULL for one above the host's own.  Ownership: static. */
+	/* The table of an API version; NULL for a version above the host's own.  Ownership: static. */
 	const OrtApi *(*GetApi)(uint32_t version) EPP_ORT_NOEXCEPT;
 	/* "1.<API version>.<patch>". */
 	const char *(*GetVersionString)(void) EPP_ORT_NOEXCEPT;
 };
 
 struct OrtApi {
-	/* [served] `msg` is copied.  Without memory CreateStatus gives a static status, never NULL. */
+	/* [served] `msg` is copied.  Without memory CreateStatus returns a static status, never NULL. */
 	OrtStatus *(*CreateStatus)(OrtErrorCode code, const char *msg) EPP_ORT_NOEXCEPT;
 	OrtErrorCode (*GetErrorCode)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
 	const char *(*GetErrorMessage)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
 	OrtStatus *(*CreateEnv)(OrtLoggingLevel log_severity_level, const char *logid, OrtEnv **out) EPP_ORT_CHECK;
-	/* What is logged goes to the function, also from other threads. */
+	/* Log messages go to the function, also from other threads. */
 	OrtStatus *(*CreateEnvWithCustomLogger)(OrtLoggingFunction logging_function, void *logger_param,
 	                                        OrtLoggingLevel log_severity_level, const char *logid,
 	                                        OrtEnv **out) EPP_ORT_CHECK;
@@ -130,7 +132,7 @@ struct OrtApi {
 	OrtStatus *(*CreateSession)(const OrtEnv *env, const char *model_path, const OrtSessionOptions *options,
 	                            OrtSession **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_8[1];
-	/* `run_options` may be NULL, and so may each of `outputs`, which is made then. */
+	/* `run_options` may be NULL, and so may each of `outputs`; Run makes a value for a NULL output. */
 	OrtStatus *(*Run)(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names,
 	                  const OrtValue *const *inputs, size_t input_len, const char *const *output_names,
 	                  size_t output_names_len, OrtValue **outputs) EPP_ORT_CHECK;
@@ -139,7 +141,7 @@ struct OrtApi {
 	OrtStatus *(*SetSessionExecutionMode)(OrtSessionOptions *options, ExecutionMode execution_mode) EPP_ORT_CHECK;
 	OrtStatus *(*EnableProfiling)(OrtSessionOptions *options, const char *profile_file_prefix) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_15[11];
-	/* [served] Custom operators are taken and never run. */
+	/* [served] Custom operators are accepted and never run. */
 	OrtStatus *(*CreateCustomOpDomain)(const char *domain, OrtCustomOpDomain **out) EPP_ORT_CHECK;
 	OrtStatus *(*CustomOpDomain_Add)(OrtCustomOpDomain *custom_op_domain, const OrtCustomOp *op) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_28[2];
@@ -149,7 +151,7 @@ struct OrtApi {
 	OrtStatus *(*SessionGetInputTypeInfo)(const OrtSession *session, size_t index,
 	                                      OrtTypeInfo **type_info) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_34[2];
-	/* Texts that an allocator gave are the caller's, for AllocatorFree. */
+	/* Texts from an allocator are the caller's, to be freed with AllocatorFree. */
 	OrtStatus *(*SessionGetInputName)(const OrtSession *session, size_t index, OrtAllocator *allocator,
 	                                  char **value) EPP_ORT_CHECK;
 	OrtStatus *(*SessionGetOutputName)(const OrtSession *session, size_t index, OrtAllocator *allocator,
@@ -163,7 +165,7 @@ struct OrtApi {
 	                                     ONNXTensorElementDataType type, OrtValue **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_49[2];
 
-	/* Tensors: the data live as long as the value. */
+	/* Tensors: the data is valid as long as the value. */
 	OrtStatus *(*GetTensorMutableData)(OrtValue *value, void **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_52[3];
 	OrtStatus *(*CastTypeInfoToTensorInfo)(const OrtTypeInfo *info,
@@ -181,8 +183,8 @@ struct OrtApi {
 	OrtStatus *(*GetTensorTypeAndShape)(const OrtValue *value, OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_66[2];
 
-	/* [served] Descriptions of memory, which an EP makes for its devices (EpDevice_AddAllocatorInfo): nothing is
-	 * ever allocated by them.  Names are copied.  CompareMemoryInfo: 0 if equal. */
+	/* [served] Descriptions of memory, which an EP makes for its devices (EpDevice_AddAllocatorInfo); they are
+	 * never used to allocate.  Names are copied.  CompareMemoryInfo: 0 if equal. */
 	OrtStatus *(*CreateMemoryInfo)(const char *name, OrtAllocatorType type, int id, OrtMemType mem_type,
 	                               OrtMemoryInfo **out) EPP_ORT_CHECK;
 	OrtStatus *(*CreateCpuMemoryInfo)(OrtAllocatorType type, OrtMemType mem_type,
@@ -219,8 +221,8 @@ struct OrtApi {
 	OrtStatus *(*SessionEndProfiling)(OrtSession *session, OrtAllocator *allocator, char **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_111[19];
 
-	/* [served] Config entries of session options.  GetSessionConfigEntry: `*size` is the room, then the bytes
-	 * needed with the NUL; with a NULL value only the size is told. */
+	/* [served] Config entries of session options.  GetSessionConfigEntry: `*size` is the size of the buffer on
+	 * entry, and the size needed, with the NUL, on return; if `config_value` is NULL, only the size is returned. */
 	OrtStatus *(*AddSessionConfigEntry)(OrtSessionOptions *options, const char *config_key,
 	                                    const char *config_value) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_131[94];
@@ -233,13 +235,13 @@ struct OrtApi {
 	                                    char *config_value, size_t *size) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_239[8];
 
-	/* [served] The logger that CreateEpFactories and CreateEp were given. */
+	/* [served] The logger that was passed to CreateEpFactories and CreateEp. */
 	OrtStatus *(*Logger_LogMessage)(const OrtLogger *logger, OrtLoggingLevel log_severity_level,
 	                                const char *message,
 	                                const char *file_path, int line_number, const char *func_name) EPP_ORT_CHECK;
 	OrtStatus *(*Logger_GetLoggingSeverityLevel)(const OrtLogger *logger, OrtLoggingLevel *out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_249[3];
-	/* Makes an element of a tensor of strings so long; `*buffer` is where its bytes go. */
+	/* Resizes an element of a string tensor to `length_in_bytes`; `*buffer` is where its bytes go. */
 	OrtStatus *(*GetResizedStringTensorElementBuffer)(OrtValue *value, size_t index, size_t length_in_bytes,
 	                                                  char **buffer) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_253[19];
@@ -259,7 +261,8 @@ struct OrtApi {
 	                         size_t *num_entries) EPP_ORT_NOEXCEPT;
 	void (*RemoveKeyValuePair)(OrtKeyValuePairs *kvps, const char *key) EPP_ORT_NOEXCEPT;
 	void (*ReleaseKeyValuePairs)(OrtKeyValuePairs *input);
-	/* Execution provider libraries, of an environment: their factories' devices, and which of them a session uses. */
+	/* Execution provider libraries of an environment: the devices of their factories, and which of them a session
+	 * uses. */
 	OrtStatus *(*RegisterExecutionProviderLibrary)(OrtEnv *env, const char *registration_name,
 	                                               const char *path) EPP_ORT_CHECK;
 	OrtStatus *(*UnregisterExecutionProviderLibrary)(OrtEnv *env, const char *registration_name) EPP_ORT_CHECK;
@@ -288,7 +291,7 @@ struct OrtApi {
 	const OrtEpApi *(*GetEpApi)(void); /* [served] static */
 	epp_ort_slot unnamed_318[2];
 
-	/* [served] More on memory.  A vendor of 0 is none; alignment 0 is the device's own. */
+	/* [served] Further descriptions of memory.  Vendor 0: none; alignment 0: the device's own. */
 	OrtStatus *(*CreateMemoryInfo_V2)(const char *name, OrtMemoryInfoDeviceType device_type, uint32_t vendor_id,
 	                                  int32_t device_id, OrtDeviceMemoryType mem_type, size_t alignment,
 	                                  OrtAllocatorType allocator_type, OrtMemoryInfo **out) EPP_ORT_CHECK;
@@ -296,7 +299,7 @@ struct OrtApi {
 	uint32_t (*MemoryInfoGetVendorId)(const OrtMemoryInfo *info) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_323[1];
 
-	/* The graph, in OrtEp::GetCapability and Compile: everything is the host's and borrowed for the call. */
+	/* The graph, in OrtEp::GetCapability and Compile: everything is owned by the host and borrowed for the call. */
 	OrtStatus *(*ValueInfo_GetValueNumConsumers)(const OrtValueInfo *value_info, size_t *num_consumers) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_325[1];
 	OrtStatus *(*ValueInfo_GetInitializerValue)(const OrtValueInfo *value_info,
@@ -336,17 +339,18 @@ struct OrtApi {
 	OrtStatus *(*OpAttr_GetName)(const OrtOpAttr *attribute, const char **name) EPP_ORT_CHECK;
 	OrtStatus *(*Node_GetNumSubgraphs)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_366[8];
-	/* [served] The memory info that EpDevice_AddAllocatorInfo gave, or NULL. */
+	/* [served] The memory info that EpDevice_AddAllocatorInfo added, or NULL. */
 	const OrtMemoryInfo *(*EpDevice_MemoryInfo)(const OrtEpDevice *ep_device,
 	                                            OrtDeviceMemoryType memory_type) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_375[3];
 	OrtStatus *(*GetTensorData)(const OrtValue *value, const void **out) EPP_ORT_CHECK;
 
-	/* [served] A copy, for ReleaseKeyValuePairs. */
+	/* [served] A copy, to be freed with ReleaseKeyValuePairs. */
 	OrtStatus *(*GetSessionOptionsConfigEntries)(const OrtSessionOptions *options,
 	                                             OrtKeyValuePairs **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_380[27];
-	/* Which nodes each provider took; for sessions made with "session.record_ep_graph_assignment_info" at "1". */
+	/* The nodes assigned to each provider; for sessions made with "session.record_ep_graph_assignment_info" at
+	 * "1". */
 	OrtStatus *(*Session_GetEpGraphAssignmentInfo)(const OrtSession *session,
 	                                               const OrtEpAssignedSubgraph *const **ep_subgraphs,
 	                                               size_t *num_ep_subgraphs) EPP_ORT_CHECK;
@@ -358,20 +362,20 @@ struct OrtApi {
 	epp_ort_slot unnamed_410[5];
 	OrtStatus *(*RunOptionsEnableProfiling)(OrtRunOptions *options, const char *profile_file_prefix) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_416[6];
-	/* [served] A function by name (epprof/ep_push.h), NULL for an unknown one.  Since version 28. */
+	/* [served] Finds a function by name (epprof/ep_push.h), NULL for an unknown one.  Since version 28. */
 	OrtExperimentalFnPtr (*GetExperimentalFunction)(const char *name) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_423[2];
 };
 
 struct OrtEpApi {
-	/* [served] Metadata and options are copied and may be NULL; factory and hardware device must outlive the
-	 * device. */
+	/* [served] Metadata and options are copied and may be NULL; the factory and the hardware device must outlive
+	 * the device. */
 	OrtStatus *(*CreateEpDevice)(OrtEpFactory *ep_factory, const OrtHardwareDevice *hardware_device,
 	                             const OrtKeyValuePairs *ep_metadata, const OrtKeyValuePairs *ep_options,
 	                             OrtEpDevice **ep_device) EPP_ORT_CHECK;
 	void (*ReleaseEpDevice)(OrtEpDevice *input);
 
-	/* What OrtEp::GetCapability claims: each call makes one fused node. */
+	/* The nodes that OrtEp::GetCapability claims: each call makes one fused node. */
 	OrtStatus *(*EpGraphSupportInfo_AddNodesToFuse)(OrtEpGraphSupportInfo *graph_support_info,
 	                                                const OrtNode *const *nodes, size_t num_nodes,
 	                                                const OrtNodeFusionOptions *options) EPP_ORT_CHECK;
@@ -379,8 +383,9 @@ struct OrtEpApi {
 	                                               const OrtNode *node) EPP_ORT_CHECK;
 	const char *(*NodeComputeContext_NodeName)(const OrtNodeComputeContext *context) EPP_ORT_NOEXCEPT;
 
-	/* [served] The memory info is borrowed and must outlive the device; one for each kind of memory, the newest.
-	 * ONNX Runtime calls the factory's CreateAllocator for it when the library is registered. */
+	/* [served] The memory info is borrowed and must outlive the device; one for each kind of memory, a later call
+	 * replaces the earlier one.  ONNX Runtime calls the factory's CreateAllocator for it when the library is
+	 * registered. */
 	OrtStatus *(*EpDevice_AddAllocatorInfo)(OrtEpDevice *ep_device,
 	                                        const OrtMemoryInfo *allocator_memory_info) EPP_ORT_CHECK;
 	const OrtMemoryDevice *(*MemoryInfo_GetMemoryDevice)(const OrtMemoryInfo *memory_info) EPP_ORT_NOEXCEPT;
@@ -401,9 +406,9 @@ struct OrtEpApi {
 	OrtStatus *(*GetEnvConfigEntries)(OrtKeyValuePairs **config_entries) EPP_ORT_CHECK; /* [served] always empty */
 	epp_ort_slot unnamed_50[15];
 
-	/* [served] Profiling events.  Create copies all strings; -1 where process or thread does not apply; the arrays
-	 * may be NULL if num_args is 0; of two args with one key the first counts.  Name and value belong to the event.
-	 * GetArgValue: NULL for a key that the event lacks.
+	/* [served] Profiling events.  Create copies all strings; process and thread are -1 if they do not apply; the
+	 * arrays may be NULL if num_args is 0; if two args have the same key, the first one is used.  Name and value
+	 * belong to the event.  GetArgValue: NULL for a key that the event lacks.
 	 * Units: us since the profile began (see OrtEpProfilerImpl::StartProfiling).
 	 * Errors: ORT_INVALID_ARGUMENT for a category above 3 or a NULL. */
 	OrtStatus *(*CreateProfilingEvent)(OrtProfilingEventCategory category, int32_t process_id, int32_t thread_id,
@@ -419,8 +424,8 @@ struct OrtEpApi {
 	OrtStatus *(*ProfilingEvent_GetArgValue)(const OrtProfilingEvent *event, const char *key,
 	                                         const char **out) EPP_ORT_CHECK;
 
-	/* [served] Only in EndProfiling, with its container; count above 0; may be called often, but batches are
-	 * cheaper.
+	/* [served] Only in EndProfiling, with its container; num_events must be above 0; may be called several times,
+	 * but larger batches are cheaper.
 	 * Ownership: the events stay the caller's, who releases them. */
 	OrtStatus *(*ProfilingEventsContainer_AddEvents)(OrtProfilingEventsContainer *events_container,
 	                                                 const OrtProfilingEvent *const *events,

@@ -1,11 +1,13 @@
-/* epprof: the profiler extension of PJRT, JAX's plugin ABI: the part of PJRT_Api that leads to it, and its table.
+/* epprof: the profiler extension of PJRT, JAX's plugin ABI: the first members of PJRT_Api, which lead to it, and its
+ * function table.
  *
- * A plugin exports GetPjrtApi; the extension chain of what that returns has one of type PJRT_Extension_Type_Profiler with a
- * table of functions.  Each takes one struct of arguments and returns NULL, or an error that the plugin's own functions
- * tell and destroy.  Argument structs say their size first; hosts of before July 2026 do not fill that in.
+ * A plugin exports GetPjrtApi.  The extension chain of the returned PJRT_Api has an extension of type
+ * PJRT_Extension_Type_Profiler, with a table of functions.  Each function takes one struct of arguments and returns
+ * NULL, or an error that the plugin's own functions describe and destroy.  Argument structs begin with their size;
+ * hosts built before July 2026 do not set it.
  *
- * Layouts and sizes are those of the official headers (xla/pjrt/c, xla/backends/profiler/plugin), whose names these are; if
- * one of them was included first, this one declares nothing of it.
+ * Layouts, sizes and names are those of the official headers (xla/pjrt/c, xla/backends/profiler/plugin); if one of them
+ * was included first, this header does not declare its names again.
  */
 #ifndef EPPROF_PJRT_H
 #define EPPROF_PJRT_H
@@ -34,7 +36,7 @@ typedef struct PLUGIN_Profiler_Error_Message_Args {
 	size_t struct_size;
 	void *priv;
 	const PLUGIN_Profiler_Error *error;
-	const char *message; /* out; lives as long as the error, not terminated */
+	const char *message; /* out; valid as long as the error, not NUL-terminated */
 	size_t message_size; /* out */
 } PLUGIN_Profiler_Error_Message_Args;
 typedef void PLUGIN_Profiler_Error_Message(PLUGIN_Profiler_Error_Message_Args *args);
@@ -43,7 +45,7 @@ typedef struct PLUGIN_Profiler_Error_GetCode_Args {
 	size_t struct_size;
 	void *priv;
 	const PLUGIN_Profiler_Error *error;
-	int code; /* out: as TF_Code */
+	int code; /* out: a value of TF_Code */
 } PLUGIN_Profiler_Error_GetCode_Args;
 typedef PLUGIN_Profiler_Error *PLUGIN_Profiler_Error_GetCode(PLUGIN_Profiler_Error_GetCode_Args *args);
 
@@ -73,8 +75,9 @@ typedef struct PLUGIN_Profiler_Stop_Args {
 } PLUGIN_Profiler_Stop_Args;
 typedef PLUGIN_Profiler_Error *PLUGIN_Profiler_Stop(PLUGIN_Profiler_Stop_Args *args);
 
-/* A serialised XSpace.  With `buffer` NULL a plugin either says the size, and a second call brings a buffer of it; or it
- * sets `buffer` to memory of its own, which is valid until the profiler is destroyed: JAX knows only this. */
+/* Returns a serialised XSpace.  If `buffer` is NULL, a plugin either returns the size only, and the host calls again
+ * with a buffer of that size; or it sets `buffer` to memory of its own, which is valid until the profiler is destroyed.
+ * JAX supports only the latter. */
 typedef struct PLUGIN_Profiler_CollectData_Args {
 	size_t struct_size;
 	PLUGIN_Profiler *profiler;
@@ -100,7 +103,7 @@ typedef struct PLUGIN_Profiler_Serialize_Args {
 	size_t struct_size;
 	PLUGIN_Profiler *profiler;
 	PLUGIN_Profiler_ConsumeResult *consume_result;
-	const uint8_t *serialized_bytes; /* out; lives as long as the result */
+	const uint8_t *serialized_bytes; /* out; valid as long as the result */
 	size_t serialized_size;          /* out */
 } PLUGIN_Profiler_Serialize_Args;
 typedef PLUGIN_Profiler_Error *PLUGIN_Profiler_Serialize(PLUGIN_Profiler_Serialize_Args *args);
@@ -116,7 +119,8 @@ typedef struct PLUGIN_Profiler_Api {
 	PLUGIN_Profiler_Start *start;
 	PLUGIN_Profiler_Stop *stop;
 	PLUGIN_Profiler_CollectData *collect_data;
-	/* Since July 2026; a plugin that fills no more says 80 bytes, which hosts of before demand exactly. */
+	/* Since July 2026.  A plugin without these entries sets struct_size to 80, the only size that earlier hosts
+	 * accept. */
 	PLUGIN_Profiler_Consume *consume;
 	PLUGIN_Profiler_ConsumeResult_Destroy *consume_result_destroy;
 	PLUGIN_Profiler_Serialize *serialize;
@@ -134,13 +138,13 @@ typedef struct PJRT_Extension_Base {
 	struct PJRT_Extension_Base *next;
 } PJRT_Extension_Base;
 
-/* What all versions of PJRT_Api begin with; nothing else of it matters here. */
+/* The first members of PJRT_Api in all versions; the others are not used here. */
 typedef struct PJRT_Api {
 	size_t struct_size;
 	PJRT_Extension_Base *extension_start;
 } PJRT_Api;
 
-/* The plugin's entry.  Ownership: static. */
+/* The plugin's entry point.  Ownership: static. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
@@ -154,15 +158,15 @@ GetPjrtApi(void);
 typedef struct PJRT_Profiler_Extension {
 	PJRT_Extension_Base base;
 	PLUGIN_Profiler_Api *profiler_api;
-	int64_t traceme_context_id; /* used in arguments of calls only */
+	int64_t traceme_context_id; /* used only in the arguments of calls */
 } PJRT_Profiler_Extension;
 
 #endif
 
-/* For a plugin that is no device of PJRT's and has nothing but a profiler: hosts look at entries far behind those that matter here,
- * and find NULL. */
+/* For a plugin that is not a PJRT device and has only a profiler: hosts read entries far beyond the first two members,
+ * and find NULL there. */
 typedef struct EpprofPjrtApi {
-	PJRT_Api api; /* struct_size: that of all of this */
+	PJRT_Api api; /* struct_size: the size of this whole struct */
 	void *entries[254];
 } EpprofPjrtApi;
 

@@ -1,7 +1,7 @@
-/* epprof: loading profiler plugins.
+/* epprof: loads profiler plugins.
  *
- * A plugin is a shared library that a framework would load for its device.  What kind it is, is told by the symbols it
- * exports; whatever the kind, it gives OrtEpProfilerImpl objects for epp_session_attach.
+ * A plugin is a shared library that a framework would load for its device.  The symbols that it exports determine its
+ * kind.  A plugin of any kind provides OrtEpProfilerImpl objects for epp_session_attach.
  */
 #ifndef EPPROF_PLUGIN_H
 #define EPPROF_PLUGIN_H
@@ -16,59 +16,64 @@ extern "C" {
 
 typedef struct epp_plugin epp_plugin;
 
-/* A hardware device as execution providers are offered it. */
+/* A hardware device, as it is passed to execution providers. */
 typedef struct epp_plugin_device {
 	size_t struct_size; /* sizeof(epp_plugin_device) of the caller */
 	uint32_t type;      /* OrtHardwareDeviceType: 0 CPU, 1 GPU, 2 NPU */
-	uint32_t vendor_id; /* of PCI, 0x8086; 0: none */
+	uint32_t vendor_id; /* the PCI vendor, for example 0x8086; 0: none */
 	uint32_t device_id;
 	uint32_t reserved;
 } epp_plugin_device;
 
-/* Offers execution providers this device instead of the processor, for the whole process.  Nothing needs to be behind it: a
- * provider that opens its device fails at that.
+/* Makes this device, instead of the processor, the one that is passed to execution providers, for the whole process.
+ * The device need not exist: a provider that opens it then gets an error.
  * Errors: EPP_INVALID_ARGUMENT.
  * Thread: one at a time, before plugins are loaded.  Ownership: copied. */
 EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) EPP_MUST_CHECK;
 
 /* Opens a plugin, as its framework would: for an execution provider library dlopen(RTLD_NOW | RTLD_LOCAL), then
- * CreateEpFactories, GetSupportedDevices, CreateEp.  All of a plugin's functions but StartEvent and StopEvent are called on a
- * thread of its own, and waited for no longer than EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else 2 s); a library whose
- * constructor hangs in dlopen holds its caller.
- * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library), EPP_TIMEOUT (it hangs, and
- * stays loaded); the message names the library and the step.  Nothing half-loaded stays.  `*plugin` is NULL on failure.
+ * CreateEpFactories, GetSupportedDevices, CreateEp.  All functions of a plugin except StartEvent and StopEvent are
+ * called on the plugin's own thread, and the caller waits at most EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else
+ * 2 s); a library whose constructor hangs in dlopen blocks its caller.
+ * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library), EPP_TIMEOUT (it hangs,
+ * and stays loaded); the message names the library and the step.  After any other error the library is unloaded.
+ * `*plugin` is NULL on failure.
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
 
-/* Told of each library that was looked at: a plugin, which is the callee's from here on, or why it is none.
+/* Called for each library that was examined, with the plugin, which the callee owns from here on, or with the reason
+ * why it is none.
  * Ownership: path and failure are borrowed for the call. */
 typedef void (*epp_plugin_found_fn)(void *user, const char *path, epp_plugin *plugin, const epp_status *failure);
 
-/* Loads what PyTorch's tracing proposal would: the files in KINETO_PLUGIN_PATH (colon-separated; of a directory its *.so, in
- * sorted order) or, if that is not set, in /usr/lib/kineto/plugins, /usr/local/lib/kineto/plugins and
- * ~/.local/lib/kineto/plugins; plugins of any kind.  Returns how many were loaded.
+/* Loads the plugins that PyTorch's tracing proposal would load: the files in KINETO_PLUGIN_PATH (colon-separated; of a
+ * directory its *.so, in sorted order) or, if that is not set, in /usr/lib/kineto/plugins,
+ * /usr/local/lib/kineto/plugins and ~/.local/lib/kineto/plugins; plugins of any kind.  Returns the number of plugins
+ * loaded.
  * Thread: [any-thread]. */
 EPP_EXPORT size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user);
 
-/* Told of a library that somebody named, which nobody has opened yet; `place` is the variable, or the directory.
+/* Called for a library that was configured and is not opened yet; `place` is the variable or the directory that names
+ * it.
  * Ownership: both are borrowed for the call. */
 typedef void (*epp_plugin_named_fn)(void *user, const char *place, const char *path);
 
-/* Tells the libraries that bridges carry into their frameworks, each file once: those that EPPROF_PROFILERS names, then those
- * that KINETO_PLUGIN_PATH names, in whose form both are; if the first names none and the second is not set, those in the
- * proposal's standard directories.
- * Thread: [any-thread], while nobody changes the environment. */
+/* Lists the libraries that bridges load into their frameworks, each file once: those in EPPROF_PROFILERS, then those in
+ * KINETO_PLUGIN_PATH (both variables have the form of the latter); if the first has none and the second is not set,
+ * those in the proposal's standard directories.
+ * Thread: [any-thread], while no thread changes the environment. */
 EPP_EXPORT void epp_plugin_find_carried(epp_plugin_named_fn found, void *user);
 
-/* Makes a profiler.  NULL in `*profiler` with success does not happen: a plugin without a profiler is EPP_PLUGIN.
- * Any number of sessions may profile one plugin at once, but those of a PU1 plugin are 64: StartProfiling of one more is
- * an error, which its session counts and tells.  Of PU1 libraries a process uses 8, until it ends.
- * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or give it
- * to epp_plugin_profiler_release; a bare Release leaves the plugin counting it as alive.
+/* Makes a profiler.  On success `*profiler` is never NULL: a plugin without a profiler is EPP_PLUGIN.
+ * Any number of sessions may profile one plugin at once, except for a PU1 plugin: at most 64.  For one more session
+ * StartProfiling is an error, which the session counts and reports.  A process can use at most 8 PU1 libraries, counted
+ * until it ends.
+ * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or pass it to
+ * epp_plugin_profiler_release; after a direct call of Release the plugin still counts it as live.
  * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY, EPP_TIMEOUT. */
 EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler) EPP_MUST_CHECK;
 
-/* What a profile is asked to hold, in the words of TensorFlow's ProfileOptions. */
+/* What a profile should contain, with the values of TensorFlow's ProfileOptions. */
 typedef enum epp_device_type {
 	EPP_DEVICE_UNSPECIFIED = 0,
 	EPP_DEVICE_CPU = 1,
@@ -83,48 +88,51 @@ typedef struct epp_profile_options {
 	uint32_t device_type;         /* epp_device_type */
 } epp_profile_options;
 
-/* Whether the options select the plugin, that is, whether its framework would profile it: TensorFlow leaves out pluggable
- * devices at level 0 and for another type.  Plugins of other kinds are always selected, as is everything by NULL.
+/* Returns 1 if the options select the plugin, that is, if its framework would profile it: TensorFlow leaves out
+ * pluggable devices at level 0 and for another type.  Plugins of other kinds are always selected; NULL selects every
+ * plugin.
  * Thread: [any-thread]. */
 EPP_EXPORT uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options);
 
-/* Releases a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_own, that no session will release: its Release
- * is called on the plugin's thread, before anything that is called there later, and not waited for.  NULL does nothing.
+/* Releases a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_own, that no session will release.  Its
+ * Release is called on the plugin's thread, before any later call there; this function does not wait for it.  NULL does
+ * nothing.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
 
-/* ---- libraries that the caller opens by itself ---- */
+/* ---- libraries that the caller opens ---- */
 
-/* A thread for the calls of one library, so that one that does not return holds up nobody else. */
+/* A thread for the calls into one library, so that a call that does not return blocks no other library. */
 typedef struct epp_plugin_thread epp_plugin_thread;
 
-/* Errors: EPP_OUT_OF_MEMORY.
- * Thread: [any-thread].  Ownership: the caller releases it; calls that hang, and profilers, hold it too. */
+/* Makes a thread.
+ * Errors: EPP_OUT_OF_MEMORY.
+ * Thread: [any-thread].  Ownership: the caller releases it; hanging calls and profilers hold references, too. */
 EPP_EXPORT epp_status *epp_plugin_thread_create(epp_plugin_thread **thread) EPP_MUST_CHECK;
 
-/* Ends it when nothing uses it any more.  NULL does nothing.
+/* Releases the caller's reference; the thread ends with the last one.  NULL does nothing.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_thread_release(epp_plugin_thread *thread);
 
-/* Calls `run` there and waits for it, EPPROF_PLUGIN_TIMEOUT_MS at most.
+/* Calls `run` on the thread and waits for it, at most EPPROF_PLUGIN_TIMEOUT_MS.
  * Errors: EPP_TIMEOUT: it has not returned, or an earlier call has not; EPP_UNAVAILABLE, EPP_OUT_OF_MEMORY.
- * Thread: [any-thread].  Ownership: with an error the argument belongs to the thread: `discard` (NULL: nothing) is called
- * with it, at once if `run` did not begin, else when `run` returns. */
+ * Thread: [any-thread].  Ownership: after an error the thread owns the argument and calls `discard` (if not NULL) with
+ * it: at once if `run` did not begin, else when `run` returns. */
 EPP_EXPORT epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step, void (*run)(void *argument),
                                               void (*discard)(void *argument), void *argument) EPP_MUST_CHECK;
 
-/* EPPROF_PLUGIN_TIMEOUT_MS, or else 2 s.
+/* Returns EPPROF_PLUGIN_TIMEOUT_MS of the environment, or else 2 s.
  * Units: nanoseconds.  Thread: [any-thread]. */
 EPP_EXPORT uint64_t epp_plugin_timeout_ns(void);
 
-/* Has a profiler of the library called there: by epp_members_start, epp_members_end and epp_plugin_profiler_release, which is
- * the only way to release it.
+/* Assigns a profiler of the library to the thread: epp_members_start, epp_members_end and epp_plugin_profiler_release,
+ * which is the only way to release it, call the profiler there.
  * Errors: EPP_PLUGIN if it has a thread already, or without memory.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_plugin_thread_own(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler) EPP_MUST_CHECK;
 
-/* What the plugin calls itself (the EP's name), by which ABI it was opened ("ort", "tf"), and where it was found.
- * Thread: [any-thread], not beside unload.  Ownership: valid until unload. */
+/* The plugin's own name (the EP's name), the ABI by which it was opened ("ort", "tf"), and the path of its library.
+ * Thread: [any-thread], not during unload.  Ownership: valid until unload. */
 EPP_EXPORT const char *epp_plugin_name(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_kind(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);
@@ -134,40 +142,41 @@ EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);
 EPP_EXPORT void *epp_plugin_symbol(const epp_plugin *plugin, const char *name);
 
 /* Unloads a plugin.  NULL does nothing.
- * Errors: EPP_BUSY while profilers of it live (attached ones live until their session has released them); EPP_TIMEOUT: it hangs.
+ * Errors: EPP_BUSY while the plugin has live profilers (an attached one lives until its session has released it);
+ * EPP_TIMEOUT: it hangs.
  * Thread: one at a time for one plugin. */
 EPP_EXPORT epp_status *epp_plugin_unload(epp_plugin *plugin) EPP_MUST_CHECK;
 
-/* A library that may be a plugin; nothing was opened yet.  Ownership: the path is borrowed for the call. */
+/* Called for a library that may be a plugin and is not opened yet.  Ownership: the path is borrowed for the call. */
 typedef void (*epp_plugin_path_fn)(void *user, const char *path);
 
-/* Tells the libraries at `path`: a file itself, or those in a directory (*.so, *.so.1), sorted by name.
- * Errors: EPP_NOT_FOUND, EPP_IO; a directory without libraries is none.
+/* Lists the libraries at `path`: the file, or the libraries in a directory (*.so, *.so.1), sorted by name.
+ * Errors: EPP_NOT_FOUND, EPP_IO; a directory without libraries is not an error.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_plugin_find(const char *path, epp_plugin_path_fn found, void *user) EPP_MUST_CHECK;
 
-/* Tells the libraries that TensorFlow would load by itself: what TF_PLUGGABLE_DEVICE_LIBRARY_PATH names (a file or a
- * directory), then tensorflow-plugins in the site-packages of VIRTUAL_ENV, of the user and of the system, each once.
- * Places that are not there are passed over.
- * Errors: EPP_NOT_FOUND, EPP_IO for what the variable names; EPP_OUT_OF_MEMORY.
- * Thread: [any-thread], while nobody changes the environment. */
+/* Lists the libraries that TensorFlow would load: those at TF_PLUGGABLE_DEVICE_LIBRARY_PATH (a file or a directory),
+ * then those in tensorflow-plugins in the site-packages of VIRTUAL_ENV, of the user and of the system, each once.
+ * Places that do not exist are skipped.
+ * Errors: EPP_NOT_FOUND, EPP_IO for the path in the variable; EPP_OUT_OF_MEMORY.
+ * Thread: [any-thread], while no thread changes the environment. */
 EPP_EXPORT epp_status *epp_tf_plugin_find(epp_plugin_path_fn found, void *user) EPP_MUST_CHECK;
 
-/* What is found out about a library as a plugin of one kind. */
+/* The types of facts about a library as a plugin of one kind. */
 typedef enum epp_fact_type {
-	EPP_FACT_KIND = 0,    /* it is of this kind; what follows is about it */
-	EPP_FACT_SYMBOL = 1,  /* it exports `name`, or not */
-	EPP_FACT_NAME = 2,    /* it calls itself `text` */
+	EPP_FACT_KIND = 0,    /* it is of this kind; the facts that follow are about this kind */
+	EPP_FACT_SYMBOL = 1,  /* it exports the symbol `name`, if is_present */
+	EPP_FACT_NAME = 2,    /* its own name is `text` */
 	EPP_FACT_VERSION = 3, /* `name` has version `text` */
-	EPP_FACT_SIZE = 4,    /* its struct `name` has `bytes`, of `known_bytes` that are known here */
-	EPP_FACT_ENTRY = 5,   /* its table has an entry `name`, or not */
+	EPP_FACT_SIZE = 4,    /* its struct `name` has `bytes` bytes; this build's declaration has `known_bytes` */
+	EPP_FACT_ENTRY = 5,   /* its table has an entry `name`, if is_present */
 	EPP_FACT_PROBLEM = 6  /* it cannot be used as this kind: `text` */
 } epp_fact_type;
 
 typedef struct epp_plugin_fact {
 	uint32_t type;        /* epp_fact_type */
 	uint32_t is_present;  /* symbols and entries */
-	uint32_t is_required; /* likewise */
+	uint32_t is_required; /* symbols and entries */
 	uint32_t reserved;
 	const char *kind;
 	const char *name;
@@ -179,28 +188,30 @@ typedef struct epp_plugin_fact {
 /* Ownership: the fact is borrowed for the call. */
 typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
 
-/* Tells what a library is: for each kind of plugin that it is, in the order of their preference, facts.  It is opened as
- * epp_plugin_load would, as each kind, and closed again; it is not profiled.
- * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if an entry, which is named, does not return
- * within EPPROF_PLUGIN_TIMEOUT_MS.  That it cannot be used as one kind is a fact.
- * Thread: [any-thread]; facts are told on another one, before this returns. */
+/* Reports what a library is: the facts for each kind of plugin that it is, in the order of their preference.  The
+ * library is opened as each kind, as epp_plugin_load would, and closed again; it is not profiled.
+ * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if an entry point, named in the
+ * message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  If the library cannot be used as one kind, that is a fact
+ * (EPP_FACT_PROBLEM), not an error.
+ * Thread: [any-thread]; `tell` is called on another thread, before this function returns. */
 EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;
 
-/* Where the messages go that plugins log at severity warning and above: `log` is called with the plugin's name in front
- * of each.  NULL: nowhere, as at first.  For the whole process; a call to what was set before may still be running when
- * this returns.
+/* Sets the receiver of messages that plugins log at severity warning and above: `log` is called with the plugin's name
+ * in front of each message.  NULL, the initial value: messages are dropped.  For the whole process; a call to the
+ * previous receiver may still be running when this returns.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_log_set(epp_log_fn log, void *user);
 
-/* For processes that are no framework's, as epprof's own commands: brings the functions by which plugins made for
- * TensorFlow report errors (TF_SetStatus, ...), from `path` or, if that is NULL, from libepprof_tf_shim.so beside this
- * library.  Does nothing where TensorFlow itself is loaded.  Never call it in a process that may load TensorFlow later;
- * there a plugin that needs these functions and does not bring them is refused by epp_plugin_load, with their names.
+/* For processes that are not a framework's, such as epprof's own commands: loads the functions by which plugins made
+ * for TensorFlow report errors (TF_SetStatus, ...), from `path` or, if `path` is NULL, from libepprof_tf_shim.so in the
+ * folder of this library.  Does nothing if TensorFlow is loaded.  Never call it in a process that may load TensorFlow
+ * later; in such a process epp_plugin_load refuses a plugin that needs these functions and does not contain them, with
+ * a message that names them.
  * Errors: EPP_NOT_FOUND.  Thread: one at a time, before plugins are loaded. */
 EPP_EXPORT epp_status *epp_tf_shim_load(const char *path) EPP_MUST_CHECK;
 
-/* The tables that plugins are given: OrtApiBase -> OrtApi -> OrtEpApi with ONNX Runtime's slots, for hosts that load an
- * execution provider by themselves.
+/* Returns the function tables for plugins: OrtApiBase -> OrtApi -> OrtEpApi with ONNX Runtime's slots, for hosts that
+ * load an execution provider themselves.
  * Thread: [any-thread].  Ownership: static. */
 EPP_EXPORT const OrtApiBase *epp_ort_api_base(void);
 

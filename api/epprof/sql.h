@@ -1,4 +1,4 @@
-/* epprof: asking a trace in SQL.
+/* epprof: SQL queries over a trace.
  *
  *   epp_sql *sql;
  *   epp_sql_open(trace, &sql);
@@ -7,14 +7,15 @@
  *   epp_sql_rows_release(rows);
  *   epp_sql_close(sql);
  *
- * The language is SQLite's, the tables are those of its export (docs/formats.md): events, timeline, args and flows are read
- * from the trace as the question goes along, so nothing is loaded and a range of start_ns reads only its part of the trace;
- * the small tables are filled when they are first asked for.  Nothing can be written, attached or loaded.
+ * The language is SQLite's, and the tables are those of the SQLite export (docs/formats.md).  Rows of events, timeline,
+ * args and flows are read from the trace while the query runs: nothing is loaded in advance, and a condition on a range
+ * of start_ns reads only that part of the trace.  The small tables are filled at their first use.  Statements that
+ * write, ATTACH and load_extension are refused.
  *
- * Memory: what SQLite needs to answer, the names if they are asked for, and 88 bytes an event from the first question on
- * that looks events up one by one (a join on an id, say).
+ * Memory: what SQLite needs for the query, the names if a query uses them, and 88 bytes an event from the first query
+ * on that looks up single events (a join on an id, for example).
  *
- * Thread, unless a function says otherwise: one at a time for one trace and all that is open on it.
+ * Thread, unless a function says otherwise: one at a time for one trace and all objects that are open on it.
  */
 #ifndef EPPROF_SQL_H
 #define EPPROF_SQL_H
@@ -28,16 +29,16 @@ extern "C" {
 typedef struct epp_sql epp_sql;
 typedef struct epp_sql_rows epp_sql_rows;
 
-/* Makes a trace ready to be asked.
+/* Opens a trace for queries.
  * Ownership: the caller closes it, before the trace.  Errors: EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_sql_open(epp_trace *trace, epp_sql **sql) EPP_MUST_CHECK;
 
 /* Closes it; all rows must have been released.  NULL does nothing. */
 EPP_EXPORT void epp_sql_close(epp_sql *sql);
 
-/* Prepares the first statement of `text`.  `*rest`, if not NULL, is what follows it; `*rows` is NULL if there was none, but
- * blanks and comments.
- * Ownership: the caller releases `*rows`.  Errors: EPP_INVALID_ARGUMENT with SQLite's words (a mistake in the statement, or
+/* Prepares the first statement of `text`.  `*rest`, if `rest` is not NULL, is the text after it.  `*rows` is NULL if
+ * the text has no statement, only blanks and comments.
+ * Ownership: the caller releases `*rows`.  Errors: EPP_INVALID_ARGUMENT with SQLite's message (an invalid statement, or
  * one that would write), EPP_CORRUPT, EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp_sql_rows **rows)
     EPP_MUST_CHECK;
@@ -49,7 +50,7 @@ typedef struct epp_sql_value {
 	uint32_t reserved;
 	int64_t integer;
 	double real;
-	const char *text; /* UTF-8 (of a blob: its bytes), a zero behind it; NULL if it is no text */
+	const char *text; /* UTF-8 (for a blob: its bytes), NUL-terminated; NULL if the value is not a text */
 	size_t text_bytes;
 } epp_sql_value;
 
@@ -58,22 +59,22 @@ EPP_EXPORT size_t epp_sql_columns_count(const epp_sql_rows *rows);
  * Ownership: valid until the rows are released. */
 EPP_EXPORT const char *epp_sql_column_name(const epp_sql_rows *rows, size_t index);
 
-/* The next row, as many values as there are columns; NULL behind the last one and after an error.
+/* Gets the next row, one value a column; NULL after the last row and after an error.
  * Ownership: valid until the next call.  Errors: as epp_sql_query; EPP_UNAVAILABLE: interrupted. */
 EPP_EXPORT epp_status *epp_sql_next(epp_sql_rows *rows, const epp_sql_value **values) EPP_MUST_CHECK;
 
-/* NULL does nothing. */
+/* Releases rows; NULL does nothing. */
 EPP_EXPORT void epp_sql_rows_release(epp_sql_rows *rows);
 
-/* The query that runs ends soon, with EPP_UNAVAILABLE.
- * Thread: [any-thread], [signal-safe]; not while it is being closed. */
+/* Interrupts the running query, which soon ends with EPP_UNAVAILABLE.
+ * Thread: [any-thread], [signal-safe]; not while `sql` is being closed. */
 EPP_EXPORT void epp_sql_interrupt(epp_sql *sql);
 
-/* Whether `text` ends with a whole statement: 0 if more lines belong to it.
+/* Returns 1 if `text` ends with a complete statement, 0 if more lines belong to it.
  * Thread: [any-thread]. */
 EPP_EXPORT int epp_sql_is_complete(const char *text);
 
-/* The tables: their names, and their columns as CREATE TABLE has them.  Returns 0 beyond the last.
+/* Lists the tables: their names, and their columns as written in CREATE TABLE.  Returns 0 beyond the last.
  * Thread: [any-thread].  Ownership: valid for the life of the process. */
 EPP_EXPORT int epp_sql_table_at(size_t index, const char **name, const char **columns);
 

@@ -1,8 +1,8 @@
-/* epprof: statuses.
+/* epprof: statuses, the results of calls.
  *
  * Every call that can fail returns `epp_status *`: NULL is success, anything else is an error that the caller owns and
  * releases.  A message is object and reason ("libfoo.so: no symbol 'CreateEpFactories'"); callers put context in front
- * ("loading plugins/libfoo.so: ...").  Out of memory is a static status, so that making an error never fails.
+ * ("loading plugins/libfoo.so: ...").  Out of memory is a static status, so that creating an error never fails.
  *
  * Thread words, used in all headers of epprof:
  *   [any-thread]      any thread, at any time, several at once
@@ -33,15 +33,15 @@ typedef enum epp_code {
 	EPP_OK = 0,
 	EPP_INVALID_ARGUMENT = 1, /* the caller's mistake: a NULL, a size, an unknown option */
 	EPP_OUT_OF_MEMORY = 2,
-	EPP_IO = 3,           /* the operating system refused: the message has strerror's words */
+	EPP_IO = 3,           /* a system call failed: the message has strerror's text */
 	EPP_NOT_FOUND = 4,    /* no such file, symbol, name or format */
-	EPP_INCOMPATIBLE = 5, /* another version, byte order or ABI than the one spoken here */
-	EPP_CORRUPT = 6,      /* bytes that are not what their format says */
-	EPP_UNAVAILABLE = 7,  /* not in this state: a second start, an attach while recording */
-	EPP_BUSY = 8,         /* in use by somebody else: a file another process writes, a plugin with live profilers */
+	EPP_INCOMPATIBLE = 5, /* a version, byte order or ABI that this build does not support */
+	EPP_CORRUPT = 6,      /* the bytes violate their format */
+	EPP_UNAVAILABLE = 7,  /* not possible in this state: a second start, an attach while recording */
+	EPP_BUSY = 8,         /* in use: a file that another process writes, a plugin with live profilers */
 	EPP_TIMEOUT = 9,
 	EPP_PLUGIN = 10, /* a plugin misbehaved or returned an error of its own */
-	EPP_LOSSY = 11   /* the result exists but something is missing from it, and the caller asked to be told */
+	EPP_LOSSY = 11   /* the result exists but is incomplete, and the caller asked for an error in that case */
 } epp_code;
 
 /* The code of a status; EPP_OK for NULL.
@@ -56,20 +56,20 @@ EPP_EXPORT const char *epp_status_message(const epp_status *status);
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_status_release(epp_status *status);
 
-/* Makes a status from a printf format.  Never NULL: without memory it is the static out-of-memory status.
+/* Makes a status from a printf format.  Never NULL: if there is no memory, it is the static out-of-memory status.
  * Thread: [any-thread].  Ownership: the caller releases it. */
 EPP_EXPORT epp_status *epp_status_create(epp_code code, const char *format, ...) EPP_FORMAT(2, 3) EPP_MUST_CHECK;
 
-/* Out of memory, without needing any.
+/* Returns the static out-of-memory status; allocates nothing.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_status_no_memory(void) EPP_MUST_CHECK;
 
-/* "OBJECT: strerror(error)": EPP_NOT_FOUND for ENOENT, else EPP_IO.
+/* Makes a status "OBJECT: strerror(error)", OBJECT being the formatted text: EPP_NOT_FOUND for ENOENT, else EPP_IO.
  * Thread: [any-thread].  Ownership: the caller releases it. */
 EPP_EXPORT epp_status *epp_status_errno(int error, const char *format, ...) EPP_FORMAT(2, 3) EPP_MUST_CHECK;
 
-/* Puts context and ": " in front of a status's message and returns it; NULL stays NULL.  The code stays.
- * Thread: [any-thread].  Ownership: takes `status` and returns what replaces it. */
+/* Puts context and ": " in front of a status's message and returns the status; NULL stays NULL.  The code is kept.
+ * Thread: [any-thread].  Ownership: takes `status` and returns its replacement. */
 EPP_EXPORT epp_status *epp_status_prefix(epp_status *status, const char *format, ...) EPP_FORMAT(2, 3) EPP_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -1,10 +1,12 @@
 /* epprof: TensorFlow's pluggable profiler, the C ABI (tensorflow/c/experimental/pluggable_profiler, version 0.0.1).
  *
- * A plugin exports TF_InitProfiler and fills what it is given; the host starts, stops, and asks for a serialised XSpace
- * twice: with a NULL buffer for its size, with a buffer of that size for its bytes.  Struct sizes are those that the
- * *_STRUCT_SIZE macros give: up to the end of the last field known.
+ * A plugin exports TF_InitProfiler, which fills the structs that its params point to.  The host starts and stops the
+ * profiler and then calls collect_data_xspace twice for a serialised XSpace: with a NULL buffer for the size, then with
+ * a buffer of that size for the bytes.  Struct sizes are those that the *_STRUCT_SIZE macros give: up to the end of the
+ * last known field.
  *
- * If TensorFlow's own headers were included first, this one declares nothing twice.  The layouts are checked either way.
+ * If TensorFlow's own headers were included first, this header does not declare their names again.  The layouts are
+ * checked in both cases.
  */
 #ifndef EPPROF_TF_H
 #define EPPROF_TF_H
@@ -42,8 +44,8 @@ typedef enum TF_Code {
 	TF_UNAUTHENTICATED = 16
 } TF_Code;
 
-/* TensorFlow has these in libtensorflow_framework.so.2.  A plugin that is to load anywhere declares them weak and calls
- * them where they are; to report success nobody needs to. */
+/* TensorFlow exports these from libtensorflow_framework.so.2.  A plugin that should load in any host declares them weak
+ * and calls them only if they are there; reporting success needs none of them. */
 extern TF_Status *TF_NewStatus(void);
 extern void TF_DeleteStatus(TF_Status *status);
 extern void TF_SetStatus(TF_Status *status, TF_Code code, const char *message);
@@ -66,20 +68,21 @@ extern const char *TF_Message(const TF_Status *status);
 
 typedef struct TP_Profiler {
 	size_t struct_size;
-	void *ext; /* the plugin's */
-	/* "XPU": upper case and underscores, a letter first.  Static: hosts copy the pointer. */
+	void *ext; /* for the plugin's use */
+	/* "XPU": upper-case letters and underscores, the first character is a letter.  Must be static: hosts copy the
+	 * pointer. */
 	const char *device_type;
 } TP_Profiler;
 #define TP_PROFILER_STRUCT_SIZE TF_OFFSET_OF_END(TP_Profiler, device_type)
 
-/* `profiler` is a copy of what registration filled; tell profilers apart by `ext`. */
+/* `profiler` points to a copy of the struct that registration filled; distinguish profilers by `ext`. */
 typedef struct TP_ProfilerFns {
 	size_t struct_size;
 	void *ext;
 	void (*start)(const TP_Profiler *profiler, TF_Status *status);
 	void (*stop)(const TP_Profiler *profiler, TF_Status *status);
-	/* `buffer` NULL: says in `*size_in_bytes` how many bytes there are.  Else writes so many.  Only the first call with a
-	 * buffer after start and stop has to give data. */
+	/* `buffer` NULL: sets `*size_in_bytes` to the size of the data.  Else writes that many bytes.  Only the first
+	 * call with a buffer after start and stop has to return data. */
 	void (*collect_data_xspace)(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
 } TP_ProfilerFns;
 #define TP_PROFILER_FNS_STRUCT_SIZE TF_OFFSET_OF_END(TP_ProfilerFns, collect_data_xspace)
@@ -98,7 +101,7 @@ typedef struct TF_ProfilerRegistrationParams {
 #define TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE \
 	TF_OFFSET_OF_END(TF_ProfilerRegistrationParams, destroy_profiler_fns)
 
-/* The plugin's entry.  `params` comes with all sizes and the version filled in. */
+/* The plugin's entry point.  The host sets all sizes and the version in `params`. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
@@ -107,14 +110,15 @@ TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status);
 
 #endif
 
-/* The first revision of the proposal, of May 2021: one entry more, in front of the last.  A plugin may fill it only where
- * the host has room for it: TensorFlow itself fills in the accepted size, 40, and has not. */
+/* The first revision of the proposal, of May 2021: it has one more entry, before the last one.  A plugin may fill it
+ * only if the host's struct_size has room for it.  TensorFlow itself passes the size of the accepted revision, 40,
+ * which has no room. */
 typedef struct EpprofTfFirstFns {
 	size_t struct_size;
 	void *ext;
 	void (*start)(const TP_Profiler *profiler, TF_Status *status);
 	void (*stop)(const TP_Profiler *profiler, TF_Status *status);
-	/* A serialised RunMetadata, in two calls likewise. */
+	/* A serialised RunMetadata, in two calls like collect_data_xspace. */
 	void (*collect_data_run_metadata)(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes,
 	                                  TF_Status *status);
 	void (*collect_data_xspace)(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
