@@ -1,5 +1,6 @@
-/* The host's clock.  The choice falls once; the rate is measured between the library's load and the first question for
- * it, so that it usually costs nothing to be known to a few ppm.  Traces do not rest on it: they carry clock pairs. */
+/* The host's clock. The clock is chosen once. Its rate is measured between the library's load and the first call that
+ * needs it, so that a precision of a few ppm usually costs no time. Traces do not depend on this rate: they contain
+ * clock samples. */
 #include "base/clock.h"
 
 #include <fcntl.h>
@@ -40,8 +41,8 @@ uint64_t clock_ticks_slow(void)
 }
 
 #if defined(__x86_64__)
-/* The processor promises a TSC that neither stops nor changes its rate (which also implies constant), and the kernel,
- * which watches it against other clocks, has not given it up. */
+/* True if the processor reports a TSC that never stops or changes its rate ("nonstop", which implies "constant"), and
+ * the kernel, which checks it against other clocks, still uses it. */
 static bool tsc_is_sound(void)
 {
 	unsigned a, b, c, d;
@@ -96,7 +97,7 @@ uint64_t clock_ticks_per_second(void)
 	uint64_t rate = atomic_load_explicit(&measured_per_second, memory_order_relaxed);
 	if (rate)
 		return rate;
-	/* Two threads may measure at once; the first answer stays, so that all of the process agrees. */
+	/* Two threads may measure at the same time. The first result stays, so that the whole process uses one rate. */
 	uint64_t mine = measure();
 	if (atomic_compare_exchange_strong(&measured_per_second, &rate, mine))
 		return mine;

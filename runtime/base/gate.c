@@ -1,4 +1,4 @@
-/* membarrier(PRIVATE_EXPEDITED), which glibc does not wrap. */
+/* Implements gate.h with membarrier(PRIVATE_EXPEDITED), which has no wrapper in glibc. */
 #include "base/gate.h"
 
 #include <linux/membarrier.h>

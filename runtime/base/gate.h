@@ -1,20 +1,20 @@
-/* The asymmetric barrier between recording threads and those who end sessions.
+/* The asymmetric barrier between recording threads and threads that end sessions.
  *
- * A recorder marks itself with a plain store and then looks whether it is closed, without a fence: the compiler keeps the
- * order, the processor may not.  Whoever closes it stores `closed`, calls gate_barrier, which makes every running thread
- * of the process pass a full barrier (membarrier(2)), and then reads the mark: now either the recorder has seen `closed`
- * or its mark is seen here.  The cost lies wholly on the side that happens once a run.
- */
+ * A recorder sets its mark with a plain store and then checks whether it is closed, without a fence: the compiler keeps
+ * the order, but the processor may not. The closing thread stores `closed`, calls gate_barrier, which makes every
+ * running thread of the process execute a full barrier (membarrier(2)), and then reads the mark. After that, either the
+ * recorder has seen `closed`, or the closing thread sees its mark. Only the closing side, once per run, pays for the
+ * barrier. */
 #ifndef EPPROF_RUNTIME_BASE_GATE_H
 #define EPPROF_RUNTIME_BASE_GATE_H
 
 #include <stdbool.h>
 
-/* Registers with the kernel; once, at load, and in a forked child again. */
+/* Registers with the kernel; called once at load, and again in a forked child. */
 void gate_setup(void);
 
-/* True if every thread has passed a barrier.  False: the kernel has no membarrier; then nothing that a recorder could
- * still write to may be unmapped or used again. */
+/* Returns true if every thread has executed a barrier. False: the kernel has no membarrier; then memory that a recorder
+ * may still write to must not be unmapped or reused. */
 bool gate_barrier(void);
 
 #endif

@@ -1,11 +1,9 @@
-/* Around what may write beyond the process's file-size limit: its SIGXFSZ, which kills by default, stays away from the
- * process.
+/* Blocks SIGXFSZ, which kills a process by default, around calls that may write beyond the file-size limit.
  *
  *   sigset_t before;
  *   limit_signal_hold(&before);
  *   int error = pwrite(...) < 0 ? errno : 0;
- *   limit_signal_let_go(&before, error);
- */
+ *   limit_signal_let_go(&before, error); */
 #ifndef EPPROF_RUNTIME_BASE_LIMIT_SIGNAL_H
 #define EPPROF_RUNTIME_BASE_LIMIT_SIGNAL_H
 

@@ -1,7 +1,8 @@
-/* The process's names.  Texts lie in blocks of 4,096 entries found through a fixed directory; a hash table of numbers (open
- * addressing) leads to them.  A text that is known is found without the lock: a number is stored into the table, with
- * release, after its text is in place, and a table that was outgrown stays for those who still look into it.  Begin and
- * end never come here, since they deal in numbers; events handed over with texts do, each time. */
+/* The process's names. Texts are in blocks of 4,096 entries, found through a fixed directory. A hash table (open
+ * addressing) maps a text to its number. A known text is found without the lock: a number is stored into the table,
+ * with release, after its text is complete, and a table that was replaced by a larger one is kept for threads that
+ * still read it. Begin and end use numbers and never look up texts; submitted events that contain texts do, each
+ * time. */
 #include "base/name.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include "format/format.h"
 
 #define BLOCK_NAMES 4096u
-#define BLOCK_COUNT 256u /* 1 Mi names in all */
+#define BLOCK_COUNT 256u /* 1 Mi names in total */
 #define TABLE_FIRST 1024u
 
 static struct name_text *blocks[BLOCK_COUNT];
@@ -27,7 +28,7 @@ static atomic_uint names_end;
 #define WAITS_MAX 2000u
 
 struct table {
-	struct table *outgrown; /* the one before, for those who still look into it */
+	struct table *outgrown; /* the previous table, kept for threads that still read it */
 	uint32_t size;          /* a power of two, at least twice the names */
 	uint32_t names[];
 };
@@ -35,14 +36,14 @@ struct table {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table *_Atomic table;
 static size_t text_bytes;
-static char *slab; /* where the next text goes, if there is room for it */
+static char *slab; /* position of the next text, if it fits */
 static size_t slab_left;
 static LIST_HEAD(, name_listener) listeners = LIST_HEAD_INITIALIZER(listeners);
 
 static const char *const reserved[EPF_NAME_FIRST_FREE] = EPF_NAME_TEXTS;
 
-/* A reserved number means more than its text (an arg under EPF_NAME_PARENT is a parent), so a host's "parent" is a name of
- * its own, and only "" is found by its text. */
+/* A reserved number means more than its text (an arg with key EPF_NAME_PARENT is a parent). A host's name "parent" is
+ * therefore a separate name, and only "" is found by its text. */
 static bool has_place(epp_name name)
 {
 	return name == EPF_NAME_NONE || name >= EPF_NAME_FIRST_FREE;
@@ -84,12 +85,12 @@ const char *epp_name_text(epp_name name)
 epp_name name_end(void)
 {
 	epp_name end = atomic_load_explicit(&names_end, memory_order_acquire);
-	/* Nothing was interned yet. */
+	/* No name was interned yet. */
 	return end ? end : 1;
 }
 
-/* The text's name, or 0; and where it stands in the table, or the free place where it would.  Without the lock that place may
- * have got another name since. */
+/* Returns the text's name, or 0. `*place` is its table entry, or the free entry where it would go. Without the lock,
+ * another name may have been stored there since. */
 static epp_name table_find(struct table *in, struct name_text sought, uint32_t **place)
 {
 	for (uint32_t at = (uint32_t)name_hash(sought.text, sought.bytes);; at++) {
@@ -112,8 +113,8 @@ static void table_put(struct table *in, epp_name name)
 		__atomic_store_n(place, name, __ATOMIC_RELEASE);
 }
 
-/* Twice as large, or the first; the lock is held.  The old one is kept on purpose: all of them together are no larger
- * than the last. */
+/* Creates the first table or one of twice the size; the lock is held. Old tables are kept on purpose: all of them
+ * together are no larger than the last. */
 static bool table_grow(void)
 {
 	struct table *old = table;
@@ -130,12 +131,12 @@ static bool table_grow(void)
 	return true;
 }
 
-/* Args are read as they lie. */
+/* Args are read in place as structs. */
 #define SLAB_ALIGNMENT 8u
 
-/* Room for a text, which is never given back.  Texts that came one after another are likely to be looked at so, and lie so:
- * each in a place of its own, a bridge that compares names (ort_event_args.c) would wait for memory at every one.  The lock
- * is held. */
+/* Allocates room for a text, which is never freed. Consecutive texts are stored next to each other, because they are
+ * likely to be read in the same order: with a separate allocation for each, a bridge that compares names
+ * (ort_event_args.c) would have a cache miss per text. The lock is held. */
 static char *text_room(size_t bytes, bool is_args)
 {
 	size_t unaligned = is_args ? slab_left % SLAB_ALIGNMENT : 0;
@@ -157,7 +158,7 @@ static char *text_room(size_t bytes, bool is_args)
 	return slab - bytes;
 }
 
-/* Puts a text into the next entry; 0 without room.  The lock is held. */
+/* Stores a text in the next entry; returns 0 if there is no room. The lock is held. */
 static epp_name append(struct name_text of)
 {
 	epp_name name = names_end;
@@ -176,7 +177,7 @@ static epp_name append(struct name_text of)
 	return name;
 }
 
-/* The reserved names come first; the lock is held. */
+/* Creates the reserved names first; the lock is held. */
 static bool set_up(void)
 {
 	if (names_end)
@@ -205,7 +206,8 @@ static bool any_waits(size_t bytes)
 	return waits;
 }
 
-/* The lock is held, but not meanwhile.  No wrapper of the C library's: a thread must not be cancelled here. */
+/* Releases the lock while it waits. Uses the system call directly, because the C library's wrapper is a cancellation
+ * point. */
 static void wait_a_little(void)
 {
 	pthread_mutex_unlock(&lock);
@@ -213,7 +215,7 @@ static void wait_a_little(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The text's name, or 0 and the place where it would stand.  False: no memory.  The lock is held. */
+/* Finds the text's name, or 0 and its table entry. Returns false if out of memory. The lock is held. */
 static bool look_up(struct name_text text, epp_name *name, uint32_t **place)
 {
 	if (!set_up() || (names_end * 2 >= table->size && !table_grow()))
@@ -233,7 +235,7 @@ static epp_name add(struct name_text text)
 		ready = look_up(text, &name, &place);
 	}
 	if (ready && !name && (name = append(text))) {
-		/* In the logs first: who finds it in the table may use it at once, and be killed. */
+		/* Log it first: a thread that finds it in the table may use it at once, and a kill may follow. */
 		struct name_listener *listener;
 		LIST_FOREACH(listener, &listeners, link)
 			listener->added(listener, name, *entry(name));
@@ -243,7 +245,7 @@ static epp_name add(struct name_text text)
 	return name;
 }
 
-/* 0: no memory. */
+/* Returns 0 if out of memory. */
 static epp_name find_or_add(struct name_text text)
 {
 	struct table *known = atomic_load_explicit(&table, memory_order_acquire);
@@ -309,7 +311,7 @@ void name_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The listeners are the parent's sessions. */
+/* The listeners are sessions of the parent. */
 void name_fork_child(void)
 {
 	LIST_INIT(&listeners);

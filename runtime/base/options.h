@@ -1,4 +1,5 @@
-/* Options that a caller hands over in a struct with its size in front: callers and libraries of different versions meet. */
+/* Copies option structs that begin with their size, so that callers and libraries of different versions work
+ * together. */
 #ifndef EPPROF_RUNTIME_BASE_OPTIONS_H
 #define EPPROF_RUNTIME_BASE_OPTIONS_H
 
@@ -7,8 +8,8 @@
 
 #include "base/status.h"
 
-/* Copies what this version knows.  What a caller built against an older header does not know is 0; what a newer one asks
- * for must not be ignored.  `given`, whose first member is its size, may be NULL: everything is 0. */
+/* Copies the members that this version knows. Members that an older caller does not have are 0; a non-zero member that
+ * only a newer version knows is an error. `given`, whose first member is its size, may be NULL: everything is 0. */
 static inline epp_status *options_take(void *known, size_t known_bytes, const void *given, const char *name)
 {
 	size_t given_bytes = 0;

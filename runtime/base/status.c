@@ -1,5 +1,5 @@
-/* Statuses: a code and a message in one allocation.  Without memory there is one static status, which release ignores,
- * so that making an error never fails and never needs a check. */
+/* Statuses: a code and a message in one allocation. If memory is exhausted, one static status is used, which release
+ * ignores, so that creating an error never fails and needs no check. */
 #include "base/status.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ void epp_status_release(epp_status *status)
 		free(status);
 }
 
-/* The formatted text, then ": " and `after` if that is not NULL. */
+/* Formats the text, then appends ": " and `after` if that is not NULL. */
 static epp_status *make(epp_code code, const char *after, const char *format, va_list arguments)
 {
 	va_list again;

@@ -1,4 +1,4 @@
-/* Statuses as the library itself makes them; the public half is epprof/status.h. */
+/* Internal functions for statuses; the public ones are in epprof/status.h. */
 #ifndef EPPROF_RUNTIME_BASE_STATUS_H
 #define EPPROF_RUNTIME_BASE_STATUS_H
 
@@ -12,7 +12,7 @@
 			return try_; \
 	} while (0)
 
-/* Of several things that went wrong the first one stays: takes `status`, which may be NULL. */
+/* Keeps the first of several errors: takes ownership of `status`, which may be NULL. */
 static inline void status_keep(epp_status **first, epp_status *status)
 {
 	if (*first)

@@ -1,4 +1,4 @@
-/* Starting threads, and waiting with a limit. */
+/* Starts threads, and computes deadlines for timed waits. */
 #include "base/thread.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@ int thread_start(const char *name, void *(*run)(void *argument), void *argument,
 	sigset_t all, before;
 	pthread_attr_t attributes;
 	sigfillset(&all);
-	/* The process's signals are not handled on this thread, and a file-size limit's signal stays blocked. */
+	/* This thread must not handle the process's signals, and the signal of a file-size limit must stay blocked. */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -1,4 +1,4 @@
-/* Threads of the library's own. */
+/* Threads of the library. */
 #ifndef EPPROF_RUNTIME_BASE_THREAD_H
 #define EPPROF_RUNTIME_BASE_THREAD_H
 
@@ -10,7 +10,8 @@
  * Returns an errno. */
 int thread_start(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started);
 
-/* A condition variable whose timed waits take times of CLOCK_MONOTONIC, and the time so many ns from now. */
+/* Initializes a condition variable whose timed waits use CLOCK_MONOTONIC, and returns the time `ns` from now on that
+ * clock. */
 void thread_cond_init(pthread_cond_t *condition);
 struct timespec thread_deadline(uint64_t ns);
 

@@ -1,8 +1,8 @@
-/* All workers share one lock, which makes a fork simple: calls are rare, and the lock is held for a few instructions.
+/* Workers, see worker.h. All workers share one lock, which simplifies fork: calls are rare, and the lock is held for a
+ * few instructions.
  *
- * A worker's thread starts with its first call and ends when nobody holds the worker any more and its queue is empty; it
- * frees the worker then.  A hung thread keeps its worker for ever.
- */
+ * A worker's thread starts with its first call. It ends, and frees the worker, when the worker has no holders and its
+ * queue is empty. A hung thread keeps its worker for ever. */
 #include "base/worker.h"
 
 #include <pthread.h>
@@ -18,8 +18,8 @@ struct worker {
 	const void *key; /* NULL: none */
 	unsigned holders;
 	bool has_thread;
-	bool is_running; /* the thread is in a call, which is not in the queue */
-	bool is_hung;    /* somebody has waited for that call in vain */
+	bool is_running; /* the thread is in a call, which was removed from the queue */
+	bool is_hung;    /* a caller has timed out waiting for that call */
 	STAILQ_HEAD(, worker_call) queue;
 	pthread_cond_t changed;
 };
@@ -29,7 +29,7 @@ static LIST_HEAD(, worker) workers = LIST_HEAD_INITIALIZER(workers);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t timeout_ms;
 
-/* ---- once, and in a forked child ---- */
+/* ---- setup and fork ---- */
 
 static void fork_prepare(void)
 {
@@ -46,7 +46,7 @@ static void fork_child(void)
 	struct worker *worker;
 	pthread_mutex_init(&lock, NULL);
 	LIST_FOREACH(worker, &workers, link) {
-		/* Calls that were queued are the parent's. */
+		/* Queued calls belong to the parent. */
 		STAILQ_INIT(&worker->queue);
 		worker->is_hung = worker->has_thread = worker->is_running;
 		thread_cond_init(&worker->changed);
@@ -73,7 +73,7 @@ struct timespec worker_deadline(void)
 	return thread_deadline(worker_timeout_ns());
 }
 
-/* ---- lives ---- */
+/* ---- creation and release ---- */
 
 struct worker *worker_for(const void *key)
 {
@@ -103,7 +103,7 @@ struct worker *worker_hold(struct worker *worker)
 	return worker;
 }
 
-/* With the lock held. */
+/* The lock is held. */
 static void destroy(struct worker *worker)
 {
 	LIST_REMOVE(worker, link);
@@ -146,7 +146,7 @@ static void *work(void *argument)
 		bool is_abandoned = call->is_abandoned;
 		pthread_cond_broadcast(&worker->changed);
 		if (is_abandoned) {
-			/* The plugin may be called once more here, so the worker is hung until that has returned. */
+			/* `discard` may call the plugin again, so the worker stays hung until that has returned. */
 			pthread_mutex_unlock(&lock);
 			call->discard(call, true);
 			pthread_mutex_lock(&lock);
@@ -207,7 +207,7 @@ enum worker_result worker_await(struct worker_call *call, const struct timespec 
 void worker_abandon(struct worker_call *call)
 {
 	pthread_mutex_lock(&lock);
-	/* The worker has no part in it any more. */
+	/* The worker no longer uses the call. */
 	bool is_over = call->state == WORKER_RETURNED || call->state == WORKER_FAILED;
 	bool ran = call->state == WORKER_RETURNED;
 	call->is_abandoned = true;

@@ -1,4 +1,4 @@
-/* What a block's header says of its records' times and kinds, gathered record by record; the same for rows and columns. */
+/* Computes the times and kinds in a block's header, record by record; used for rows and for columns. */
 #ifndef EPPROF_RUNTIME_CODEC_BLOCK_TIMES_H
 #define EPPROF_RUNTIME_CODEC_BLOCK_TIMES_H
 
@@ -13,7 +13,7 @@
 
 struct block_times {
 	uint64_t first_ticks, last_ticks, own_first_ticks;
-	const uint64_t *open_ids; /* at the beginning; the caller's */
+	const uint64_t *open_ids; /* ids of events open at the block's start; owned by the caller */
 	uint32_t open_count;
 	uint64_t first_id; /* above all of them; 0: none was open */
 	uint16_t kinds;
@@ -29,8 +29,8 @@ static inline void block_times_begin(struct block_times *times, const uint64_t *
 			times->first_id = open_ids[i] + 1;
 }
 
-/* Threads count their ids up, so nearly all are above those that were open; where blocks were joined out of order, which
- * nobody but their writer can rule out, that alone does not tell. */
+/* Threads assign ids in ascending order, so nearly all ids are above those that were open. A smaller id is searched in
+ * the list, because blocks may have been joined out of order. */
 static inline bool block_times_was_open(const struct block_times *times, uint64_t id)
 {
 	if (__builtin_expect(id >= times->first_id, 1))
@@ -41,7 +41,8 @@ static inline bool block_times_was_open(const struct block_times *times, uint64_
 	return false;
 }
 
-/* The end that counts: of an event whose processor's counter was behind, which ends before it begins, its start. */
+/* The effective end. If the processor's counter went back, the event ends before it begins; its end is then its
+ * start. */
 static inline uint64_t block_times_end(uint64_t start, uint64_t duration)
 {
 	return duration >> 63 ? start : start + duration;

@@ -1,12 +1,13 @@
-/* CRC-32C twice: by the crc32 instruction of SSE4.2 or ARMv8, and by eight tables a step ("slicing by 8").
+/* CRC-32C in two ways: with the crc32 instruction of SSE4.2 or ARMv8, and with tables of 8 bytes a step ("slicing by
+ * 8").
  *
- * The instruction takes three cycles but may begin in each, so three pieces of LANE_BYTES are taken at once.  They are put
- * together by what so many zero bytes make of a checksum, which is linear: a table for each of its bytes.
+ * The instruction has a latency of three cycles and a throughput of one per cycle, so three lanes of LANE_BYTES are
+ * processed in parallel. They are combined with a function that appends LANE_BYTES zero bytes to a checksum; it is
+ * linear, so it needs one table for each byte of the checksum.
  *
- * Which one runs is decided at the first call and kept in a pointer that any number of threads may set to the same
- * value.  The tables are filled at load, so that no call has to wait for another's.  Both give the same value for the
- * same bytes; the seed is a finished checksum, so that a checksum can be taken in pieces.
- */
+ * The way is chosen at the first call and kept in a pointer that any number of threads may set to the same value. The
+ * tables are filled at load, so that no call waits for another. Both ways give the same result. The seed is a finished
+ * checksum, so that a checksum can be computed in pieces. */
 #include "codec/checksum.h"
 
 #include <stdatomic.h>
@@ -78,7 +79,7 @@ static int instruction_exists(void)
 #endif
 #define WITH_INSTRUCTION
 
-/* As text, since compilers do not agree on how a function gets an extension that the others lack. */
+/* Inline assembly, because compilers differ in how a function enables this extension. */
 static inline uint64_t take_word(uint64_t crc, uint64_t word)
 {
 	uint32_t low = (uint32_t)crc;
@@ -106,8 +107,8 @@ static int instruction_exists(void)
 
 static uint32_t lane_tables[4][256];
 
-/* What LANE_BYTES zero bytes make of each value of each byte of a checksum: of a bit what they do, of several the
- * exclusive or of each.  Every program that is linked to the library waits for this. */
+/* Fills the tables that append LANE_BYTES zero bytes: computed for single bits, then combined by exclusive or. This
+ * runs at load in every program that is linked to the library, so it must be fast. */
 __attribute__((constructor(102))) static void lane_tables_fill(void)
 {
 	for (unsigned place = 0; place < 4; place++) {

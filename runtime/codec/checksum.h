@@ -1,15 +1,15 @@
-/* CRC-32C (Castagnoli), the checksum of pages and blocks: by the processor's instruction where there is one. */
+/* CRC-32C (Castagnoli), the checksum of pages and blocks; uses the processor's instruction if there is one. */
 #ifndef EPPROF_RUNTIME_CODEC_CHECKSUM_H
 #define EPPROF_RUNTIME_CODEC_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of `bytes` bytes behind those that `seed` is the checksum of; 0 at first.
+/* Returns the checksum of the data with checksum `seed` (0: no data) followed by these `bytes` bytes.
  * Thread: [any-thread], [signal-safe]. */
 uint32_t checksum_crc32c(uint32_t seed, const void *data, size_t bytes);
 
-/* The same without the processor's instruction: what checksum_crc32c falls back to. */
+/* As checksum_crc32c, without the processor's instruction: the fallback. */
 uint32_t checksum_crc32c_portable(uint32_t seed, const void *data, size_t bytes);
 
 #endif

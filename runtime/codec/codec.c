@@ -1,10 +1,8 @@
 /* The encoding half of codec/codec.h.
  *
- * A varint of up to 28 bits is spread over 4 bytes without a branch and stored whole; what lies behind its end is overwritten
- * by the next field.  CODEC_BOUND has room for that.  The args of a region are not trusted (a reader encodes what a killed
- * process left): a text never reaches beyond the record's slots.
- * Called by record/ (the helper) and by file/reader*.c.
- */
+ * A varint of up to 28 bits is expanded to 4 bytes without a branch and stored as a whole; the next field overwrites
+ * the bytes behind its end. CODEC_BOUND includes room for that. The args of a region are not trusted (a reader encodes
+ * what a killed process left): a text never extends beyond the record's slots. */
 #include "codec/codec.h"
 
 #include <string.h>
@@ -15,15 +13,15 @@
 
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-/* What a record's args become. */
+/* State while the args of one record are encoded. */
 struct args_put {
 	uint8_t *at;
 	uint32_t count;
 	uint32_t defined_count;
-	bool is_cut; /* some are left out */
+	bool is_cut; /* some args were left out */
 };
 
-/* Where the slots of a text end; it is cut to them. */
+/* Returns the end of a text's slots, and cuts the text to them. */
 static inline uint32_t text_end(uint32_t slot, uint32_t slots, uint32_t *bytes)
 {
 	if (*bytes > (slots - slot) * 16)
@@ -48,7 +46,7 @@ uint32_t codec_defined_numbers(const struct epf_arg *args, uint32_t slots, uint3
 
 static void put_slots(struct codec_writer *writer, struct args_put *put_to, const struct epf_arg *args, uint32_t slots);
 
-/* The args that one stands for; what they name in turn is nothing. */
+/* Encodes the args that an EPF_NAME_ARGS arg stands for. Nested references are not followed. */
 __attribute__((noinline, cold)) static void put_defined(struct codec_writer *writer, struct args_put *put_to,
                                                         uint64_t number)
 {
@@ -104,7 +102,8 @@ static void put_slots(struct codec_writer *writer, struct args_put *put_to, cons
 	put_to->is_cut |= put_to->defined_count && slot < slots;
 }
 
-/* The args behind a record: at first assumed to fit into 127 bytes, moved up if they do not.  *is_cut: for what they name. */
+/* Encodes the args behind a record. Their size is first assumed to fit into one byte (127); if not, they are moved up.
+ * *is_cut: args that they refer to were left out. */
 static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const struct epf_arg *args, uint32_t slots,
                          bool *is_cut)
 {
@@ -141,7 +140,7 @@ void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *
 		previous = open_ids[i];
 	}
 	block_times_begin(&writer->state.times, open_ids, open_count);
-	/* Of a slot that is all zero. */
+	/* The heads for a slot that is all zero. */
 	for (unsigned i = 0; i < CODEC_HEADS; i++)
 		writer->heads[i] = (struct codec_head){ .bytes_count = 2, .type = EPP_ARG_I64 };
 }
@@ -179,7 +178,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 		else
 			at = args_at;
 	}
-	/* Its bits say so, and come before the args: once more. */
+	/* The flag is part of the bits, which precede the args: encode the record again. */
 	if (unlikely(is_cut && !(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_CUT))) {
 		struct epf_record cut = *record;
 		cut.bits |= EPF_BITS(0, 0, 0, EPF_FLAG_CUT);
@@ -199,11 +198,11 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	                block_times_end(record->start_ticks, record->duration_ticks), record->id);
 }
 
-/* So few slots become less than 128 bytes, whatever is in them: an arg none more than its slots have. */
+/* Args in so few slots always take less than 128 bytes, because no arg is larger than its slots. */
 #define FEW_SLOTS CODEC_HEADS
 #define ARGS_HEAD_BYTES 2
 
-/* False: it is not usual. */
+/* Returns false if the arg needs the slow path. */
 static bool make_head(struct codec_head *head, const struct epf_arg *arg, uint64_t of)
 {
 	uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
@@ -220,7 +219,8 @@ static bool make_head(struct codec_head *head, const struct epf_arg *arg, uint64
 	return true;
 }
 
-/* The args behind a record that has few slots, and their number and bytes before them.  NULL: one of them is not usual. */
+/* Encodes the args of a record with few slots, preceded by their count and size. Returns NULL if one of them needs the
+ * slow path. */
 static inline __attribute__((always_inline)) uint8_t *put_few(struct codec_head *heads, uint8_t *to,
                                                               const struct epf_arg *args, uint32_t slots)
 {
@@ -243,7 +243,7 @@ static inline __attribute__((always_inline)) uint8_t *put_few(struct codec_head 
 			uint32_t bytes = (uint32_t)(of >> 40);
 			if (unlikely(bytes > (size_t)(end - arg) * sizeof(*arg)))
 				return NULL;
-			/* By whole slots; what is copied too much is overwritten. */
+			/* Copies whole slots; the excess is overwritten. */
 			for (uint8_t *text = at; text < at + bytes; text += sizeof(*arg), arg++)
 				memcpy(text, arg, sizeof(*arg));
 			at += bytes;
@@ -257,8 +257,8 @@ static inline __attribute__((always_inline)) uint8_t *put_few(struct codec_head 
 	return at;
 }
 
-/* A record with `slots`, which the compiler knows to be none where there are none.  False: it is not usual, and nothing has
- * changed. */
+/* Fast path: encodes a record with `slots`, a compile-time 0 for records without args. Returns false, with nothing
+ * changed, if the record needs the slow path. */
 static inline __attribute__((always_inline)) bool append_usual(struct codec_state *state, struct codec_head *heads,
                                                                const struct epf_record *record,
                                                                const struct epf_arg *args, uint32_t slots)
@@ -315,7 +315,7 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 const uint8_t *codec_append_region(struct codec_writer *writer, const uint8_t *at, const uint8_t *end, unsigned kinds,
                                    uint64_t *count)
 {
-	/* Of its own, whose address nobody has: the bytes that are stored cannot reach it, so it is kept in registers. */
+	/* A local copy whose address is not taken: stores to the payload cannot alias it, so it stays in registers. */
 	struct codec_state state = writer->state;
 	uint64_t of_kinds = 0;
 

@@ -1,9 +1,8 @@
 /* The decoding half of codec/codec.h.
  *
- * While 64 bytes remain no field can run out, so only the varints' own lengths are checked; the end and the duration, which
- * follow the shape in every record, are taken from one 8-byte word.  Behind that every byte is checked, and what args hold
- * wherever they stand.  Both ways accept the same payloads.
- */
+ * While 64 bytes remain, a record without args cannot exceed the payload, so only the lengths of varints are checked.
+ * The end and the duration, which follow the shape in every record, are decoded from one 8-byte word. In the last 64
+ * bytes every byte is checked; bytes of args are always checked. Both ways accept the same payloads. */
 #include "codec/codec.h"
 
 #include <string.h>
@@ -15,12 +14,12 @@
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 #define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID)
-/* The most that a record without args takes: shape, three varints of 10 bytes, one of 5, bits.  Rounded up. */
+/* Maximum size of a record without args, rounded up: shape, three varints of 10 bytes, one of 5, bits. */
 #define PLAIN_BYTES_MAX 64
 
 /* ---- args ---- */
 
-/* One arg; NULL if it does not parse or has no end before `end`. */
+/* Decodes one arg. Returns NULL if it is invalid or does not end before `end`. */
 static inline const uint8_t *get_arg(const uint8_t *at, const uint8_t *end, struct codec_arg *arg)
 {
 	uint64_t value;
@@ -64,7 +63,8 @@ uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t posi
 	return at ? (uint32_t)(at - payload) : 0;
 }
 
-/* A varint of nine bytes, as those of ids are: they begin at some time in nanoseconds.  With 9 readable bytes at `at`. */
+/* Decodes a varint of nine bytes, the usual length of ids, which start at a time in nanoseconds. Needs 9 readable bytes
+ * at `at`. Returns false if the varint has another length. */
 static inline bool is_nine(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
@@ -110,7 +110,7 @@ struct args_place {
 	uint64_t parent;
 };
 
-/* An arg may be read up to the payload's end, but must have its own before the last one's. */
+/* Each arg may be read up to the payload's end, but must start before the end of the args. */
 __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
                                                          struct args_place *place)
 {
@@ -134,11 +134,12 @@ __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload,
 	return at == last ? last : NULL;
 }
 
-/* Most often args are a parent alone; else NULL.  `at` has PARENT_BYTES_MAX readable bytes. */
+/* Decodes args that consist of only a parent, the usual case; otherwise returns NULL. `at` has PARENT_BYTES_MAX
+ * readable bytes. */
 #define PARENT_BYTES_MAX (4 + VARINT_BYTES_MAX)
 __attribute__((noinline)) static const uint8_t *get_parent(const uint8_t *at, uint64_t *parent)
 {
-	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* one arg, its bytes, its key, its type */
+	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* count 1, size masked, key, type */
 	uint64_t value;
 	uint32_t begin;
 
@@ -153,7 +154,7 @@ __attribute__((noinline)) static const uint8_t *get_parent(const uint8_t *at, ui
 	return after == at + 2 + bytes ? after : NULL;
 }
 
-/* A record's fields as they stand; name and bits stay as they are until a record brings others. */
+/* A record's fields as encoded. Name and bits keep their values until a record changes them. */
 struct fields {
 	uint64_t end_step, duration, id_step;
 	uint32_t name;
@@ -161,14 +162,15 @@ struct fields {
 	struct args_place args;
 };
 
-/* Two varints of any length; with twice VARINT_BYTES_MAX readable bytes. */
+/* Decodes two varints of any length; needs 2 * VARINT_BYTES_MAX readable bytes. */
 __attribute__((noinline)) static const uint8_t *get_two(const uint8_t *at, uint64_t *values)
 {
 	at = get_long(at, &values[0]);
 	return at ? get_long(at, &values[1]) : NULL;
 }
 
-/* With PLAIN_BYTES_MAX readable bytes.  Returns the position behind the record; NULL, here and below: it is not one. */
+/* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. Returns the position after the record, or NULL (here and
+ * below) if it is invalid. */
 static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8_t *payload, const uint8_t *at,
                                                                      const uint8_t *end, struct fields *fields)
 {
@@ -178,7 +180,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8
 	if (unlikely(shape & ~(unsigned)SHAPE_BITS))
 		return NULL;
 	memcpy(&word, at, 8);
-	/* Two varints of up to four bytes together: how long they are is hard to foresee. */
+	/* Decodes two varints of up to four bytes together, because branches on their lengths are hard to predict. */
 	uint64_t stops = ~word & 0x8080808080808080, second = stops & (stops - 1);
 	uint64_t first_mask = stops ^ (stops - 1), both_mask = second ^ (second - 1);
 	unsigned first_bits = (unsigned)__builtin_ctzll(stops | 1ull << 63) + 1;
@@ -218,7 +220,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8
 	fields->args.count = 0;
 	fields->args.offset = 0;
 	if (shape & CODEC_ARGS) {
-		struct args_place place; /* so that `fields` need not live in memory */
+		struct args_place place; /* so that `fields` can stay in registers */
 		uint64_t parent = 0;
 		const uint8_t *after = likely(end - at >= PARENT_BYTES_MAX) ? get_parent(at, &parent) : NULL;
 		fields->args = (struct args_place){ 1, (uint32_t)(at + 2 - payload), true, parent };
@@ -231,7 +233,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8
 	return at;
 }
 
-/* The same with every byte checked. */
+/* As get_near, with every byte checked. */
 static inline const uint8_t *get_last(const uint8_t *payload, const uint8_t *at, const uint8_t *end, struct fields *fields)
 {
 	uint64_t value;
@@ -284,7 +286,7 @@ const uint8_t *codec_open_ids(const struct epf_block *block, const uint8_t *payl
 	return at;
 }
 
-/* The end and the id of the record before. */
+/* The end and the id of the previous record. */
 struct sums {
 	uint64_t end, id;
 };
@@ -340,7 +342,7 @@ static inline void put_fields(struct codec_fields *all, uint32_t n, const struct
 			                                            .parent = fields->args.parent };
 }
 
-/* Apart from taking them, so that neither runs out of registers.  `some_were_open`: before the first. */
+/* A separate pass after decoding, so that neither runs out of registers. `some_were_open`: at the block's start. */
 static inline __attribute__((always_inline)) void sum_up(struct codec_fields *all, uint32_t count, bool some_were_open)
 {
 	uint64_t end = 0, id = 0, first_start = unzigzag(all->ends[0]) - all->durations[0];

@@ -1,4 +1,4 @@
-/* What all who write a header do to it. */
+/* Functions shared by all code that writes a file header. */
 #ifndef EPPROF_RUNTIME_CODEC_FILE_HEADER_H
 #define EPPROF_RUNTIME_CODEC_FILE_HEADER_H
 
@@ -8,7 +8,7 @@
 #include "codec/checksum.h"
 #include "format/format.h"
 
-/* Of a file that has no window: its segments begin where the slots would. */
+/* Sets the offsets for a file without a window: its segments begin where the slots would. */
 static inline void header_without_window(struct epf_header *header)
 {
 	header->live_offset = EPF_LIVE_OFFSET;
@@ -17,7 +17,7 @@ static inline void header_without_window(struct epf_header *header)
 	header->slot_count = header->chunk_count = header->log_bytes = 0;
 }
 
-/* Makes it whole.  The checksum leaves the state out, which changes alone when a trace is finished. */
+/* Sets the checksum and the state. The checksum excludes the state, which is changed alone when a trace is finished. */
 static inline void header_seal(struct epf_header *header, enum epf_state state)
 {
 	header->state = 0;
@@ -26,8 +26,8 @@ static inline void header_seal(struct epf_header *header, enum epf_state state)
 	header->state = state;
 }
 
-/* Where a finished file ends, at EPF_END_OFFSET in the header page, so that a file that was cut later is recognised.  Files
- * of earlier versions have zeros there. */
+/* The size of a finished file, at EPF_END_OFFSET in the header page, so that a file that was cut later is recognised.
+ * In files of earlier versions these bytes are zero. */
 #define EPF_END_OFFSET 3072u
 #define EPF_END_MAGIC 0x45465045u /* "EPFE" */
 struct epf_end {
@@ -44,7 +44,7 @@ static inline struct epf_end header_end(uint64_t file_bytes)
 	return end;
 }
 
-/* How large the file was when it was finished; 0: its header page does not state it. */
+/* Returns the size of the file when it was finished; 0: the header page does not contain it. */
 static inline uint64_t header_file_bytes(const uint8_t *page)
 {
 	struct epf_end end, expected;

@@ -1,4 +1,4 @@
-/* See array.h. */
+/* Grows arrays, see array.h. */
 #include "containers/array.h"
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ bool array_grow(void *array_pointer, size_t *room, size_t count, size_t item_byt
 		larger = count;
 	if (larger > PTRDIFF_MAX / item_bytes)
 		return false;
-	/* The caller's pointer has a type of its own, so it is copied. */
+	/* The type of the caller's pointer is unknown, so the pointer is copied. */
 	memcpy(&array, array_pointer, sizeof(array));
 	array = reallocarray(array, larger, item_bytes);
 	if (!array)

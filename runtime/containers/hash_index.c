@@ -1,4 +1,4 @@
-/* See hash_index.h. */
+/* An open-addressing hash index over a caller's array, see hash_index.h. */
 #include "containers/hash_index.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ void hash_index_deinit(struct hash_index *index)
 	*index = (struct hash_index){ 0 };
 }
 
-/* Less than 8 bytes as a number that differs from that of other bytes of the same count. */
+/* Packs less than 8 bytes into a number that is unique among byte strings of the same length. */
 static inline uint64_t last_bytes(const char *at, size_t count)
 {
 	uint32_t first, last;

@@ -1,14 +1,14 @@
-/* An index over items that the caller keeps in an array: finds the numbers of the items that have a given hash.  The caller
- * compares the items.
+/* An index over items in the caller's array: finds the numbers of the items with a given hash. The caller compares the
+ * items.
  *
  *   uint32_t number;
  *   for (struct hash_probe probe = hash_index_probe(&index, hash); hash_index_next(&index, &probe, &number);)
  *           if (is_same(&items[number], key))
  *                   return number;
  *
- * Open addressing with linear probing, at most four fifths full.  A slot keeps 32 bits of its item's hash, so that growing needs
- * no item and most other items need no comparison.  The hashes are not secret: whoever can choose the keys of a trace can
- * make reading that trace slow.
+ * Open addressing with linear probing, at most four fifths full. A slot contains 32 bits of its item's hash, so that
+ * growing does not access items and most non-matching items need no comparison. The hashes are not secret: an attacker
+ * who can choose the keys in a trace can make reading that trace slow.
  * Thread: one at a time; any number of readers. */
 #ifndef EPPROF_RUNTIME_CONTAINERS_HASH_INDEX_H
 #define EPPROF_RUNTIME_CONTAINERS_HASH_INDEX_H
@@ -41,7 +41,7 @@ struct hash_probe {
 	uint32_t hash;
 };
 
-/* Of a product the upper bits depend on all bits of its factors. */
+/* Uses the upper bits, because in a product they depend on all bits of the factors. */
 static inline struct hash_probe hash_index_probe(const struct hash_index *index, uint64_t hash)
 {
 	uint32_t kept = (uint32_t)(hash >> 32);
@@ -49,7 +49,7 @@ static inline struct hash_probe hash_index_probe(const struct hash_index *index,
 	return (struct hash_probe){ .at = index->room ? kept & (index->room - 1) : 0, .hash = kept };
 }
 
-/* The next item whose hash may be the one that is looked for.  False: there is no other. */
+/* Finds the next item whose hash matches. Returns false if there is none. */
 static inline bool hash_index_next(const struct hash_index *index, struct hash_probe *probe, uint32_t *number)
 {
 	if (!index->room)

@@ -1,4 +1,4 @@
-/* See hash_map.h. */
+/* A hash map of 64-bit integers, see hash_map.h. */
 #include "containers/hash_map.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A map from 64-bit keys to 64-bit values: an array of entries, in the order in which they were added, and an index over
- * them.  Thread: one at a time; any number of readers. */
+/* A map from 64-bit keys to 64-bit values: an array of entries, in the order in which they were added, and an index
+ * over them.  Thread: one at a time; any number of readers. */
 #ifndef EPPROF_RUNTIME_CONTAINERS_HASH_MAP_H
 #define EPPROF_RUNTIME_CONTAINERS_HASH_MAP_H
 
@@ -16,7 +16,7 @@ struct hash_map {
 	struct hash_index index;
 };
 
-/* The value of a key, to read or change; NULL: there is none.  Valid until the next call of hash_map_add. */
+/* Returns a pointer to a key's value, to read or change; NULL: not found. Valid until the next call of hash_map_add. */
 static inline uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
 {
 	struct hash_probe probe = hash_index_probe(&map->index, hash_u64(key));
@@ -28,11 +28,11 @@ static inline uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
 	}
 	return NULL;
 }
-/* Adds a key that is not there.  False: no memory, the map is unchanged. */
+/* Adds a key that is not in the map. Returns false without memory; the map is then unchanged. */
 bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value);
 void hash_map_deinit(struct hash_map *map);
 
-/* A value that is a pointer; NULL: there is none. */
+/* Returns a value that is a pointer; NULL: not found. */
 static inline void *hash_map_pointer(const struct hash_map *map, uint64_t key)
 {
 	const uint64_t *value = hash_map_find(map, key);

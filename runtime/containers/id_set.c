@@ -1,4 +1,4 @@
-/* See id_set.h. */
+/* A set of ids as bit pages, see id_set.h. */
 #include "containers/id_set.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A set of ids, each with the source that it is unique in: one bit an id, in pages of neighbours.  Threads count their ids
- * up, so pages fill.  A set of other numbers uses source 0.
+/* A set of ids, each with the source in which it is unique: one bit per id, in pages of consecutive ids. Threads assign
+ * ids in ascending order, so pages are well filled. A set of other numbers uses source 0.
  * Thread: one at a time. */
 #ifndef EPPROF_RUNTIME_CONTAINERS_ID_SET_H
 #define EPPROF_RUNTIME_CONTAINERS_ID_SET_H
@@ -19,14 +19,14 @@ struct id_set {
 	struct id_set_page *pages;
 	size_t pages_count, pages_room;
 	struct hash_index index; /* of pages */
-	size_t last;             /* the page that was asked for last: most ids are next to the one before */
+	size_t last;             /* the last page used: most ids are close to the previous one */
 };
 
-/* `*added`: whether the id was not there.  False: no memory, the set is unchanged. */
+/* Adds an id. `*added`: true if it was not in the set. Returns false without memory; the set is then unchanged. */
 bool id_set_add(struct id_set *set, uint32_t source, uint64_t id, bool *added);
 void id_set_deinit(struct id_set *set);
 
-/* The page of an id, or NULL. */
+/* Returns a page by its number, or NULL. */
 struct id_set_page *id_set_find_page(struct id_set *set, uint32_t source, uint64_t number);
 
 static inline bool id_set_is_page(const struct id_set_page *page, uint32_t source, uint64_t number)

@@ -1,4 +1,4 @@
-/* See radix_sort.h. */
+/* A stable radix sort, see radix_sort.h. */
 #include "containers/radix_sort.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
-/* A stable sort by 64-bit keys, a byte at a time: it takes one pass for each byte in which the keys differ. */
+/* A stable radix sort by 64-bit keys, with one pass for each byte in which the keys differ. */
 #ifndef EPPROF_RUNTIME_CONTAINERS_RADIX_SORT_H
 #define EPPROF_RUNTIME_CONTAINERS_RADIX_SORT_H
 
 #include <stdint.h>
 
-/* Sorts numbers by their keys: `order` holds all numbers below `count` and gets them in ascending order of keys[number].
- * Numbers with equal keys keep their order, so a sort by several keys begins with the least significant one.  `spare`:
- * room for as many numbers. */
+/* Sorts numbers by their keys: `order` contains all numbers below `count`, in any order; afterwards they are in
+ * ascending order of keys[number]. Numbers with equal keys keep their order, so a sort by several keys starts with the
+ * least significant one. `spare`: room for as many numbers. */
 void radix_sort(uint32_t *order, uint32_t *spare, const uint64_t *keys, uint32_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* See string_table.h. */
+/* Stores each byte string once, see string_table.h. */
 #include "containers/string_table.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ bool string_table_add(struct string_table *table, const void *bytes, size_t coun
 	*number = find(table, hash, bytes, count);
 	if (*number != STRING_TABLE_NONE)
 		return true;
-	/* One byte more than is needed: `bytes` is not NULL, even if all strings are empty. */
+	/* One byte more than needed, so that `bytes` is not NULL even if all strings are empty. */
 	if (table->count == STRING_TABLE_NONE || count >= SIZE_MAX - table->bytes_count ||
 	    !array_reserve(&table->entries, &table->entries_room, table->count + (size_t)1, sizeof(*table->entries)) ||
 	    !array_reserve(&table->bytes, &table->bytes_room, table->bytes_count + count + 1, 1) ||

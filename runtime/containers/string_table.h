@@ -21,15 +21,16 @@ struct string_table {
 	struct hash_index index;
 };
 
-/* The number of a string; STRING_TABLE_NONE: it is not in the table. */
+/* Returns the number of a string; STRING_TABLE_NONE: it is not in the table. */
 uint32_t string_table_find(const struct string_table *table, const void *bytes, size_t count);
-/* The same; a string that is not in the table is copied into it.  False: no memory, the table is unchanged. */
+/* As string_table_find; a string that is not in the table is copied into it. Returns false without memory; the table is
+ * then unchanged. */
 bool string_table_add(struct string_table *table, const void *bytes, size_t count, uint32_t *number);
 /* Removes all strings, keeps the memory. */
 void string_table_clear(struct string_table *table);
 void string_table_deinit(struct string_table *table);
 
-/* The bytes of a string.  Valid until the next one is added. */
+/* Returns the bytes of a string. Valid until the next string is added. */
 static inline const char *string_table_bytes(const struct string_table *table, uint32_t number, size_t *count)
 {
 	*count = table->entries[number].count;

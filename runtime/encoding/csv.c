@@ -1,4 +1,4 @@
-/* Text goes byte by byte: names are few and kept, args are JSON and short. */
+/* Writes CSV fields byte by byte, which is fast enough: names are few and cached, args are short JSON. */
 #include "encoding/csv.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Writes numbers and strings of JSON.  Most text needs no escape: eight bytes are looked at in one go, and copied.
- * Digits are worked out eight at a time. */
+/* Writes numbers and strings of JSON. Most text needs no escape: eight bytes are checked at a time and copied. Digits
+ * are computed eight at a time. */
 #include "encoding/json.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include "encoding/utf8.h"
 
-/* The eight digits of a number below 10^8, one in each byte, the first one lowest: halves, then pairs, then digits, all of
- * a kind in one multiplication. */
+/* Computes the eight digits of a number below 10^8, one per byte, the first one lowest: halves, then pairs, then
+ * digits, each step with one multiplication. */
 static inline uint64_t eight_digits(uint32_t value)
 {
 	uint64_t halves = value / 10000 | (uint64_t)(value % 10000) << 32;
@@ -23,10 +23,10 @@ static inline uint64_t eight_digits(uint32_t value)
 
 #define ASCII_ZEROS UINT64_C(0x3030303030303030)
 #define EIGHT_DIGITS 100000000u
-/* Room for what stands before the last eight of 64 bits. */
+/* Room for the digits before the last eight of a 64-bit number. */
 #define HIGH_BYTES 16
 
-/* Digits are stored by eights, the byte order being little-endian on every processor that this runs on. */
+/* Stores eight digits in little-endian byte order, which all supported processors have. */
 static inline char *put_eight(char *at, uint32_t value)
 {
 	uint64_t digits = eight_digits(value) | ASCII_ZEROS;
@@ -35,7 +35,7 @@ static inline char *put_eight(char *at, uint32_t value)
 	return at + 8;
 }
 
-/* The same without zeros in front; a zero keeps its last digit. */
+/* As put_eight, without leading zeros; zero gives one digit. */
 static inline char *put_first(char *at, uint32_t value)
 {
 	uint64_t digits = eight_digits(value);
@@ -78,7 +78,7 @@ char *json_u64_recent(char *at, uint64_t value, struct json_recent *recent)
 	return put_eight(at + recent->bytes, (uint32_t)(value % EIGHT_DIGITS));
 }
 
-/* The absolute value, right for INT64_MIN too. */
+/* The absolute value, correct for INT64_MIN too. */
 static uint64_t magnitude(int64_t value)
 {
 	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -141,7 +141,7 @@ char *json_f64(char *at, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	/* The locale decides what the decimal point looks like, possibly with several bytes. */
+	/* The decimal point depends on the locale and may have several bytes. */
 	for (const char *from = text; *from; from++) {
 		if (strchr("0123456789+-e", *from))
 			*at++ = *from;
@@ -153,7 +153,7 @@ char *json_f64(char *at, double value)
 
 static const char hexadecimal[] = "0123456789abcdef";
 
-/* One byte below 0x20, a quote or a backslash. */
+/* Escapes a byte below 0x20, a quote or a backslash. */
 static char *escape_byte(char *at, uint8_t byte)
 {
 	static const char letters[] = {
@@ -171,7 +171,7 @@ static char *escape_byte(char *at, uint8_t byte)
 	return at + 5;
 }
 
-/* Whether any of eight bytes is below 0x20, a quote, a backslash or above 0x7F. */
+/* True if any of eight bytes is below 0x20, a quote, a backslash or above 0x7F. */
 static bool needs_care(uint64_t eight)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
@@ -191,13 +191,14 @@ char *json_escape(char *at, const char *text, size_t bytes)
 			at += 8;
 			text += 8;
 		}
-		/* The last eight bytes overlap what went before: what needs no care stands behind one another. */
+		/* Copies the last eight bytes over bytes already written; possible because none of them needs an
+		 * escape. */
 		if (end - text < 8 && end - start >= 8 && (memcpy(&eight, end - 8, 8), !needs_care(eight))) {
 			at += end - text;
 			memcpy(at - 8, &eight, 8);
 			return at;
 		}
-		/* The rest, or up to the next eight bytes after what needs care. */
+		/* Handles bytes one by one: the rest, or the next eight, of which one needs an escape. */
 		for (unsigned i = 0; i < 8 && text < end; i++) {
 			uint8_t byte = (uint8_t)*text;
 			if (byte < 0x20 || byte == '"' || byte == '\\') {

@@ -1,8 +1,8 @@
-/* JSON text, written piece by piece into memory whose size the caller has made sure of.
+/* Writes JSON text piece by piece into memory that the caller has reserved.
  *
- * Every function writes at `at` and returns the new end, without a terminating zero.  Integers stay integers up to the
- * last character.  Text may hold any bytes: what JSON cannot hold is escaped, what is not UTF-8 becomes U+FFFD.
- * Used by export/; keeps no state. */
+ * Every function writes at `at` and returns the new end, without a terminating zero. Integers are written exactly. Text
+ * may contain any bytes: they are escaped where JSON requires it, and bytes that are not UTF-8 become U+FFFD. Keeps no
+ * state. */
 #ifndef EPPROF_RUNTIME_ENCODING_JSON_H
 #define EPPROF_RUNTIME_ENCODING_JSON_H
 
@@ -10,35 +10,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The room that one number needs; its last bytes may be written to, but are not part of it. */
+/* Room that one number needs. A function may overwrite all of it, even if the number is shorter. */
 #define JSON_NUMBER_BYTES 32
-/* The most that `bytes` bytes of text take. */
+/* Maximum size of `bytes` bytes of escaped text. */
 #define JSON_ESCAPED_BYTES(bytes) ((bytes)*6)
-/* Beyond this, readers that keep numbers as doubles lose digits; such integers are written as strings. */
+/* Larger integers lose digits in readers that use doubles, so they are written as strings. */
 #define JSON_EXACT_MAX (UINT64_C(1) << 53)
 
 char *json_u64(char *at, uint64_t value);
 char *json_i64(char *at, int64_t value);
-/* json_u64 for numbers that come close to one another, such as ids and times: all but the last eight digits are kept for
- * the next one.  Zero at first. */
+/* As json_u64, for successive numbers that are close to each other, such as ids and times: all digits except the last
+ * eight are cached. Zero-initialised. */
 struct json_recent {
 	uint64_t high;
 	uint8_t bytes;
 	char text[JSON_NUMBER_BYTES];
 };
 char *json_u64_recent(char *at, uint64_t value, struct json_recent *recent);
-/* json_u64 and json_i64 in quotes where a double could not hold the number. */
+/* As json_u64 and json_i64, in quotes if a double cannot hold the number. */
 char *json_u64_exact(char *at, uint64_t value);
 char *json_i64_exact(char *at, int64_t value);
 /* Nanoseconds as microseconds with three decimals: -1 is -0.001. */
 char *json_us(char *at, int64_t ns);
-/* As few digits as read back the same, whatever the locale; "NaN", "Infinity" and "-Infinity" in quotes. */
+/* The fewest digits that read back as the same number, in any locale; "NaN", "Infinity" and "-Infinity" in quotes. */
 char *json_f64(char *at, double value);
 
-/* The inside of a string: without its quotes. */
+/* The inside of a string, without its quotes. */
 char *json_escape(char *at, const char *text, size_t bytes);
 
-/* Whether the bytes are one JSON value (RFC 8259, nesting up to 64) and nothing else. */
+/* True if the bytes are exactly one JSON value (RFC 8259, nesting up to 64). */
 bool json_valid(const char *text, size_t bytes);
 
 #endif

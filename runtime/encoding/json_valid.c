@@ -1,5 +1,5 @@
-/* Judges whether bytes are one JSON value, as RFC 8259 has it: for args that are JSON already and may stand as they are.
- * Recursive descent with a limit to its depth; nothing is built. */
+/* Checks that bytes are one JSON value (RFC 8259), for args that are JSON already and can be copied unchanged.
+ * Recursive descent with a depth limit; nothing is built. */
 #include <string.h>
 
 #include "encoding/json.h"
@@ -99,7 +99,7 @@ static bool scan_string(struct scan *scan)
 	return false;
 }
 
-/* The members of an object or the elements of an array, behind the opening bracket. */
+/* Scans the members of an object or the elements of an array, after the opening bracket. */
 static bool scan_members(struct scan *scan, char close, bool keys)
 {
 	skip_space(scan);

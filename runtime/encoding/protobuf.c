@@ -1,4 +1,4 @@
-/* The reader, and strings, which are UTF-8 on this wire. */
+/* Protobuf: the reader, and strings, which must be UTF-8. */
 #include "encoding/protobuf.h"
 
 #include "encoding/utf8.h"
@@ -13,7 +13,7 @@ char *protobuf_text(char *at, uint32_t field, const char *text, size_t bytes)
 	return utf8_mend(protobuf_head(at, field, utf8_mended_bytes(text, bytes)), text, bytes);
 }
 
-/* Bits beyond the 64th are dropped, as every reader of protobuf does. */
+/* Bits beyond the 64th are dropped, as all protobuf readers do. */
 static bool varint_by_bytes(struct protobuf_reader *reader, uint64_t *value)
 {
 	const uint8_t *at = reader->at;

@@ -1,8 +1,8 @@
-/* Protobuf's wire format: writing piece by piece into memory whose size the caller has made sure of, and reading bytes
- * of anybody with bounds checked.  Neither allocates nor keeps state.
+/* Protobuf's wire format: writes messages into memory that the caller has reserved, and reads untrusted bytes with
+ * bounds checks. Neither allocates or keeps state.
  *
- * Writing.  A message inside another stands behind its length, so each message has two functions, one that adds up
- * its size and one that writes it, from the same list of fields:
+ * Writing. The length of a nested message precedes it, so each message has two functions, one that computes its size
+ * and one that writes it, with the same list of fields:
  *
  *   size_t point_bytes(const struct point *p) { return protobuf_u64_bytes(1, p->x) + protobuf_text_bytes(2, p->n, p->len); }
  *   char *point_write(char *at, const struct point *p) { at = protobuf_u64(at, 1, p->x); return protobuf_text(...); }
@@ -10,12 +10,12 @@
  *   at = protobuf_head(at, 7, point_bytes(p));         field 7 is a message of so many bytes
  *   at = point_write(at, p);
  *
- * A write returns the new end; `protobuf_x(at, ...)` writes exactly `protobuf_x_bytes(...)` bytes and touches no other.
- * Constant field numbers are folded away.  A field is written whatever its value: proto3 would leave out a zero, which
- * members of a oneof must not do, so leaving out is the caller's.  Where size matters less than a second list of fields,
+ * A write function returns the new end; `protobuf_x(at, ...)` writes exactly `protobuf_x_bytes(...)` bytes. The
+ * compiler folds constant field numbers. Fields are always written: proto3 would omit a zero, but members of a oneof
+ * must not be omitted, so omitting is left to the caller. If the size matters less than the second list of fields,
  * protobuf_begin and protobuf_end write the length afterwards.
  *
- * Reading.  protobuf_next yields the fields of a message one by one, in the order in which they stand:
+ * Reading. protobuf_next returns the fields of a message one by one, in file order:
  *
  *   struct protobuf_reader reader = protobuf_reader_of(bytes, count);
  *   struct protobuf_field field;
@@ -23,8 +23,7 @@
  *           if (protobuf_is(&field, 1, PROTOBUF_VARINT)) x = field.value;
  *           else if (protobuf_is(&field, 2, PROTOBUF_BYTES)) name = field.bytes;    field.count of them, not terminated
  *   }
- *   if (reader.damaged) ...
- */
+ *   if (reader.damaged) ... */
 #ifndef EPPROF_RUNTIME_ENCODING_PROTOBUF_H
 #define EPPROF_RUNTIME_ENCODING_PROTOBUF_H
 
@@ -33,16 +32,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The most that a field with a number for its value takes, and the head of one with bytes. */
+/* Maximum size of a field with a number, and of the head of a field with bytes; maximum size of a varint. */
 #define PROTOBUF_FIELD_BYTES 15
 #define PROTOBUF_VARINT_BYTES 10
-/* What protobuf_begin and protobuf_end bracket is shorter than this. */
+/* Limit of a message's size with protobuf_begin and protobuf_end. */
 #define PROTOBUF_BRACKET_MAX (UINT64_C(1) << 28)
 
-/* How a value is laid out: the lowest three bits of a tag. */
+/* Wire types: the lowest three bits of a tag. */
 enum protobuf_type { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_BYTES = 2, PROTOBUF_FIXED32 = 5 };
 
-/* Bytes that their writer called a string: not terminated, perhaps not UTF-8. */
+/* The bytes of a string field: not terminated, possibly not UTF-8. */
 struct protobuf_string {
 	const char *text;
 	size_t bytes;
@@ -52,7 +51,7 @@ struct protobuf_string {
 
 static inline size_t protobuf_varint_bytes(uint64_t value)
 {
-	/* Of the bits in use, one at least, the seventh part rounded up. */
+	/* ceil(bits / 7) for the number of significant bits, at least 1. */
 	return ((64 - (size_t)__builtin_clzll(value | 1)) * 37 + 222) >> 8;
 }
 
@@ -72,7 +71,7 @@ static inline size_t protobuf_i64_bytes(uint32_t field, int64_t value)
 	return protobuf_u64_bytes(field, (uint64_t)value);
 }
 
-/* sint32 and sint64: small values are short, whatever their sign. */
+/* sint32 and sint64: values near zero are short, with either sign. */
 static inline uint64_t protobuf_zigzag(int64_t value)
 {
 	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
@@ -94,13 +93,13 @@ static inline size_t protobuf_fixed32_bytes(uint32_t field)
 	return protobuf_tag_bytes(field) + 4;
 }
 
-/* bytes, and a message of `count` bytes: head and content. */
+/* bytes, or a message of `count` bytes: head and content. */
 static inline size_t protobuf_bytes_bytes(uint32_t field, size_t count)
 {
 	return protobuf_u64_bytes(field, count) + count;
 }
 
-/* A string: what is not UTF-8 in it counts as U+FFFD. */
+/* A string. Bytes that are not UTF-8 count as U+FFFD. */
 size_t protobuf_text_bytes(uint32_t field, const char *text, size_t bytes);
 
 /* ---- writing ---- */
@@ -115,7 +114,7 @@ static inline char *protobuf_varint(char *at, uint64_t value)
 	return at;
 }
 
-/* The lowest 56 bits, seven in each byte: halves apart, then quarters, then eighths. */
+/* Expands the lowest 56 bits to seven per byte: separates halves, then quarters, then eighths. */
 static inline uint64_t protobuf_spread(uint64_t value)
 {
 	value = (value & UINT64_C(0x000000000fffffff)) | (value & UINT64_C(0x00fffffff0000000)) << 4;
@@ -123,7 +122,7 @@ static inline uint64_t protobuf_spread(uint64_t value)
 	return (value & UINT64_C(0x007f007f007f007f)) | (value & UINT64_C(0x3f803f803f803f80)) << 1;
 }
 
-/* The same without a loop, whose end is hard to foresee; may write on up to PROTOBUF_VARINT_BYTES. */
+/* As protobuf_varint, without a loop, whose length is hard to predict; may overwrite up to PROTOBUF_VARINT_BYTES. */
 static inline char *protobuf_varint_roomy(char *at, uint64_t value)
 {
 	size_t bytes = protobuf_varint_bytes(value);
@@ -141,7 +140,7 @@ static inline char *protobuf_varint_roomy(char *at, uint64_t value)
 
 static inline char *protobuf_tag(char *at, uint32_t field, enum protobuf_type type)
 {
-	/* Without a loop for the two lengths that real fields have, so that a constant tag is one store. */
+	/* No loop for tags of one or two bytes, which cover all fields in use, so that a constant tag is one store. */
 	uint32_t tag = field << 3 | (uint32_t)type;
 	if (tag < 1 << 7) {
 		*at = (char)tag;
@@ -176,7 +175,7 @@ static inline char *protobuf_s64(char *at, uint32_t field, int64_t value)
 	return protobuf_u64(at, field, protobuf_zigzag(value));
 }
 
-/* Fixed values are little-endian, as is every processor that this runs on. */
+/* Fixed values are little-endian, as are all supported processors. */
 static inline char *protobuf_fixed64(char *at, uint32_t field, uint64_t value)
 {
 	at = protobuf_tag(at, field, PROTOBUF_FIXED64);
@@ -198,7 +197,7 @@ static inline char *protobuf_f64(char *at, uint32_t field, double value)
 	return protobuf_fixed64(at, field, bits);
 }
 
-/* The head of a field whose `count` bytes the caller writes behind it. */
+/* Writes the head of a field; the caller writes its `count` bytes behind it. */
 static inline char *protobuf_head(char *at, uint32_t field, size_t count)
 {
 	return protobuf_varint(protobuf_tag(at, field, PROTOBUF_BYTES), count);
@@ -212,11 +211,11 @@ static inline char *protobuf_bytes(char *at, uint32_t field, const void *bytes, 
 	return at + count;
 }
 
-/* A string.  Readers refuse, or stop at, one that is not UTF-8: such bytes become U+FFFD. */
+/* Writes a string. Bytes that are not UTF-8 become U+FFFD, because readers reject such strings. */
 char *protobuf_text(char *at, uint32_t field, const char *text, size_t bytes);
 
-/* A message whose length is known only at its end, below PROTOBUF_BRACKET_MAX.  The length always takes
- * PROTOBUF_BRACKET_BYTES, padded as a varint may be. */
+/* A message whose length, below PROTOBUF_BRACKET_MAX, is written after its content. The length always takes
+ * PROTOBUF_BRACKET_BYTES, as a padded varint. */
 #define PROTOBUF_BRACKET_BYTES 4
 
 static inline char *protobuf_begin(char *at, uint32_t field)
@@ -224,7 +223,7 @@ static inline char *protobuf_begin(char *at, uint32_t field)
 	return protobuf_tag(at, field, PROTOBUF_BYTES) + PROTOBUF_BRACKET_BYTES;
 }
 
-/* `begun` is what protobuf_begin returned, `end` where the message ends. */
+/* `begun` is the result of protobuf_begin, `end` the end of the message. */
 static inline void protobuf_end(char *begun, const char *end)
 {
 	uint32_t count = (uint32_t)(end - begun);
@@ -234,7 +233,7 @@ static inline void protobuf_end(char *begun, const char *end)
 	begun[-1] = (char)(count >> 21 & 0x7F);
 }
 
-/* The same for a message that is certainly shorter than 128 bytes, with its length in one byte, as short as it can be. */
+/* The same for a message shorter than 128 bytes, with a length of one byte. */
 static inline char *protobuf_begin_short(char *at, uint32_t field)
 {
 	return protobuf_tag(at, field, PROTOBUF_BYTES) + 1;
@@ -247,7 +246,7 @@ static inline void protobuf_end_short(char *begun, const char *end)
 
 /* ---- reading ---- */
 
-/* What is left of a message.  `damaged`: it did not end where it should, or held what no message holds. */
+/* The unread part of a message. `damaged`: it was truncated or contained invalid data. */
 struct protobuf_reader {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -257,8 +256,8 @@ struct protobuf_reader {
 struct protobuf_field {
 	uint32_t number;
 	enum protobuf_type type;
-	uint64_t value;       /* of all types but PROTOBUF_BYTES: as it stands, to be cast */
-	const uint8_t *bytes; /* of PROTOBUF_BYTES: inside the message */
+	uint64_t value;       /* all types except PROTOBUF_BYTES: the raw value, to be cast */
+	const uint8_t *bytes; /* PROTOBUF_BYTES: points into the message */
 	size_t count;
 };
 
@@ -268,20 +267,21 @@ static inline struct protobuf_reader protobuf_reader_of(const void *bytes, size_
 	return (struct protobuf_reader){ at, count ? at + count : at, false };
 }
 
-/* Of the message or the packed numbers that a field of type PROTOBUF_BYTES holds. */
+/* A reader of the message or the packed numbers in a PROTOBUF_BYTES field. */
 static inline struct protobuf_reader protobuf_reader_in(const struct protobuf_field *field)
 {
 	return protobuf_reader_of(field->bytes, field->count);
 }
 
-/* The next field; false at the end, and where the bytes are damaged (tag 0, a length beyond the end, a varint longer
- * than ten bytes, groups, which nobody writes any more): then `damaged` is set and the reader stays at its end. */
+/* Reads the next field. Returns false at the end, and if the bytes are damaged (tag 0, a length beyond the end, a
+ * varint longer than ten bytes, or groups, which are obsolete): then `damaged` is set and the reader stays at its
+ * end. */
 bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field);
 
-/* The next of packed varints, likewise. */
+/* Reads the next of packed varints; returns as protobuf_next. */
 bool protobuf_next_varint(struct protobuf_reader *reader, uint64_t *value);
 
-/* A field whose type is not the one expected is an unknown field to every reader of protobuf: skip it. */
+/* A field of another type than expected must be skipped as an unknown field, as protobuf readers do. */
 static inline bool protobuf_is(const struct protobuf_field *field, uint32_t number, enum protobuf_type type)
 {
 	return field->number == number && field->type == type;
@@ -292,7 +292,7 @@ static inline struct protobuf_string protobuf_as_string(const struct protobuf_fi
 	return (struct protobuf_string){ (const char *)field->bytes, field->count };
 }
 
-/* The value of a double, and of a sint32 or sint64; integers are cast. */
+/* Converts the value of a double, and of a sint32 or sint64. Integers are cast. */
 static inline double protobuf_as_f64(uint64_t value)
 {
 	double number;

@@ -1,5 +1,5 @@
-/* RunMetadata { step_stats = 1 } { dev_stats = 1 } { device = 1, node_stats = 2, thread_names = 3 }.  A device is walked
- * twice, for its name and its threads may stand behind its nodes. */
+/* RunMetadata { step_stats = 1 } { dev_stats = 1 } { device = 1, node_stats = 2, thread_names = 3 }. A device is read
+ * in three passes, because its name and its threads may follow its nodes. */
 #include "encoding/step_stats.h"
 
 enum { RUN_METADATA_STEP_STATS = 1, STEP_STATS_DEVICES = 1, DEVICE_NAME = 1, DEVICE_NODES = 2, DEVICE_THREADS = 3 };
@@ -13,7 +13,7 @@ enum {
 	NODE_LABEL = 8,
 	NODE_SCHEDULED_US = 9,
 	NODE_THREAD = 10,
-	NODE_START_NS = 13, /* in the order of the fields in us */
+	NODE_START_NS = 13, /* same order as the fields in us */
 	NODE_OP_START_NS = 14,
 	NODE_OP_END_NS = 15,
 	NODE_END_NS = 16,
@@ -32,7 +32,7 @@ static void walked(const struct reading *reading, const struct protobuf_reader *
 	reading->account->damaged_count += walk->damaged;
 }
 
-/* The time in ns if it is there, else that in us; the first also says which. */
+/* Returns the time in ns or, if the node has no times in ns, the time in us. */
 static int64_t time_of(const int64_t *numbers, int field_ns, int field_us, bool in_ns)
 {
 	int64_t ns;
@@ -68,7 +68,7 @@ static void node_read(const struct reading *reading, struct protobuf_reader mess
 		else if (protobuf_is(&field, NODE_MEMORY, PROTOBUF_BYTES))
 			memory_bytes += (uint64_t)memory_of(protobuf_reader_in(&field));
 	}
-	/* Half a node has no time that could be believed. */
+	/* The times of a truncated node are unreliable. */
 	if (message.damaged) {
 		walked(reading, &message);
 		return;

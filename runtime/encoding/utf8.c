@@ -1,5 +1,5 @@
-/* UTF-8 as the Unicode standard's table of well-formed sequences has it: the first byte says how many follow and narrows
- * the range of the second; all others are 80..BF. */
+/* UTF-8, following the Unicode standard's table of well-formed sequences: the first byte determines the length and the
+ * range of the second byte; all other bytes are 80..BF. */
 #include "encoding/utf8.h"
 
 #include <stdint.h>
@@ -72,7 +72,7 @@ size_t utf8_valid_bytes(const char *text, size_t bytes)
 	return at;
 }
 
-/* Without `to` it only counts. */
+/* Only computes the size if `to` is NULL. */
 static size_t mend(char *to, const char *text, size_t bytes)
 {
 	static const char replacement[] = UTF8_REPLACEMENT;

@@ -1,25 +1,26 @@
-/* UTF-8, judged strictly: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef EPPROF_RUNTIME_ENCODING_UTF8_H
 #define EPPROF_RUNTIME_ENCODING_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What stands for bytes that are not UTF-8. */
+/* Replaces bytes that are not UTF-8. */
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD"
 
-/* The length of the sequence at `text` (`bytes` of it are there, at least one).  If it is not valid, `*valid` is false
- * and the length is that of the longest prefix that could have become valid, at least 1: one replacement stands for it. */
+/* Returns the length of the sequence at `text`, which has `bytes` (at least one) bytes. If it is not valid, `*valid` is
+ * false and the length is that of the longest prefix that could begin a valid sequence, at least 1; it becomes one
+ * replacement. */
 size_t utf8_sequence(const char *text, size_t bytes, bool *valid);
 
-/* The largest count up to `limit` and `bytes` after which `text` can be cut without splitting a sequence. */
+/* The largest position up to `limit` and `bytes` at which `text` can be cut without splitting a sequence. */
 size_t utf8_cut(const char *text, size_t bytes, size_t limit);
 
-/* How many bytes of `text`, from its beginning, are UTF-8: all, or up to the first sequence that is not. */
+/* The number of valid UTF-8 bytes at the start of `text`: all, or up to the first invalid sequence. */
 size_t utf8_valid_bytes(const char *text, size_t bytes);
 
-/* Writes `text` with a replacement for what is not UTF-8, at most three times its size, and returns the new end; and how
- * many bytes that takes. */
+/* Writes `text` with a replacement for each invalid sequence, at most three times its size, and returns the new end.
+ * The second function returns the size of the result. */
 char *utf8_mend(char *at, const char *text, size_t bytes);
 size_t utf8_mended_bytes(const char *text, size_t bytes);
 

@@ -1,4 +1,5 @@
-/* XML 1.0: of the characters below U+0020 only tab, line feed and carriage return exist, and U+FFFE and U+FFFF do not. */
+/* Escapes text for XML 1.0. Of the characters below U+0020 only tab, line feed and carriage return are allowed, and
+ * U+FFFE and U+FFFF are not. */
 #include "encoding/xml.h"
 
 #include <string.h>

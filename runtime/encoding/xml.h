@@ -1,4 +1,4 @@
-/* Text of XML documents. */
+/* Text for XML documents. */
 #ifndef EPPROF_RUNTIME_ENCODING_XML_H
 #define EPPROF_RUNTIME_ENCODING_XML_H
 
@@ -6,8 +6,8 @@
 
 #define XML_ESCAPED_BYTES(bytes) ((bytes)*6)
 
-/* Writes text at `at` so that it may stand between tags and in attributes, and returns the new end.  Control characters,
- * which XML cannot hold in any form, and bytes that are not UTF-8 become U+FFFD. */
+/* Escapes text for use between tags and in attributes, and returns the new end. Control characters, which XML cannot
+ * represent, and bytes that are not UTF-8 become U+FFFD. */
 char *xml_escape(char *at, const char *text, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
-/* Reading: a plane is walked twice.  The first walk finds its tables, sorted by number, a later entry of the same number
- * winning as in any protobuf map; the second hands out its lines and events.  A line is walked twice as well, since its
- * name may stand behind its events.  Nothing is copied: texts and metadata are looked at where they lie.
- */
+/* Reads an XSpace. A plane is read in two passes. The first one reads its tables and sorts them by number; of entries
+ * with the same number the last one is used, as in any protobuf map. The second one passes on its lines and events. A
+ * line is read in two passes as well, because its name may follow its events. Nothing is copied: texts and metadata
+ * point into the input. */
 #include "encoding/xspace.h"
 
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 /* An entry of a plane's tables. */
 struct metadata {
 	int64_t id;
-	size_t position; /* among its table's entries, as they stand */
+	size_t position; /* index among the table's entries, in file order */
 	struct protobuf_string name;
 	struct protobuf_string display_name;
-	struct protobuf_reader stats_from; /* the message again, if it has stats */
+	struct protobuf_reader stats_from; /* the message, to read again; only if it has stats */
 };
 
 struct table {
@@ -30,7 +30,7 @@ struct reading {
 	struct table events;
 	struct table stats;
 	size_t found_count;
-	struct xspace_stat found[XSPACE_STATS_MAX]; /* of the plane or event that is being read */
+	struct xspace_stat found[XSPACE_STATS_MAX]; /* of the current plane or event */
 };
 
 static void walked(struct reading *reading, const struct protobuf_reader *walk)
@@ -48,7 +48,7 @@ static int metadata_compare(const void *a, const void *b)
 	return left->position < right->position ? -1 : left->position > right->position;
 }
 
-/* Sorted, and of each number the last. */
+/* Sorts the table and keeps the last entry of each number. */
 static void table_finish(struct table *table)
 {
 	size_t kept = 0;
@@ -64,7 +64,7 @@ static void table_finish(struct table *table)
 
 static const struct metadata *table_find(const struct table *table, int64_t id)
 {
-	/* Most writers count from 1. */
+	/* Most writers number from 1. */
 	uint64_t guess = (uint64_t)id - 1;
 	if (guess < table->count && table->entries[guess].id == id)
 		return &table->entries[guess];
@@ -152,7 +152,7 @@ static void stat_add(struct reading *reading, struct protobuf_reader message)
 	reading->found[reading->found_count++] = stat;
 }
 
-/* All stats of a message, which stand in field `number`. */
+/* Adds all stats of a message; they are in field `number`. */
 static void stats_add(struct reading *reading, struct protobuf_reader message, uint32_t number)
 {
 	struct protobuf_field field;
@@ -184,7 +184,7 @@ static void event_read(struct reading *reading, struct protobuf_reader message)
 			event.offset_ps = 0;
 		}
 	}
-	/* Half an event has no time that could be believed. */
+	/* The times of a truncated event are unreliable. */
 	if (message.damaged) {
 		walked(reading, &message);
 		return;
@@ -286,7 +286,7 @@ static epp_status *space_read(struct reading *reading, const void *bytes, size_t
 	struct protobuf_field field;
 	struct protobuf_reader walk = protobuf_reader_of(bytes, count);
 	while (walk.at < walk.end) {
-		/* No field begins with a zero: some hosts parse the whole of a buffer that was filled in part. */
+		/* No field begins with a zero byte. Some hosts pass a whole buffer that is only partly filled. */
 		if (!*walk.at && zeros_only(&walk))
 			break;
 		if (!protobuf_next(&walk, &field))

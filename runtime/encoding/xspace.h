@@ -1,13 +1,12 @@
-/* XSpace, the profile of TensorFlow, JAX and XProf (xplane.proto): reading what anybody wrote, and the pieces from which
- * an XSpace is written.
+/* XSpace, the profile format of TensorFlow, JAX and XProf (xplane.proto): a reader for untrusted input, and functions
+ * that write its parts.
  *
  *   XSpace { planes, errors, warnings }   a plane is a device or a host, a line a stream or a thread
- *   XPlane { lines, tables of names }     events and stats carry numbers of their plane's tables
+ *   XPlane { lines, tables of names }     events and stats refer to entries of their plane's tables
  *   XLine { timestamp_ns, events }        XEvent { offset_ps, duration_ps, stats }
  *
- * Reading hands out planes, lines and events one by one, with names and references resolved, in two walks over each plane,
- * whose tables may stand behind what uses them.  Memory: the tables of one plane.
- */
+ * The reader passes on planes, lines and events one by one, with names and references resolved. It reads each plane
+ * twice, because its tables may follow their uses. Memory: the tables of one plane. */
 #ifndef EPPROF_RUNTIME_ENCODING_XSPACE_H
 #define EPPROF_RUNTIME_ENCODING_XSPACE_H
 
@@ -50,17 +49,17 @@ enum {
 };
 enum { XMETADATA_ID = 1, XMETADATA_NAME = 2, XMETADATA_DISPLAY_NAME = 4, XMETADATA_STATS = 5 };
 
-/* ---- what is read and written ---- */
+/* ---- data for reading and writing ---- */
 
-/* `type` is XSTAT_F64 to XSTAT_REF, or 0 without a value.  Read: references are texts already, and a stat whose name the
- * plane does not tell is named "". */
+/* `type` is XSTAT_F64 to XSTAT_REF, or 0 without a value. When reading, references are resolved to texts, and a stat
+ * whose name is not in the plane has the name "". */
 struct xspace_stat {
 	int64_t metadata_id;
-	struct protobuf_string name; /* read only */
+	struct protobuf_string name; /* reading only */
 	int type;
 	union {
 		double f64;
-		uint64_t u64; /* XSTAT_REF too: a stat's number, whose name is the value */
+		uint64_t u64; /* also XSTAT_REF: the number of a stat whose name is the value */
 		int64_t i64;
 		struct protobuf_string text; /* XSTAT_TEXT, XSTAT_BYTES */
 	} value;
@@ -68,11 +67,11 @@ struct xspace_stat {
 
 struct xspace_event {
 	int64_t metadata_id;
-	struct protobuf_string name; /* read only, as display_name */
+	struct protobuf_string name; /* reading only, as display_name */
 	struct protobuf_string display_name;
-	int64_t offset_ps; /* from its line's timestamp; of an aggregated event 0 */
+	int64_t offset_ps; /* relative to its line's timestamp; 0 for an aggregated event */
 	int64_t duration_ps;
-	int64_t occurrences; /* 0: one event; else the sum of so many */
+	int64_t occurrences; /* 0: one event; otherwise the number of aggregated events */
 	const struct xspace_stat *stats;
 	size_t stats_count;
 };
@@ -82,7 +81,7 @@ struct xspace_line {
 	struct protobuf_string name;
 	struct protobuf_string display_name;
 	int64_t display_id;
-	int64_t timestamp_ns; /* UNIX time, where events start */
+	int64_t timestamp_ns; /* UNIX time; the origin of its events' offsets */
 	int64_t duration_ps;
 };
 
@@ -95,36 +94,36 @@ struct xspace_plane {
 
 /* ---- reading ---- */
 
-/* The callbacks of a reading.  All pointers are borrowed for the call; entries may be NULL. */
+/* The reader's callbacks. All pointers are borrowed for the call; entries may be NULL. */
 struct xspace_reader {
-	/* False: the plane's lines are left out. */
+	/* Returns false to skip the plane's lines. */
 	bool (*plane)(void *user, const struct xspace_plane *plane);
 	void (*line)(void *user, const struct xspace_line *line);
 	void (*event)(void *user, const struct xspace_event *event);
-	/* An error or warning that the XSpace itself carries. */
+	/* An error or warning in the XSpace. */
 	void (*message)(void *user, bool is_error, struct protobuf_string text);
 	void *user;
 };
 
-/* What one reading came upon. */
+/* Counts of one read. */
 struct xspace_account {
 	uint64_t events_count;
-	uint64_t nameless_count;      /* events whose number their plane does not know; their name is "" */
+	uint64_t nameless_count;      /* events whose number is not in their plane's table; their name is "" */
 	uint64_t metadata_lost_count; /* entries beyond XSPACE_METADATA_MAX */
 	uint64_t stats_lost_count;    /* stats beyond XSPACE_STATS_MAX of one event, or without a value */
-	uint64_t damaged_count;       /* messages that ended early: what stood in front of the damage was handed out */
+	uint64_t damaged_count;       /* truncated or invalid messages: the part before the damage was passed on */
 };
 
-/* The most stats of one event, and entries of one plane's table. */
+/* Maximum of stats of one event, and of entries of one plane's table. */
 #define XSPACE_STATS_MAX 255
 #define XSPACE_METADATA_MAX (1u << 20)
 
-/* Reads an XSpace; zero bytes behind it are not seen as damage.
- * Errors: EPP_CORRUPT for damage, when all that is readable was handed out; EPP_OUT_OF_MEMORY. */
+/* Reads an XSpace; zero bytes after it are not damage.
+ * Errors: EPP_CORRUPT for damage, after all readable parts were passed on; EPP_OUT_OF_MEMORY. */
 epp_status *xspace_read(const void *bytes, size_t count, const struct xspace_reader *reader,
                         struct xspace_account *account);
 
-/* ---- writing: for each piece its size and its bytes, without the field that it stands in ---- */
+/* ---- writing: the size and the bytes of each part, without the head of its field ---- */
 
 size_t xspace_stat_bytes(const struct xspace_stat *stat);
 char *xspace_stat_write(char *at, const struct xspace_stat *stat);
@@ -136,7 +135,7 @@ char *xspace_event_write(char *at, const struct xspace_event *event);
 size_t xspace_metadata_bytes(int64_t id, struct protobuf_string name);
 char *xspace_metadata_write(char *at, int64_t id, struct protobuf_string name);
 
-/* A line's fields but its events, which follow as XLINE_EVENTS. */
+/* A line's fields except its events, which the caller appends as XLINE_EVENTS. */
 size_t xspace_line_bytes(const struct xspace_line *line);
 char *xspace_line_write(char *at, const struct xspace_line *line);
 

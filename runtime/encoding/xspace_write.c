@@ -1,5 +1,5 @@
-/* The pieces of an XSpace.  Members of a oneof are written whatever their value: a stat without one would be dropped, an
- * event without an offset be taken for aggregated.  Other zeros are left out. */
+/* Writes the parts of an XSpace. Members of a oneof are written even if they are zero: readers would drop a stat
+ * without a value, and take an event without an offset as aggregated. Other zeros are omitted. */
 #include "encoding/xspace.h"
 
 size_t xspace_stat_bytes(const struct xspace_stat *stat)

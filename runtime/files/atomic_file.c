@@ -1,4 +1,4 @@
-/* See atomic_file.h. */
+/* Creates files that become visible by rename, see atomic_file.h. */
 #include "files/atomic_file.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-/* Temporary names that are tried. */
+/* Maximum of temporary names to try. */
 #define NAMES_MAX 1000u
 
 bool atomic_file_nameless = true;
@@ -21,7 +21,7 @@ static epp_status *exists_status(const char *path)
 	return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", path);
 }
 
-/* Bytes of the path up to its last part: "a/b" has 2, "b" has 0. */
+/* The length of the path's directory part: "a/b" has 2, "b" has 0. */
 static size_t directory_bytes(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -29,8 +29,8 @@ static size_t directory_bytes(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* ".NAME.PID.tmp" beside the path, or with a number: another writer of this process, or one with this pid that was killed,
- * may have taken it; NULL without memory. */
+/* Returns ".NAME.PID.tmp" in the path's directory, with a number if that name is taken by another writer of this
+ * process or by a killed process with the same pid; NULL without memory. */
 static char *temporary_name(const char *path, unsigned number)
 {
 	size_t directory = directory_bytes(path);
@@ -84,7 +84,7 @@ epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool ov
 	*file = (struct atomic_file){ .fd = -1, .overwrite = overwrite };
 	if (exists && !overwrite)
 		return exists_status(path);
-	/* Whatever a link leads to is what is replaced. */
+	/* A symbolic link is followed: its target is replaced. */
 	file->path = exists ? realpath(path, NULL) : strdup(path);
 	if (!file->path)
 		return exists && errno != ENOMEM ? epp_status_errno(errno, "%s", path) : epp_status_no_memory();
@@ -104,7 +104,7 @@ static int link_nameless(int fd, const char *name)
 {
 	char self[64];
 
-	/* Without privileges older kernels refuse this and want a path. */
+	/* Older kernels permit AT_EMPTY_PATH only to privileged processes; a path works always. */
 	if (linkat(fd, "", AT_FDCWD, name, AT_EMPTY_PATH) == 0)
 		return 0;
 	if (errno == EEXIST)
@@ -113,7 +113,7 @@ static int link_nameless(int fd, const char *name)
 	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A link cannot replace a file, but what has a name can be renamed over it. */
+/* A link cannot replace an existing file, so the file gets a temporary name, which is then renamed. */
 static epp_status *link_temporary(struct atomic_file *file)
 {
 	for (unsigned number = 0; number < NAMES_MAX; number++) {
@@ -140,10 +140,10 @@ static int rename_over(struct atomic_file *file)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -1;
-	/* A file system that cannot rename without replacing: a link cannot replace either. */
+	/* The file system does not support RENAME_NOREPLACE: link also fails if the target exists. */
 	if (link(file->temporary, file->path) == 0)
 		return unlink(file->temporary);
-	/* Nor are there links: nobody may come in between, but it is all there is. */
+	/* Without links, a check before the rename is the only way; another process may create the file in between. */
 	if (errno == EEXIST || access(file->path, F_OK) == 0) {
 		errno = EEXIST;
 		return -1;

@@ -1,8 +1,8 @@
-/* A file that appears, complete, by rename: until atomic_file_commit nothing stands under its name.
+/* A file that becomes visible, complete, by rename: until atomic_file_commit there is no file under its name.
  *
- * It is written to a nameless file of the same directory (O_TMPFILE), so that nothing stays behind however the process
- * ends; where the file system has none, to .NAME.PID.tmp.  A link is followed: the file it names is replaced, and keeps its
- * permissions. */
+ * It is written to a nameless file in the same directory (O_TMPFILE), which disappears if the process ends in any way.
+ * On a file system without nameless files it is written to .NAME.PID.tmp. A symbolic link is followed: its target is
+ * replaced, and keeps its permissions. */
 #ifndef EPPROF_RUNTIME_FILES_ATOMIC_FILE_H
 #define EPPROF_RUNTIME_FILES_ATOMIC_FILE_H
 
@@ -11,21 +11,21 @@
 #include "epprof/status.h"
 
 struct atomic_file {
-	int fd; /* to write to; -1: none is open */
+	int fd; /* open for writing; -1: not open */
 	bool overwrite;
-	char *path;      /* where it will stand */
-	char *temporary; /* NULL: it has no name yet */
+	char *path;      /* final path */
+	char *temporary; /* NULL: it has no temporary name */
 };
 
-/* For tests: false, and every file system is one that has no nameless files. */
+/* For tests: if false, nameless files are not used. */
 extern bool atomic_file_nameless;
 
-/* Errors: EPP_UNAVAILABLE if a file exists and `overwrite` is false; EPP_NOT_FOUND, EPP_IO; the message has the path.  On
- * failure there is nothing to discard. */
+/* Errors: EPP_UNAVAILABLE if a file exists and `overwrite` is false; EPP_NOT_FOUND, EPP_IO; the message has the path.
+ * On failure there is nothing to discard. */
 epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool overwrite) EPP_MUST_CHECK;
-/* Gives the file its name and closes it; a failure leaves what stood there before. */
+/* Gives the file its name and closes it. A failure leaves the previous file unchanged. */
 epp_status *atomic_file_commit(struct atomic_file *file) EPP_MUST_CHECK;
-/* Closes it and removes what was written; may be called again, and after a commit. */
+/* Closes the file and removes it; may be called again, and after a commit. */
 void atomic_file_discard(struct atomic_file *file);
 
 #endif

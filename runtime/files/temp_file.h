@@ -1,4 +1,4 @@
-/* A temporary file without a name, in TMPDIR: gone when it is closed, however the process ends. */
+/* A temporary file without a name, in TMPDIR. It is removed when it is closed, even if the process is killed. */
 #ifndef EPPROF_RUNTIME_FILES_TEMP_FILE_H
 #define EPPROF_RUNTIME_FILES_TEMP_FILE_H
 
@@ -10,21 +10,21 @@
 #include "base/status.h"
 
 epp_status *temp_file_open(int *fd) EPP_MUST_CHECK;
-/* All of the bytes, or an error. */
+/* Transfer all of the bytes, or return an error. */
 epp_status *temp_file_write(int fd, uint64_t offset, const void *data, size_t bytes) EPP_MUST_CHECK;
 epp_status *temp_file_read(int fd, uint64_t offset, void *data, size_t bytes) EPP_MUST_CHECK;
 
-/* Pieces of any length, written one after the other, then read in that order, again and again. */
+/* Pieces of any length, written in sequence, then read in the same order, possibly several times. */
 struct temp_file {
 	FILE *file; /* NULL: nothing was written yet */
 	uint64_t count;
-	void *piece; /* the one read last */
+	void *piece; /* the last piece read */
 	size_t piece_room;
 };
 
 epp_status *temp_file_put(struct temp_file *spool, const void *piece, size_t bytes) EPP_MUST_CHECK;
 epp_status *temp_file_rewind(struct temp_file *spool) EPP_MUST_CHECK;
-/* `*piece` is NULL behind the last one; else it is valid until the next call. */
+/* `*piece` is NULL after the last piece; otherwise it is valid until the next call. */
 epp_status *temp_file_get(struct temp_file *spool, const void **piece, size_t *bytes) EPP_MUST_CHECK;
 void temp_file_deinit(struct temp_file *spool);
 

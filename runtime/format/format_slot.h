@@ -1,16 +1,16 @@
-/* What a slot of the window says of its thread, whoever reads it: the helper, or a reader of a killed process. */
+/* Reads a slot of the window, for the helper and for readers of a killed process's file. */
 #ifndef EPPROF_RUNTIME_FORMAT_FORMAT_SLOT_H
 #define EPPROF_RUNTIME_FORMAT_FORMAT_SLOT_H
 
 #include "format/format.h"
 
-/* As it stands in blocks, where 0 is no name. */
+/* The name as stored in blocks, where 0 is not a name. */
 static inline uint32_t epf_tail_name(uint64_t tail)
 {
 	return EPF_TAIL_NAME(tail) ? EPF_TAIL_NAME(tail) : EPF_NAME_PENDING;
 }
 
-/* How many ids a thread has taken, at whatever instant it stopped. */
+/* The number of ids that a thread has taken, correct at any instant at which it stopped. */
 static inline uint64_t epf_slot_ids_taken(const struct epf_slot *slot)
 {
 	return slot->ids_settled ? slot->ids_settled - 1
@@ -25,7 +25,7 @@ static inline uint32_t epf_slot_open_count(const struct epf_slot *slot)
 	return count;
 }
 
-/* What the helper has lost of a thread's events; the other reasons stand in `lost` alone. */
+/* The thread's events that the helper has lost; all other losses are only in `lost`. */
 static inline uint64_t epf_slot_lost_disk(const struct epf_slot *slot)
 {
 	return slot->given_up ? slot->given_up_disk : slot->drain_lost_disk;

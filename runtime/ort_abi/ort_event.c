@@ -1,9 +1,8 @@
-/* OrtProfilingEvent.  An owned event is one allocation: the struct, its key and value pointers, the texts.  Texts of a
- * borrowed event's args are made on demand; they never move, because the profiler may still hold an earlier one.
+/* OrtProfilingEvent. An owned event is one allocation: the struct, its key and value pointers, the texts. Texts of a
+ * borrowed event's args are created on demand; they never move, because the profiler may still use an earlier one.
  *
- * The thread's memory for long texts is a chain of blocks, emptied when the next borrowed event first needs it and
- * freed at the thread's end (this library is never unloaded, so its destructor is always there to run).
- */
+ * Long texts are in the thread's chain of blocks. It is emptied when the next borrowed event first needs it, and freed
+ * when the thread ends (this library is never unloaded, so the destructor is always present). */
 #include "ort_abi/ort_event.h"
 
 #include <inttypes.h>
@@ -20,7 +19,8 @@
 
 #define BLOCK_BYTES 1024
 
-/* OrtProfilingEvent::borrowed: how much of scratch holds texts, and whether the thread's memory holds some too. */
+/* OrtProfilingEvent::borrowed in units of SCRATCH_BYTE: used bytes of scratch; THREAD_TEXTS: texts in the thread's
+ * blocks. */
 #define SCRATCH_BYTE 2
 #define THREAD_TEXTS (1 << 16)
 
@@ -58,7 +58,7 @@ static void set_up(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", NULL);
 }
 
-/* Room in the thread's memory, or NULL. */
+/* Allocates in the thread's blocks; NULL without memory. */
 static char *thread_room(OrtProfilingEvent *event, size_t bytes)
 {
 	if (!blocks_key_made)
@@ -109,7 +109,7 @@ static const char *text_keep(OrtProfilingEvent *event, const char *text, size_t 
 	return copy;
 }
 
-/* The shortest of two precisions that reads back as the same number, with a point whatever the host's locale. */
+/* Prints a number with the shorter of two precisions that reads back as the same number, with a point in any locale. */
 static size_t number_print(char *text, size_t room, double value)
 {
 	locale_t before = c_locale ? uselocale(c_locale) : (locale_t)0;
@@ -144,7 +144,7 @@ static const char *arg_text(OrtProfilingEvent *event, const epp_arg *arg)
 	return text_keep(event, number, bytes);
 }
 
-/* Of args that were interned together. */
+/* Searches args that were interned together. */
 static const char *defined_arg(OrtProfilingEvent *event, epp_name number, const char *key)
 {
 	struct name_text of = name_get(number);
@@ -183,7 +183,7 @@ const char *ort_event_arg(OrtProfilingEvent *event, const char *key)
 	return text;
 }
 
-/* The span from one tick to another in us, rounded down, below zero too. */
+/* The span between two ticks in us, rounded down, also if negative. */
 static int64_t span_us(uint64_t from_ticks, uint64_t to_ticks)
 {
 	if ((int64_t)(to_ticks - from_ticks) >= 0)
@@ -213,7 +213,7 @@ static size_t text_bytes(const char *text)
 	return text ? strlen(text) + 1 : 0;
 }
 
-/* Copies a text to `*to` and moves on. */
+/* Copies a text to `*to` and advances it. */
 static const char *text_copy(char **to, const char *text)
 {
 	size_t bytes = text_bytes(text);

@@ -1,11 +1,11 @@
-/* OrtStatus: one allocation, known by its first word.  The static one stands for every error that found no memory. */
+/* OrtStatus: one allocation, identified by its first word. A static status is returned if there is no memory. */
 #include "ort_abi/ort_status.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Two words of chance, so that an object of another library is hardly ever taken for ours. */
+/* A random word, so that an object of another library is very unlikely to match. */
 #define STATUS_MAGIC UINT64_C(0x7375746174735f65)
 
 struct OrtStatus {
@@ -25,7 +25,7 @@ static OrtStatus *static_status(void)
 	return (OrtStatus *)(uintptr_t)&no_memory;
 }
 
-/* Only the first word may be looked at before this is known. */
+/* Only the first word may be read before the object is identified. */
 static bool is_ours(const OrtStatus *status)
 {
 	uint64_t magic;

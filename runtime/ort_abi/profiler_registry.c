@@ -1,8 +1,7 @@
-/* A small hash of profilers under one lock, which is never held while foreign code runs.  A push counts itself in, runs
- * outside the lock, and counts itself out; who takes a profiler away first makes it unfindable, then waits until nobody
- * is inside.  An entry exists while a session or a plugin has an interest in its profiler, and goes before Release is
- * called, because from then on another object may stand at the same address.
- */
+/* A small hash of profilers under one lock, which is never held while foreign code runs. A push increments `inside`,
+ * runs outside the lock, and decrements it. A detach first makes the profiler impossible to find, then waits until no
+ * push is inside. An entry exists while a session or a plugin uses its profiler. It is removed before Release is
+ * called, because another object may have the same address after that. */
 #include "ort_abi/profiler_registry.h"
 
 #include <pthread.h>
@@ -15,14 +14,14 @@
 struct entry {
 	LIST_ENTRY(entry) link;
 	OrtEpProfilerImpl *profiler;
-	profiler_push_fn push; /* NULL: no session has it */
+	profiler_push_fn push; /* NULL: not attached to a session */
 	const void *session;
 	void *user;
-	unsigned inside;       /* pushes that run now */
+	unsigned inside;       /* pushes that are running */
 	unsigned waiting;      /* threads that wait for them to return */
-	struct worker *worker; /* of the plugin that made it; NULL: nobody owns it */
-	atomic_int *live;      /* its plugin's count, or NULL */
-	const char *name;      /* its plugin's, or NULL */
+	struct worker *worker; /* of the plugin that created it; NULL: none */
+	atomic_int *live;      /* its plugin's count of profilers, or NULL */
+	const char *name;      /* its plugin's name, or NULL */
 };
 LIST_HEAD(bucket, entry);
 
@@ -110,7 +109,7 @@ bool profiler_registry_attach(OrtEpProfilerImpl *profiler, const void *session, 
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find_or_make(profiler);
-	/* A detach that still waits has not given it back yet. */
+	/* A detach that is still waiting has not released it yet. */
 	bool free_to_take = entry && !entry->push && !entry->waiting;
 	if (free_to_take) {
 		entry->push = push;
@@ -141,7 +140,8 @@ const void *profiler_registry_session(const OrtEpProfilerImpl *profiler)
 	return session;
 }
 
-/* The entry of a profiler that a session has, counted in; NULL: it has none.  `*push` may be NULL later. */
+/* Finds the entry of an attached profiler and increments `inside`; NULL: not attached. The entry's `push` may become
+ * NULL later, so it is copied to `*push`. */
 static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *push)
 {
 	pthread_mutex_lock(&lock);
@@ -159,7 +159,7 @@ static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *
 static void come_out(struct entry *entry)
 {
 	pthread_mutex_lock(&lock);
-	/* A child of fork has nobody inside. */
+	/* In a forked child, `inside` was reset. */
 	if (entry->inside && !--entry->inside && entry->waiting)
 		pthread_cond_broadcast(&nobody_inside);
 	pthread_mutex_unlock(&lock);
@@ -177,7 +177,7 @@ void profiler_registry_leave(OrtEpProfilerImpl *profiler)
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find(profiler);
 	pthread_mutex_unlock(&lock);
-	/* It is there for as long as somebody is inside. */
+	/* The entry exists as long as `inside` is not 0. */
 	if (entry)
 		come_out(entry);
 }
@@ -235,7 +235,7 @@ struct release_call {
 	atomic_int *live;
 };
 
-/* Its entry goes; `*worker` is the caller's to release, NULL without a plugin. */
+/* Removes the plugin's part of the entry. The caller releases `*worker`, which is NULL without a plugin. */
 static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
 {
 	atomic_int *live = NULL;
@@ -257,7 +257,7 @@ static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
 static void release(OrtEpProfilerImpl *profiler, atomic_int *live)
 {
 	profiler->Release(profiler);
-	/* Last: from here on the plugin, and the code that has just run, may be unloaded. */
+	/* Last, because after this the plugin, and the code that has just run, may be unloaded. */
 	if (live)
 		atomic_fetch_sub_explicit(live, 1, memory_order_release);
 }

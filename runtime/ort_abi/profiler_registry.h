@@ -1,6 +1,6 @@
-/* What the process knows of OrtEpProfilerImpl objects beyond their struct: where their pushed events go while a session
- * has them, and which plugin they keep loaded.  The link between plugins/ (tables, loader) and record/ (sessions),
- * which otherwise meet only in the struct.
+/* Data about OrtEpProfilerImpl objects beyond their struct: the target of their pushed events while a session has them,
+ * and the plugin that they keep loaded. It connects plugins/ (tables, loader) and record/ (sessions), which otherwise
+ * share only the struct.
  *
  * Thread: [any-thread] throughout. */
 #ifndef EPPROF_RUNTIME_ORT_ABI_PROFILER_REGISTRY_H
@@ -14,34 +14,37 @@
 
 typedef void (*profiler_push_fn)(void *user, const EpprofBatch *batch);
 
-/* In a forked child no session has any profiler: the pushing threads and the sessions are the parent's. */
+/* In a forked child no profiler is attached: the pushing threads and the sessions belong to the parent. */
 
-/* A session takes the profiler: pushes go to `push`.  False: some session has it already, or no memory. */
+/* Attaches the profiler to a session: pushes go to `push`. Returns false if it is attached already, or without
+ * memory. */
 bool profiler_registry_attach(OrtEpProfilerImpl *profiler, const void *session, profiler_push_fn push, void *user);
-/* It gives it back: returns when no push is inside `push` any more. */
+/* Detaches the profiler; returns when no thread is inside `push` any more. */
 void profiler_registry_detach(OrtEpProfilerImpl *profiler);
-/* Which session has it: equal for those of one session, NULL if none has it.  For telling them apart alone: by the time that it
- * is looked at, the session may be gone. */
+/* Returns the session that it is attached to, or NULL. Only for comparisons: the session may be gone by the time of
+ * use. */
 const void *profiler_registry_session(const OrtEpProfilerImpl *profiler);
-/* For whoever does something else with it for a while: gives the `user` of who has it, NULL if nobody has; a detach waits
- * for the leave, which goes with a success only. */
+/* Returns the `user` of the attached session, or NULL. After a success a detach waits until profiler_registry_leave is
+ * called. */
 void *profiler_registry_enter(OrtEpProfilerImpl *profiler);
 void profiler_registry_leave(OrtEpProfilerImpl *profiler);
-/* EpprofApi_PushEvents_SinceV1: to the session that has it; without one, nothing. */
+/* EpprofApi_PushEvents_SinceV1: passes the batch to the attached session; does nothing without one. */
 void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 
-/* A plugin made the profiler, on this worker.  `*live` was counted up by the caller and is counted down after Release; NULL:
- * nothing is counted.  False: somebody owns it already, or no memory. */
+/* Records that a plugin created the profiler, with its worker. The caller has incremented `*live`, which is decremented
+ * after Release; NULL: nothing is counted. Returns false if it has an owner already, or without memory. */
 bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker, const char *name);
-/* What its plugin calls itself; NULL: nobody knows.  Valid while the plugin is loaded, and so while the profiler lives. */
+/* Returns the name of its plugin; NULL: unknown. Valid while the plugin is loaded, and so as long as the profiler
+ * exists. */
 const char *profiler_registry_name(const OrtEpProfilerImpl *profiler);
-/* The worker of a profiler, or a new one if no plugin made it; NULL: no memory.  Ownership: worker_release. */
+/* Returns the worker of a profiler, or a new one if no plugin created it; NULL: no memory.
+ * Ownership: worker_release. */
 struct worker *profiler_registry_worker(const OrtEpProfilerImpl *profiler);
-/* Has its worker call Release and count down its plugin, and does not wait for it; on this thread if it has none.  NULL does
- * nothing. */
+/* Calls Release on the profiler's worker, without waiting, and then decrements its plugin's count; without a worker, on
+ * this thread. NULL does nothing. */
 void profiler_release(OrtEpProfilerImpl *profiler);
-/* The same on a worker of the caller's, who waits for the call or abandons it.  NULL: no memory, and Release was called on
- * this thread. */
+/* The same on the given worker; the caller waits for the call or abandons it. NULL: no memory, and Release was called
+ * on this thread. */
 struct worker_call *profiler_release_on(OrtEpProfilerImpl *profiler, struct worker *worker);
 
 #endif

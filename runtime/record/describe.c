@@ -1,4 +1,5 @@
-/* The source of a trace's events: read once from the system, but for the pid, which a fork changes. */
+/* Describes the source of a trace: process, machine, clock. Everything except the pid, which a fork changes, is read
+ * once. */
 #include "record/describe.h"
 
 #include <bsd/string.h>

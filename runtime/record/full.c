@@ -1,5 +1,5 @@
-/* A look may miss a chunk and find one that the same thread filled later.  The next look finds both, so the chunks are taken
- * once a look finds no more than the last. */
+/* Collects the full chunks, oldest first. A scan may miss a chunk and yet find one that the same thread filled later.
+ * The next scan finds both, so the scan is repeated until it finds no more chunks than the previous one. */
 #include "record/full.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* `full` may be NULL. */
+/* Scans once. `full` may be NULL. */
 static size_t look(const struct session *session, struct full_chunk *full, struct full_chunk *oldest)
 {
 	size_t count = 0;

@@ -1,5 +1,5 @@
-/* The chunks that recorders have filled, oldest first: that is what a ring gives up first, and what readers look for first.
- * The drain lock is held: chunks become full meanwhile, but none becomes free. */
+/* The chunks that recorders have filled, oldest first: the order in which a ring discards them and in which readers
+ * expect them. The drain lock is held, so chunks may become full meanwhile, but none becomes free. */
 #ifndef EPPROF_RUNTIME_RECORD_FULL_H
 #define EPPROF_RUNTIME_RECORD_FULL_H
 
@@ -10,10 +10,10 @@ struct full_chunk {
 	uint32_t chunk;
 };
 
-/* All of them; `full` has room for EPF_CHUNK_COUNT.  Returns how many. */
+/* Collects all full chunks. `full` has room for EPF_CHUNK_COUNT. Returns how many. */
 size_t full_collect(const struct session *session, struct full_chunk *full);
 
-/* The oldest one; false: there is none. */
+/* Finds the oldest full chunk. Returns false if there is none. */
 bool full_oldest(const struct session *session, struct full_chunk *oldest);
 
 #endif

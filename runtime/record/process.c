@@ -1,4 +1,4 @@
-/* The library in its process: what happens at load, at fork and at exit, and the default session. */
+/* The library in its process: load, fork, exit, and the default session. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,14 +37,15 @@ static void fork_child(void)
 	recorder_fork_child();
 }
 
-/* A bridge into a framework, which brought this library into the process.  It asks for its session when there is something to
- * record; a default session from the beginning would leave an empty file where there never is. */
+/* Defined by a bridge that loads this library into a framework's process. The bridge requests its session when there is
+ * something to record; a default session at load would leave an empty file if there never is. */
 extern const char epprof_carries[] __attribute__((weak, visibility("default")));
 
-/* EPPROF_OUTPUT=file.epp: a library has nobody to tell if it cannot be followed; epp_session_default is NULL then. */
+/* Opens the default session of EPPROF_OUTPUT=file.epp. A library cannot report a failure here; epp_session_default then
+ * returns NULL. */
 static void start_default(void)
 {
-	/* epprof's own command reads traces: it must not write over the one that it was asked to read. */
+	/* The epprof command reads traces: it must not overwrite the one that it is asked to read. */
 	if (!strcmp(program_invocation_short_name, "epprof") || epprof_carries)
 		return;
 	epp_session *session;
@@ -74,7 +75,7 @@ __attribute__((constructor)) static void load(void)
 	start_default();
 }
 
-/* The helper still runs here: exit ends threads only after this. */
+/* The helper still runs here: exit ends threads only after destructors. */
 __attribute__((destructor)) static void unload(void)
 {
 	STORE_RELEASE(&session_default_handle, 0);

@@ -1,9 +1,9 @@
-/* The library in its process. */
+/* Setup of the library in its process. */
 #ifndef EPPROF_RUNTIME_RECORD_PROCESS_H
 #define EPPROF_RUNTIME_RECORD_PROCESS_H
 
-/* Sets the clock, the barrier, ids and fork handlers up, once: at load, or at the first session if another library's
- * constructor is quicker.  Naming it also brings the constructor along from the static library. */
+/* Sets up the clock, the barrier, ids and fork handlers once: at load, or at the first session if another library's
+ * constructor runs earlier. A reference to it also links the constructor from the static library. */
 void process_setup(void);
 
 #endif

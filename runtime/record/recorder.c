@@ -1,5 +1,5 @@
-/* Recorders: made at a thread's first event in a session, found again through a cache of one, given chunks and ids,
- * retired at the thread's exit. */
+/* Recorders: created at a thread's first event in a session, found through a cache of one entry, given chunks and ids,
+ * retired when the thread exits. */
 #include "record/recorder.h"
 
 #include <bsd/string.h>
@@ -19,13 +19,13 @@
 #include "storage/window/chunk_pool.h"
 #include "storage/window/page_faults.h"
 
-/* A worker waits this long for the helper to make progress before it gives an event up. */
+/* A worker thread waits this long for a free chunk before an event is lost. */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS_MAX 25000
 
 SLIST_HEAD(recorder_list, recorder);
 
-/* What a thread has, beside its cache; freed by its exit. */
+/* A thread's state besides its cache; freed when the thread exits. */
 struct thread {
 	struct recorder_list recorders;
 };
@@ -44,7 +44,8 @@ uintptr_t session_default_handle;
 static pthread_key_t exit_key;
 static uint64_t ids_next;
 
-/* Without a handle.  Who closes the recorder meanwhile finds its mark at either place until the pointer has changed. */
+/* Moves the hot state without its handle. A thread that closes the recorder finds the mark at either place until the
+ * pointer has changed. */
 static void move_hot(struct recorder *recorder, struct recorder_hot *to)
 {
 	const struct recorder_hot *from = recorder->hot;
@@ -69,7 +70,7 @@ static void forget(void)
 	recorder_cache.resident = NULL;
 }
 
-/* The calling thread's next calls with `handle` are this recorder's, whose mark is set. */
+/* Makes a recorder, whose mark is set, the one that the calling thread's next calls with `handle` use. */
 static void make_resident(struct recorder *recorder, uintptr_t handle)
 {
 	if (recorder_cache.resident != recorder) {
@@ -78,7 +79,7 @@ static void make_resident(struct recorder *recorder, uintptr_t handle)
 		recorder_cache.resident = recorder;
 	}
 	recorder_cache.handle = handle;
-	/* The closer may have emptied the handle of the one before. */
+	/* The closer may have cleared the handle of the previous resident. */
 	STORE_RELAXED(&recorder_hot.handle, clock_is_fast() ? handle : RECORDER_CACHE_EMPTY);
 }
 
@@ -130,7 +131,7 @@ void recorder_setup(void)
 
 void recorder_fork_child(void)
 {
-	/* The sessions are gone, so what pointed to them is too; the ids of the parent go on in the parent. */
+	/* The sessions and recorders are gone. The parent continues to use its ids, so the child takes new ones. */
 	forget();
 	recorder_hot.mark = MARK_OUT;
 	if (this_thread)
@@ -148,7 +149,7 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 	struct epf_slot *slot = recorder->slot;
 	uint64_t first = recorder_id_block();
 	bool another = slot->id_block_end != 0;
-	/* The fields do not fit together until all are stored: till then the count stands by itself. */
+	/* The fields are inconsistent until all are stored; until then ids_settled holds the count. */
 	STORE_RELAXED(&slot->ids_settled, (another ? epf_slot_ids_taken(slot) : 0) + 1);
 	STORE_RELEASE(&slot->id_blocks, slot->id_blocks + another);
 	STORE_RELEASE(&slot->next_id, first);
@@ -162,7 +163,7 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 
 /* ---- regions ---- */
 
-/* Fills in a region's header; the last store makes it count. */
+/* Fills in a region's header; the last store makes it valid. */
 static void region_begin(struct recorder *recorder, struct epf_region *region, size_t region_bytes)
 {
 	struct session *session = recorder->session;
@@ -189,7 +190,7 @@ static void region_begin(struct recorder *recorder, struct epf_region *region, s
 	recorder->hot->fast_limit = recorder->hot->calls ? NULL : recorder->hot->limit;
 }
 
-/* The region is full: from here on it is the drain's. */
+/* Passes the full region on to the drain. */
 static void region_leave(struct recorder *recorder)
 {
 	struct session *session = recorder->session;
@@ -215,7 +216,7 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 		chunk = chunks_take(session);
 	}
 	if (chunk == RECORDER_NO_CHUNK) {
-		/* Waited for once and in vain: nobody empties any. */
+		/* After one wait without success: no chunk is being freed. */
 		recorder->may_wait = false;
 		return false;
 	}
@@ -227,9 +228,9 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 	return (size_t)(recorder->hot->limit - recorder->hot->at) >= bytes;
 }
 
-/* ---- making and finding ---- */
+/* ---- creating and finding ---- */
 
-/* A free slot, and what stands in it before its first event; session->lock is held. */
+/* Takes a free slot and initializes it; session->lock is held. */
 static bool slot_open(struct session *session, struct recorder *recorder)
 {
 	uint32_t index = 0;
@@ -308,7 +309,7 @@ static struct recorder *make(struct thread *thread, uintptr_t handle, enum recor
 	return recorder;
 }
 
-/* Frees the thread's recorders of runs that are over. */
+/* Frees the thread's recorders of runs that have ended. */
 static void sweep(struct thread *thread)
 {
 	struct recorder *recorder = SLIST_FIRST(&thread->recorders), *next;
@@ -351,7 +352,7 @@ struct recorder *recorder_find(uintptr_t handle, enum recorder_use use)
 
 struct recorder *recorder_enter_any(epp_session *session)
 {
-	/* A closed one in the cache is passed over by recorder_find, which knows if the session was started again. */
+	/* A closed recorder in the cache is skipped: recorder_find creates a new one if the session runs again. */
 	if (recorder_cache.in_callback)
 		return NULL;
 	struct recorder *recorder = recorder_cache.resident;

@@ -1,16 +1,17 @@
-/* The first record that was not published ends a region. */
+/* Encodes a region as a block. A region ends at the first record that was not published. */
 #include "record/region_block.h"
 
 #include "base/name.h"
 #include "codec/codec.h"
 #include "format/format_slot.h"
 
-/* Kinds whose records took an id of their own. */
+/* Record kinds that take an id of their own. */
 #define OWN_ID_KINDS \
 	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
 	 1u << EPF_ASYNC_BEGIN)
 
-/* Events that are still open when their thread has left or the run is over end there, innermost first. */
+/* Appends events that are still open when their thread has left or the run has ended. They end there, innermost
+ * first. */
 static void append_unended(struct codec_writer *writer, const struct epf_slot *slot, uint64_t end_ticks)
 {
 	for (const struct epf_open *open = slot->open + EPF_OPEN_MAX; open-- > slot->open;) {
@@ -27,7 +28,7 @@ static void append_unended(struct codec_writer *writer, const struct epf_slot *s
 	}
 }
 
-/* For codec_writer.defined: what was interned is there for good. */
+/* For codec_writer.defined. Interned args are never freed. */
 static const struct epf_arg *defined_args(const void *user, uint32_t number, uint32_t *slots)
 {
 	struct name_text of = name_get(number);

@@ -1,7 +1,6 @@
-/* A run: start, end, wait; and release, which ends one.
+/* Start, end and wait of a run, and the release of a session, which ends its run. States:
  *
- *   IDLE -start-> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself) -> IDLE
- */
+ *   IDLE -start-> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself) -> IDLE */
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
@@ -15,10 +14,10 @@
 #include "storage/drain.h"
 #include "storage/helper.h"
 
-/* Without membarrier a recorder that has not seen `closed` yet gets this long to leave. */
+/* Without membarrier, a recorder that may not have seen `closed` yet gets this long to leave. */
 #define GRACE_NS 5000000
 #define LOG_POLL_NS 100000
-/* How long release waits for what is written after the profilers' end. */
+/* How long release waits for writing after the profilers have ended. */
 #define WRITE_TIMEOUT_NS 1000000000u
 
 static epp_status *not_a_session(const char *call)
@@ -26,7 +25,7 @@ static epp_status *not_a_session(const char *call)
 	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", call);
 }
 
-/* Closes the recorders of a use; false: there was nothing to close.  The lock is held. */
+/* Closes the recorders of a use. Returns false if there was nothing to close. The lock is held. */
 static bool close_recorders(struct session *session, enum recorder_use use)
 {
 	struct recorder *recorder;
@@ -48,7 +47,7 @@ static bool is_marked(const struct recorder *recorder)
 	return LOAD_ACQUIRE(&LOAD_ACQUIRE(&recorder->hot)->mark) == MARK_RECORDING;
 }
 
-/* Whether a thread is in the middle of a record; the lock is held. */
+/* True if a thread is in the middle of a record; the lock is held. */
 static bool any_marked(const struct session *session, enum recorder_use use)
 {
 	const struct recorder *recorder;
@@ -61,13 +60,13 @@ static bool any_marked(const struct session *session, enum recorder_use use)
 void session_close_recorders(struct session *session, enum recorder_use use)
 {
 	pthread_mutex_lock(&session->lock);
-	/* Again where one that had entered before it was closed has made itself its thread's resident since: no other can. */
+	/* Repeated if a recorder entered before it was closed and then became resident. No other recorder can. */
 	while (close_recorders(session, use)) {
 		if (!gate_barrier()) {
 			session->unsafe_to_unmap = true;
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
 		}
-		/* A record takes nanoseconds, or, where a thread waits for a chunk, until the helper has got this lock. */
+		/* A record takes nanoseconds or, if a thread waits for a chunk, until the helper has got this lock. */
 		while (any_marked(session, use)) {
 			pthread_mutex_unlock(&session->lock);
 			sched_yield();
@@ -77,7 +76,7 @@ void session_close_recorders(struct session *session, enum recorder_use use)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* Waits for IDLE; the lock is held.  `deadline` NULL: for ever.  False: too late. */
+/* Waits for IDLE; the lock is held.  `deadline` NULL: no limit. Returns false on a timeout. */
 static bool wait_idle(struct session *session, const struct timespec *deadline)
 {
 	while (session->state != SESSION_IDLE) {
@@ -126,7 +125,7 @@ epp_status *epp_session_start(epp_session *handle)
 	pthread_mutex_unlock(&session->lock);
 	ADD_RELAXED(&epp_recording_count, 1);
 	session_tell(session);
-	/* In memory nothing is due before the first event, whose recorder wakes the helper: short sessions stay short. */
+	/* A session in memory has no work before the first event, whose recorder wakes the helper. */
 	if (session->window.fd >= 0)
 		helper_wake();
 	return NULL;
@@ -164,7 +163,7 @@ bool session_finish_run(struct session *session)
 static void drain_here(struct session *session)
 {
 	pthread_mutex_lock(&session->drain_lock);
-	/* The helper may have been quicker. */
+	/* The helper may have done it already. */
 	if (LOAD_ACQUIRE(&session->state) == SESSION_DRAINING)
 		session_finish_run(session);
 	pthread_mutex_unlock(&session->drain_lock);
@@ -223,7 +222,7 @@ epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
 	return status;
 }
 
-/* What the host gave for its log may be gone when release has returned. */
+/* The host may free its log callback's data as soon as release has returned. */
 static void let_go_of_log(struct session *session)
 {
 	pthread_mutex_lock(&session->error_lock);
@@ -236,7 +235,8 @@ static void let_go_of_log(struct session *session)
 	pthread_mutex_unlock(&session->error_lock);
 }
 
-/* True: it has come to its end just now. */
+/* Leaves the rest of the release to the helper. Returns true if the run ended just now, so that the caller
+ * continues. */
 static bool leave_to_helper(struct session *session)
 {
 	let_go_of_log(session);
@@ -270,7 +270,7 @@ void epp_session_release(epp_session *handle)
 	struct session *session = session_of((uintptr_t)handle);
 	if (!session)
 		return;
-	/* Another thread may have come first, and may even be through. */
+	/* Another thread may be releasing it, or may have released it already. */
 	pthread_mutex_lock(&session->lock);
 	bool first = session_handle(session) == handle && session->state != SESSION_FREE && !session->releasing;
 	session->releasing |= first;

@@ -1,4 +1,4 @@
-/* Sessions' lives: the table, creation, release. */
+/* The table of sessions; their creation and release. */
 #include "record/session.h"
 #include "base/options.h"
 
@@ -24,11 +24,11 @@
 _Static_assert(1u << INDEX_BITS == SESSION_COUNT_MAX, "an index fits");
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct session *table[SESSION_COUNT_MAX]; /* entries are made once and never freed */
+static struct session *table[SESSION_COUNT_MAX]; /* entries are allocated once and never freed */
 
 epp_session *session_handle(const struct session *session)
 {
-	/* Two low bits keep it apart from RECORDER_CACHE_EMPTY and from anything that was ever a pointer to a session. */
+	/* The low bits 10 distinguish a handle from RECORDER_CACHE_EMPTY and from any pointer to a session. */
 	return (epp_session *)(uintptr_t)((session->generation << INDEX_BITS | session->index) << 2 | 2);
 }
 
@@ -52,7 +52,7 @@ struct session *session_lock(uintptr_t handle)
 	return NULL;
 }
 
-/* An entry of the table, as good as new; NULL: no memory or 1,024 sessions at once. */
+/* Takes an unused entry of the table; NULL: no memory, or 1,024 sessions exist. */
 static struct session *entry_take(void)
 {
 	struct session *session = NULL;
@@ -86,10 +86,10 @@ static struct session *entry_take(void)
 	return session;
 }
 
-/* Back into the table; stale handles stop matching.  What starts at `path` begins again as zero. */
+/* Returns an entry to the table; stale handles stop matching. The members from `path` to `scratch` are zeroed. */
 static void entry_return(struct session *session)
 {
-	/* Whoever follows a stale handle looks under one of these locks. */
+	/* A thread with a stale handle checks the generation under one of these locks. */
 	pthread_mutex_lock(&session->lock);
 	pthread_mutex_lock(&session->error_lock);
 	STORE_RELEASE(&session->generation, session->generation + 1);
@@ -114,7 +114,7 @@ epp_status *session_check_options(const epp_session_options *options, epp_sessio
 	if (known->lossless > 1)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: lossless %u is neither 0 nor 1",
 		                         known->lossless);
-	/* A thread may be writing for long: without membarrier nobody knows when it has left. */
+	/* A thread may be writing for a long time: without membarrier there is no way to know when it has left. */
 	if (known->lossless && !gate_barrier())
 		return epp_status_create(EPP_INCOMPATIBLE,
 		                         "session options: lossless needs membarrier(2), which is not to be had here");
@@ -212,7 +212,8 @@ struct session *session_shared_at(const char *path)
 	return found;
 }
 
-/* A window that a recorder may still write to, or that holds what could not be written, stays as it is. */
+/* Finishes and closes the window. A window that a recorder may still write to is not unmapped; one with data that could
+ * not be written is not marked as finished. */
 static void window_let_go(struct session *session)
 {
 	bool all_written = !session->definitions_due && !session->accounts_due &&
@@ -231,7 +232,7 @@ static void window_let_go(struct session *session)
 	pthread_mutex_unlock(&session->error_lock);
 }
 
-/* All but what foreign code may hold up. */
+/* Everything that foreign code cannot delay. */
 static void finish(struct session *session)
 {
 	helper_remove(session);
@@ -266,7 +267,7 @@ void session_free_by_helper(struct session *session)
 	entry_return(session);
 }
 
-/* A plugin that hangs is named whatever else went wrong. */
+/* A hung plugin is always reported, in addition to an earlier error. */
 static epp_status *with_both(epp_status *first, epp_status *second)
 {
 	epp_status *both = epp_status_create(epp_status_code(first), "%s; %s", epp_status_message(first),
@@ -318,7 +319,7 @@ void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
 	struct session *session = session_of(handle);
 	if (!session)
 		return;
-	/* Released meanwhile, it has no window any more, or it is somebody else's. */
+	/* The session may have been released meanwhile: it then has no window, or belongs to another user. */
 	pthread_mutex_lock(&session->error_lock);
 	if ((uintptr_t)session_handle(session) == handle && session->window.live)
 		ADD_RELAXED(&session->window.live->lost[reason], count);
@@ -343,7 +344,7 @@ uint64_t epp_session_lost(epp_session *handle, epp_loss reason)
 		if (reason == EPP_LOSS_POLICY)
 			lost += LOAD_RELAXED(&slot->drain_lost_policy);
 	}
-	/* What the drain loses stands in the slot's account and in the profiler's. */
+	/* Losses of the drain are in both the slot's ledger and the profiler's, so they are counted once. */
 	for (uint32_t i = 0; i < session->profilers_count && reason != EPP_LOSS_DISK && reason != EPP_LOSS_POLICY; i++)
 		lost += LOAD_RELAXED(&session->window.producers[i].lost[reason]);
 	pthread_mutex_unlock(&session->lock);
@@ -357,7 +358,7 @@ void session_fork_child(void)
 		struct session *session = table[i];
 		if (!session)
 			continue;
-		/* Whoever held a lock, waited or signalled is the parent's, and so is the helper. */
+		/* The threads that held these locks, and the helper, exist only in the parent. */
 		pthread_mutex_init(&session->drain_lock, NULL);
 		pthread_mutex_init(&session->lock, NULL);
 		pthread_mutex_init(&session->log_lock, NULL);
@@ -368,8 +369,9 @@ void session_fork_child(void)
 		if (session->state == SESSION_FREE)
 			continue;
 		sync_fork_child(session->sync);
-		/* The file is the parent's: closed and unmapped here, so that nothing of the child can reach it.  What the
-		 * session had on the heap stays where it is: the fork may have come while another thread changed it. */
+		/* The file belongs to the parent. It is closed and unmapped here, so that the child cannot change it.
+		 * Heap memory of the session is not freed, because another thread may have been changing it at the
+		 * fork. */
 		window_drop(&session->window);
 		entry_return(session);
 	}

@@ -1,8 +1,9 @@
-/* Sessions that several users of a process share, and what the environment asks for.
+/* Sessions that several users of a process share, and the session that the environment requests.
  *
- * A shared session is one with a count of shares: the first makes and starts it, the last release ends and frees it.  One
- * lock is held over all of that, so that nobody finds a session that is going, nor opens its file beside it.  The path is
- * compared as it was expanded; two spellings of one file meet in the file's own lock, and the second is refused. */
+ * A shared session has a count of shares: the first user creates and starts it, the last release ends and frees it. One
+ * lock is held during all of that, so that no user finds a session that is being released or opens its file a second
+ * time. The expanded paths are compared; if two spellings name the same file, the file's lock makes the second one
+ * fail. */
 #include "record/share.h"
 
 #include <bsd/libutil.h>
@@ -15,14 +16,14 @@
 #define PER_SESSION "%session%"
 
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool default_is_free; /* it writes a file meant for one user, and nobody has asked for it yet */
+static bool default_is_free; /* its file is for one user (%session%), and no user has taken it yet */
 
-/* The default session of a process of which only bridges record: it is kept for the next of them, and records from the first
- * one's beginning to the last one's end. */
+/* The default session of a process in which only bridges record: it is kept for the next bridge, and records from the
+ * first one's start to the last one's end. */
 static bool default_is_kept;
 
-static bool output_is_made;  /* a session wrote what EPPROF_OUTPUT names */
-static bool output_is_taken; /* by another process: this one's have its pid */
+static bool output_is_made;  /* a session has written to EPPROF_OUTPUT */
+static bool output_is_taken; /* by another process: files of this one have the pid in their names */
 
 /* ---- one session, several users ---- */
 
@@ -50,7 +51,7 @@ static epp_status *start_again(const struct session *session)
 	return is_only_kept(session) ? epp_session_start(session_handle(session)) : NULL;
 }
 
-/* `*made`: nobody had it before. */
+/* `*made`: the session did not exist before. */
 static epp_status *share(const epp_session_options *given, epp_session **handle, bool *made)
 {
 	epp_session_options options;
@@ -94,7 +95,7 @@ bool share_give_back(epp_session *handle)
 	if (!session || !LOAD_RELAXED(&session->shares))
 		return false;
 	pthread_mutex_lock(&share_lock);
-	/* The process's exit may have been quicker. */
+	/* The process's exit may have released it already. */
 	session = session_of((uintptr_t)handle);
 	if (session && session->shares) {
 		STORE_RELAXED(&session->shares, session->shares - 1);
@@ -125,16 +126,16 @@ void share_fork_child(void)
 	output_is_taken |= output_is_made;
 }
 
-/* ---- what the environment asks for ---- */
+/* ---- settings from the environment ---- */
 
-/* "64M": expand_number alone takes anything for a unit's end. */
+/* Parses a size such as "64M". expand_number alone accepts any text after the unit. */
 static bool read_bytes(const char *text, uint64_t *bytes)
 {
 	const char *unit = text + strspn(text, "0123456789");
 	return unit > text && (!*unit || !unit[1]) && expand_number(text, bytes) == 0;
 }
 
-/* "stream", "stop:64M" or "ring:64M". */
+/* Parses "stream", "stop:64M" or "ring:64M". */
 static epp_status *read_policy(const char *text, epp_session_options *options)
 {
 	static const char *const names[] = { "stream", "ring", "stop" };
@@ -150,7 +151,7 @@ static epp_status *read_policy(const char *text, epp_session_options *options)
 	return session_check_options(options, &(epp_session_options){ 0 });
 }
 
-/* "run.%pid%.epp" of "run.epp".  NULL: no memory. */
+/* Returns "run.%pid%.epp" for "run.epp".  NULL: no memory. */
 static char *path_with_pid(const char *path)
 {
 	size_t bytes = strlen(path);
@@ -170,7 +171,7 @@ static epp_status *share_with_pid(epp_session_options options, epp_session **ses
 	return status;
 }
 
-/* Another process may have come first. */
+/* Opens the file, or one with the pid in its name if another process already writes it. */
 static epp_status *share_file(const epp_session_options *options, epp_session **session, bool *made)
 {
 	bool is_taken = LOAD_RELAXED(&output_is_taken);
@@ -208,7 +209,7 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 
 static const char *output(void)
 {
-	/* Not for a program with more rights than who started it. */
+	/* secure_getenv: ignored in a program that runs with more rights than its user. */
 	const char *path = secure_getenv("EPPROF_OUTPUT");
 	return path && *path ? path : NULL;
 }
@@ -232,7 +233,7 @@ epp_status *epp_session_share_output(epp_session **session)
 	process_setup();
 	if (!path)
 		return NULL;
-	/* A file for each: the process's own is the first one's. */
+	/* One file per session: the first caller takes the process's own. */
 	pthread_mutex_lock(&share_lock);
 	struct session *own = default_is_free ? session_of((uintptr_t)epp_session_default()) : NULL;
 	default_is_free = false;
@@ -244,8 +245,8 @@ epp_status *epp_session_share_output(epp_session **session)
 	if (*session)
 		return NULL;
 	EPP_TRY(share_output(path, session, &made));
-	/* One file for all: the next one must find it, so the process keeps it; a program that made it itself need not be
-	 * kept from finishing it. */
+	/* One file for all: the process keeps a share so that the next caller finds the session. This is not needed if
+	 * the program created the session itself, which may then finish it. */
 	if (made && !strstr(path, PER_SESSION))
 		keep_as_default(*session);
 	return NULL;

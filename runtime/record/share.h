@@ -1,16 +1,16 @@
-/* Shared sessions: what the rest of the library needs of them. */
+/* Shared sessions: the internal interface. */
 #ifndef EPPROF_RUNTIME_RECORD_SHARE_H
 #define EPPROF_RUNTIME_RECORD_SHARE_H
 
 #include "record/session.h"
 
-/* Takes one share away, and releases the session with the last one.  False: it is not a shared one. */
+/* Releases one share, and the session with the last one. Returns false if the session is not shared. */
 bool share_give_back(epp_session *session);
 
-/* At exit: all are ended and finished, whoever has them. */
+/* At exit: ends and releases all shared sessions. */
 void share_end_all(void);
 
-/* The process's default session, as EPPROF_OUTPUT asks for; NULL without it. */
+/* Opens the process's default session as EPPROF_OUTPUT requests; NULL without it. */
 epp_status *share_default(epp_session **session);
 
 void share_fork_child(void);

@@ -1,5 +1,6 @@
-/* Tracks wait as they go into blocks: a definition header, a struct epf_track, the texts.  The track of a thread that records is
- * freed once it is in a block, since threads come and go without end; the others stay, in a hash of their own. */
+/* The definitions of a session. New tracks wait in the form in which they go into blocks: a definition header, a struct
+ * epf_track, the texts. The track of a recording thread is freed once it is in a block, because the number of threads
+ * has no limit. Other tracks stay, in a hash. */
 #include "record/tracks.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 struct track {
 	STAILQ_ENTRY(track) link;
 	bool kept;
-	_Alignas(8) struct epf_definition definition; /* what follows lies behind it without a gap */
+	_Alignas(8) struct epf_definition definition; /* the body follows without padding */
 };
 _Static_assert(sizeof(struct epf_track) % 8 == 0 && sizeof(struct epf_definition) == 8, "a definition needs no padding");
 
@@ -24,7 +25,7 @@ static const struct epf_track *description(const struct track *track)
 	return (const struct epf_track *)(const void *)(&track->definition + 1);
 }
 
-/* Where a number stands in the hash, or the free place where it would. */
+/* Returns the hash entry of a track, or the free entry where it would go. */
 static struct track **hash_find(struct track **tracks, uint32_t number)
 {
 	for (uint32_t at = number;; at++) {
@@ -158,7 +159,7 @@ static void add(struct definitions *definitions, uint32_t type, const void *body
 	definitions->bytes += bytes;
 }
 
-/* The definitions that no block has yet, as a list. */
+/* Takes the list of tracks that are in no block yet. */
 static struct track *take_new(struct session *session)
 {
 	pthread_mutex_lock(&session->lock);
@@ -168,7 +169,7 @@ static struct track *take_new(struct session *session)
 	return first;
 }
 
-/* They are in blocks, or, if not `written`, they go back to the beginning of the list, to be tried again. */
+/* Frees tracks that were written to blocks or, if not `written`, puts them back at the start of the list. */
 static void settle(struct session *session, struct track *first, bool written)
 {
 	STAILQ_HEAD(, track) waiting = STAILQ_HEAD_INITIALIZER(waiting);
@@ -195,7 +196,8 @@ static void settle(struct session *session, struct track *first, bool written)
 
 int tracks_drain(struct session *session)
 {
-	/* What is in the tables now is in the blocks after this; the log may only be emptied of that. */
+	/* All definitions that exist now are in blocks after this. The log may only drop definitions up to this
+	 * mark. */
 	struct log_mark mark = log_mark(session);
 	struct track *first = take_new(session);
 	epp_name names_end = name_end();

@@ -1,12 +1,14 @@
-/* Where a ring's segments go, and what becomes of those that were there.
+/* Allocates the segments of a ring (policy ring) and reuses the places of old ones.
  *
- * All places are alike: one eighth of them, at least one, is for what is kept, the others are for what goes round.  Where
- * that is not enough, which takes a great many threads or names, a kept segment takes the place of the oldest that goes
- * round.  When there are more kept segments than their share, the oldest is emptied into the newest (storage/retained_definitions.h), and its
- * place goes round again.
+ * A ring has two kinds of segments. Overwritable segments hold records and host clock pairs; the oldest one is reused
+ * first. Retained segments ("kept" in the code) hold what explains records: definitions, ledgers, runs. Any place can
+ * hold either kind. One eighth of the places, at least one, is reserved for retained segments. If these need more,
+ * which takes very many threads or names, a retained segment takes the place of the oldest overwritable segment. While
+ * there are more retained segments than their share, the oldest is compacted into the newest
+ * (storage/retained_definitions.h) and its place becomes overwritable again.
  *
- * Nothing is taken away before the block that says so is written; so each kind of segment keeps room for that block.
- */
+ * A segment is discarded only after the block that records its removal is written. Each kind of segment therefore
+ * reserves room for that block. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +17,17 @@
 #include "codec/checksum.h"
 #include "storage/block_writer_private.h"
 
-/* What goes round has at least the segment in hand and one before it. */
+/* Minimum of overwritable segments: the current one and the one before it. */
 #define ROUND_MIN 2u
-/* Rows of threads that are gone, beyond which their accounts are added up. */
+/* If the ledger has more rows of threads that have ended, the rows are summed up. */
 #define ROWS_MANY (RING_ROWS_MAX / 4)
-/* Free in a kept segment: for the block that gives a segment up. */
+/* Bytes kept free in a retained segment for the block that records the removal of another segment. */
 #define KEPT_RESERVE ((ROWS_MANY + 2 * RING_OWNERS_MAX) * sizeof(struct epf_overwritten_row))
-/* A kept segment that another was emptied into has this much room left; with less it would not pay, but may have to be. */
+/* Free room that a compaction must leave in the current retained segment. With less than ROOM_AFTER a compaction does
+ * not pay; with no other choice ROOM_MUST is enough. */
 #define ROOM_AFTER (SEGMENT / 4)
 #define ROOM_MUST (SEGMENT / 8)
-/* After a failed write it is tried again when so much more has come. */
+/* After a failed write, compaction is tried again when so many more bytes were appended. */
 #define CLEAN_AGAIN (64u << 10)
 
 bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes)
@@ -66,14 +69,14 @@ static uint32_t kept_most(const struct block_ring *ring)
 	return ring->places_max - ROUND_MIN;
 }
 
-/* How many may go round. */
+/* Maximum of overwritable segments. */
 static uint32_t round_most(const struct block_ring *ring)
 {
 	uint32_t share = kept_share(ring), kept = ring->kept.segments_count;
 	return ring->places_max - (kept > share ? kept : share);
 }
 
-/* A place that nobody has; the next segment begins there, or it stays free. */
+/* Finds an unused place. The place stays free until block_ring_begun takes it. */
 static bool free_place(const struct block_writer *writer, uint64_t *index)
 {
 	const struct block_ring *ring = writer->ring;
@@ -81,7 +84,7 @@ static bool free_place(const struct block_writer *writer, uint64_t *index)
 	return *index < ring->places_max;
 }
 
-/* Nothing of what stood there may follow what comes next. */
+/* Overwrites a place with zeros, so that a reader finds no old blocks behind the new ones. */
 static int clear(struct block_writer *writer, uint64_t index)
 {
 	static const uint8_t zeros[1 << 14];
@@ -95,14 +98,15 @@ static int clear(struct block_writer *writer, uint64_t index)
 	return error;
 }
 
-/* ---- what goes round ---- */
+/* ---- overwritable segments ---- */
 
 static size_t room_of(const struct block_segment *segment)
 {
 	return segment->number ? segment->end - segment->at : 0;
 }
 
-/* Says what is gone, the victim too if there is to be one, in whichever segment has room. */
+/* Writes an EPF_BLOCK_OVERWRITTEN, which includes the victim's events if `victim` is set. It goes into the current
+ * overwritable segment if there is a victim and the block fits, otherwise into the current retained one. */
 static int say_gone(struct block_writer *writer, bool victim)
 {
 	struct block_ring *ring = writer->ring;
@@ -126,7 +130,7 @@ static int say_gone(struct block_writer *writer, bool victim)
 	return error;
 }
 
-/* The oldest segment that goes round gives its place away. */
+/* Discards the oldest overwritable segment and frees its place. */
 static int give_up(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;
@@ -144,7 +148,7 @@ static int give_up(struct block_writer *writer)
 	return error;
 }
 
-/* ---- what is kept ---- */
+/* ---- retained segments ---- */
 
 static int read_segment(const struct block_writer *writer, uint64_t index, uint8_t *segment)
 {
@@ -156,7 +160,7 @@ static int read_segment(const struct block_writer *writer, uint64_t index, uint8
 	return pread(writer->fd, segment, SEGMENT, offset) < 0 ? errno : 0;
 }
 
-/* Copies that do not count are taken back: what comes next stands in their place, with nothing of them behind it. */
+/* Undoes an incomplete compaction: fills the copied blocks with zeros and moves the append position back to `from`. */
 static void take_back(struct block_writer *writer, uint64_t from)
 {
 	static const uint8_t zeros[1 << 14];
@@ -164,7 +168,7 @@ static void take_back(struct block_writer *writer, uint64_t from)
 	for (uint64_t at = from, bytes; at < writer->kept.at && !error; at += bytes) {
 		bytes = writer->kept.at - at < sizeof(zeros) ? writer->kept.at - at : sizeof(zeros);
 		error = block_writer_write(writer, at, zeros, bytes);
-		/* They stand, or what is left of them may yet be seen. */
+		/* The copies, or parts of them, may stay visible to a reader. */
 		if (error)
 			writer->ring->kept.spoiled = true;
 		if (error && at == from)
@@ -187,8 +191,8 @@ static int write_cleaned(struct block_writer *writer, const struct kept_cleaning
 	return error ? error : block_writer_block(writer, &writer->kept, cleaning->kept);
 }
 
-/* Empties the oldest kept segment into the one in hand, if all that is copied leaves `room_after`.  Where that must be,
- * what goes round gives way until it does. */
+/* Compacts the oldest retained segment into the current one if the copies leave `room_after` bytes. With `must`,
+ * overwritable segments are discarded until they do. */
 static int clean(struct block_writer *writer, size_t room_after, bool must)
 {
 	struct block_ring *ring = writer->ring;
@@ -217,7 +221,7 @@ static int clean(struct block_writer *writer, size_t room_after, bool must)
 		ring->said_at = number;
 	} else {
 		uint64_t index = kept_forget(&ring->kept, &ring->ring, &cleaning);
-		/* It is void by its number, too. */
+		/* Its number is void already through EPF_BLOCK_KEPT, so an error is ignored. */
 		block_writer_header(writer, index, &none, false);
 		ring->free[ring->free_count++] = index;
 	}
@@ -236,7 +240,7 @@ static void clean_what_pays(struct block_writer *writer)
 	ring->clean_at = error && error != ENOBUFS ? writer->kept.at + CLEAN_AGAIN : UINT64_MAX;
 }
 
-/* Threads that are gone have filled the account of what is overwritten: all kept segments are gone through once. */
+/* Compacts all retained segments once, because threads that have ended fill the ledger of overwritten events. */
 static void add_accounts_up(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;
@@ -248,7 +252,7 @@ static void add_accounts_up(struct block_writer *writer)
 			return;
 }
 
-/* ---- what block_writer.c asks ---- */
+/* ---- called by block_writer.c ---- */
 
 int block_ring_place(struct block_writer *writer, const struct block_segment *segment, uint64_t *index)
 {

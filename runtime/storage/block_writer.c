@@ -1,5 +1,8 @@
-/* Segments are begun when the first block needs them.  Behind the writer the page cache is given back: each full segment
- * is handed to the disk at once, and dropped some segments later, when it has most likely arrived; nothing waits. */
+/* Appends blocks to the segments of a trace, in a file or in memory.
+ *
+ * A segment is created when the first block needs it. Written pages are removed from the page cache: writeback of a
+ * full segment starts at once, and its pages are dropped some segments later, when they have most likely reached the
+ * disk. No call waits for the disk. */
 #include "storage/block_writer.h"
 
 #include <errno.h>
@@ -56,7 +59,7 @@ void block_writer_init(struct block_writer *writer, int fd, uint64_t limit_bytes
 
 void block_writer_deinit(struct block_writer *writer)
 {
-	/* Of one that is no ring the last segment is used up to where the next block would stand. */
+	/* In a trace that is not a ring, the last segment is dirty only up to the append position. */
 	for (size_t i = 0; i < writer->segments_capacity; i++)
 		if (writer->segments[i])
 			segment_free(writer->segments[i], !writer->ring && i == writer->current.at / SEGMENT
@@ -88,7 +91,7 @@ int block_writer_write(struct block_writer *writer, uint64_t at, const void *dat
 	}
 	sigset_t before;
 	int error = 0;
-	/* It is not only the helper, with its signals blocked, that writes: a release does, too. */
+	/* The helper thread blocks all signals, but a release writes on the caller's thread. */
 	limit_signal_hold(&before);
 	for (const uint8_t *from = data; bytes && !error;) {
 		ssize_t done = pwrite(writer->fd, from, bytes, (off_t)(EPF_SEGMENTS_OFFSET + at));
@@ -123,14 +126,14 @@ static void give_back_cache(const struct block_writer *writer, uint64_t full_ind
 {
 	off_t offset = (off_t)(EPF_SEGMENTS_OFFSET + full_index * SEGMENT);
 	sync_file_range(writer->fd, offset, SEGMENT, SYNC_FILE_RANGE_WRITE);
-	/* Twice, since a slow disk may have kept it dirty the first time. */
+	/* Twice, because a slow disk may not have written the pages back at the first call. */
 	if (full_index >= DROP_BEHIND)
 		posix_fadvise(writer->fd, offset - (off_t)DROP_BEHIND * SEGMENT, SEGMENT, POSIX_FADV_DONTNEED);
 	if (full_index >= 8 * DROP_BEHIND)
 		posix_fadvise(writer->fd, offset - 8 * (off_t)DROP_BEHIND * SEGMENT, SEGMENT, POSIX_FADV_DONTNEED);
 }
 
-/* A block's bytes, with what is behind it before the next one. */
+/* The size of a block with its padding to a multiple of 8. */
 static size_t padded(const struct epf_block *block)
 {
 	return (sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7;
@@ -152,7 +155,7 @@ int block_writer_block(struct block_writer *writer, struct block_segment *segmen
 	return error;
 }
 
-/* Begins the next segment of a kind. */
+/* Starts the next segment of this kind. */
 int block_writer_next(struct block_writer *writer, struct block_segment *segment)
 {
 	struct block_segment next = { .number = writer->numbers + 1, .flags = segment->flags, .first_ticks = UINT64_MAX };
@@ -180,8 +183,8 @@ int block_writer_next(struct block_writer *writer, struct block_segment *segment
 
 /* ---- blocks ---- */
 
-/* What comes next may be shorter than what could not be written whole, and must not have its rest behind it.  The file is
- * never made longer here: beyond a limit that is a signal. */
+/* Truncates the file after a partial write, because the next block may be shorter and would leave the rest of this one
+ * behind it. The file is never extended here: that would raise SIGXFSZ beyond a file-size limit. */
 static void cut_off(const struct block_writer *writer, const struct block_segment *segment)
 {
 	struct stat st;
@@ -191,7 +194,7 @@ static void cut_off(const struct block_writer *writer, const struct block_segmen
 		return;
 }
 
-/* What explains records and must not be crowded out by them: names, tracks, accounts. */
+/* True for blocks that readers need to interpret records: names, tracks, ledgers. A limit reserves room for them. */
 static bool explains(const struct epf_block *block)
 {
 	return block->type != EPF_BLOCK_RECORDS && block->type != EPF_BLOCK_HOST_PAIRS;
@@ -281,7 +284,7 @@ int block_writer_append(struct block_writer *writer, struct epf_block *block)
 
 void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, uint64_t events)
 {
-	/* None counts too: a block without events has a thread all the same. */
+	/* Zero events count too: a block without events still belongs to a thread. */
 	if (writer->ring)
 		ring_count(&writer->ring->ring, of, run, events);
 }

@@ -1,5 +1,4 @@
-/* What the parts of the writer share: segments and blocks at their places, block_writer.c; where those of a ring are,
- * block_ring.c. */
+/* Interface between block_writer.c (segments and blocks at given places) and block_ring.c (the places of a ring). */
 #ifndef EPPROF_RUNTIME_STORAGE_BLOCK_WRITER_PRIVATE_H
 #define EPPROF_RUNTIME_STORAGE_BLOCK_WRITER_PRIVATE_H
 
@@ -7,27 +6,27 @@
 
 #define SEGMENT EPF_SEGMENT_BYTES
 
-/* All return 0 or errno. */
+/* All functions that return int return 0 or errno. */
 
-/* Bytes at `at`, from segments_offset. */
+/* Writes bytes at offset `at`, relative to segments_offset. */
 int block_writer_write(struct block_writer *writer, uint64_t at, const void *data, size_t bytes);
 
-/* A segment's header; what its times are is known once it is full. */
+/* Writes a segment's header. `full`: with its time range, which is final once the segment is full. */
 int block_writer_header(struct block_writer *writer, uint64_t index, const struct block_segment *segment, bool full);
 
-/* A block into a segment that has room for it. */
+/* Appends a block to a segment that has room for it. */
 int block_writer_block(struct block_writer *writer, struct block_segment *segment, struct epf_block *block);
 
-/* Begins the next segment of a kind. */
+/* Starts the next segment of this kind. */
 int block_writer_next(struct block_writer *writer, struct block_segment *segment);
 
-/* ---- of a ring ---- */
+/* ---- ring only ---- */
 
-/* Sees to it that the segment in hand, which may become another one, has room for a block. */
+/* Makes room for a block in the current segment, which may start a new segment. */
 int block_ring_room(struct block_writer *writer, struct block_segment *segment, const struct epf_block *block,
                     size_t bytes);
 
-/* Where the next segment of this kind goes; and that it has begun there. */
+/* Finds the place of the next segment of this kind; block_ring_begun is called when the segment is started there. */
 int block_ring_place(struct block_writer *writer, const struct block_segment *segment, uint64_t *index);
 void block_ring_begun(struct block_writer *writer, const struct block_segment *segment, uint64_t index, uint64_t number);
 

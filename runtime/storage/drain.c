@@ -1,10 +1,10 @@
-/* Regions become blocks, in an order that a kill at any instant leaves readable: the block is wholly written, then the
- * region's records are zeroed, then its sequence advances, then it is free.  A thread's account is in a ledger block
- * before its slot is cleared.
+/* Turns regions into blocks, in an order that leaves the file readable after a kill at any instant: the block is
+ * written completely, then the region's records are zeroed, then its sequence advances, then it is free. A thread's
+ * ledger entry is in a block before its slot is cleared.
  *
- * A failed write keeps the region for the next visit while there are chunks to spare, since a full disk may be emptied;
- * after that its events are counted as lost and the recorder goes on.  At a run's end a file keeps in its window what could
- * not be written, and is then never called finished. */
+ * After a failed write the region is kept for the next visit while enough chunks are free, because a full disk may be
+ * emptied. After that its events are counted as lost and the recorder continues. At the end of a run, a file keeps in
+ * its window what could not be written, and the file is then never marked as finished. */
 #include "storage/drain.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define PAIR_INTERVAL_PER_SECOND 10u
 #define SPARE_PART 4u
 
-/* A write costs as much as some 20 KiB of it. */
+/* One write call costs as much as writing some 20 KiB. */
 #define BATCH_BYTES ((size_t)256 << 10)
 #define BATCH_MAX 32u
 
@@ -36,7 +36,8 @@ static struct epf_block *scratch_block(struct session *session)
 	return (struct epf_block *)(void *)session->scratch;
 }
 
-/* A full disk is the system's fault, a limit that was asked for nobody's. */
+/* Reports a write error. EPP_BLAME_SYSTEM for errors such as a full disk; a configured limit (ENOBUFS) is not an
+ * error. */
 static int report(struct session *session, int error)
 {
 	if (error && error != ENOBUFS)
@@ -65,7 +66,8 @@ static int append_plain(struct session *session, enum epf_block_type type, size_
 
 /* ---- one region ---- */
 
-/* Their records, or their loss, stand before this: a kill in between leaves them in both places, and readers know that. */
+/* Clears the open events of a slot. Their records, or their loss, were stored before. A kill in between leaves them in
+ * both places, which readers handle. */
 static void close_open(struct epf_slot *slot)
 {
 	for (struct epf_open *open = slot->open; open < slot->open + EPF_OPEN_MAX; open++)
@@ -76,11 +78,11 @@ static void close_open(struct epf_slot *slot)
 static void count_producer_written(struct session *session, uint32_t producer, uint32_t run)
 {
 	(void)run;
-	/* Its account goes on from run to run. */
+	/* A producer's ledger continues across runs, so its run is 0. */
 	block_writer_count(&session->writer, EPF_OVERWRITTEN_PRODUCER | producer, 0, 1);
 }
 
-/* A ring must know whose events it will overwrite one day. */
+/* Ring only: counts the owners of the events, which are needed when the segment is overwritten. */
 static void count_written(struct session *session, const struct epf_block *block, uint64_t events,
                           const struct epf_region *region, const uint8_t *end)
 {
@@ -89,10 +91,10 @@ static void count_written(struct session *session, const struct epf_block *block
 		each_handed_over(session, region, end, count_producer_written);
 }
 
-/* What becomes of a region that cannot be written. */
+/* What happens to a region that cannot be written. */
 enum failed {
-	FAILED_WAITS, /* for another visit, while there are chunks to spare; else it is lost */
-	FAILED_STAYS, /* in the window */
+	FAILED_WAITS, /* kept for another visit while enough chunks are free, otherwise lost */
+	FAILED_STAYS, /* kept in the window */
 	FAILED_IS_LOST,
 };
 
@@ -101,7 +103,7 @@ static enum failed at_end(const struct session *session)
 	return window_is_shared(&session->window) ? FAILED_STAYS : FAILED_IS_LOST;
 }
 
-/* As long as more than a quarter of the first chunks is free. */
+/* True while more than a quarter of the first chunks is free. */
 static bool has_chunks_to_spare(const struct session *session)
 {
 	uint32_t count = session->window.chunks_count;
@@ -109,7 +111,8 @@ static bool has_chunks_to_spare(const struct session *session)
 	return LOAD_RELAXED(&session->chunks_free) > first / SPARE_PART;
 }
 
-/* The block is written, or `error` is why not: the region is free again.  False: not written and not lost either. */
+/* Completes a region whose block was written (`error` is 0) or failed: counts its events and frees it. Returns false if
+ * the region stays in the window: neither written nor lost. */
 static bool settle(struct session *session, const struct region_block *of, int error, const struct recorder *ending,
                    enum failed failed)
 {
@@ -135,7 +138,7 @@ static bool settle(struct session *session, const struct region_block *of, int e
 	return true;
 }
 
-/* Encodes, writes and settles. */
+/* Encodes a region, writes the block and settles it. */
 static bool drain_region(struct session *session, struct epf_region *region, size_t region_bytes,
                          const struct recorder *ending, uint64_t end_ticks, enum failed failed)
 {
@@ -148,7 +151,7 @@ static struct epf_region *chunk_region(const struct session *session, uint32_t c
 	return (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES);
 }
 
-/* Puts a chunk back that has become a block. */
+/* Returns an emptied chunk to the pool. */
 static void put_back(struct session *session, uint32_t chunk)
 {
 	if (chunk >= session->chunks_used)
@@ -156,8 +159,8 @@ static void put_back(struct session *session, uint32_t chunk)
 	chunks_put_back(session, chunk);
 }
 
-/* The regions in slots.  A thread's first region is in its slot: it was filled before any chunk of those, and is looked for
- * after them. */
+/* Drains the full regions inside slots. A thread's first region is in its slot and is filled before any of the thread's
+ * chunks. The caller collects the full chunks first, so that a slot's region is always drained before them. */
 static unsigned drain_slots(struct session *session, enum failed failed, bool *stuck)
 {
 	unsigned emptied = 0;
@@ -174,7 +177,8 @@ static unsigned drain_slots(struct session *session, enum failed failed, bool *s
 	return emptied;
 }
 
-/* As many of these chunks as go into one write, at least one.  Returns how many; `*bytes` of blocks. */
+/* Encodes as many of these chunks as fit into one write, at least one. Returns how many; `*bytes` is the size of the
+ * blocks. */
 static size_t encode_chunks(struct session *session, const struct full_chunk *full, size_t count,
                             struct region_block *encoded, size_t *bytes)
 {
@@ -194,7 +198,7 @@ static size_t encode_chunks(struct session *session, const struct full_chunk *fu
 	return done;
 }
 
-/* Chunks with one write, or, where that fails, one by one.  Returns how many were emptied. */
+/* Drains chunks with one write or, if that fails, one by one. Returns how many were emptied. */
 static size_t drain_chunks(struct session *session, const struct full_chunk *full, size_t count, enum failed failed,
                            bool *stuck)
 {
@@ -214,7 +218,7 @@ static size_t drain_chunks(struct session *session, const struct full_chunk *ful
 	return emptied;
 }
 
-/* Regions that their recorders have filled.  `*stuck` is set if one could not be written. */
+/* Drains all full regions. Sets `*stuck` if one could not be written. */
 static unsigned drain_full(struct session *session, enum failed failed, bool *stuck)
 {
 	struct full_chunk full[EPF_CHUNK_COUNT];
@@ -234,7 +238,7 @@ bool drain_oldest(struct session *session)
 	return !stuck && found && drain_chunks(session, &oldest, 1, FAILED_WAITS, &stuck);
 }
 
-/* ---- threads that left, or all of them ---- */
+/* ---- recorders of threads that have left, or all recorders ---- */
 
 static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *slot)
 {
@@ -249,7 +253,7 @@ static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *
 	entry->lost[EPP_LOSS_POLICY] += epf_slot_lost_policy(slot);
 }
 
-/* What the recorder still held becomes a block, and its account final; or both stay in the window. */
+/* Writes a recorder's last region as a block and makes its ledger final, or leaves both in the window. */
 static void close_account(struct session *session, struct recorder *recorder, uint64_t end_ticks, enum failed failed)
 {
 	struct epf_region *region = recorder->region;
@@ -268,7 +272,7 @@ static void close_account(struct session *session, struct recorder *recorder, ui
 	STORE_RELEASE(&recorder->slot->state, EPF_SLOT_LEFT);
 }
 
-/* The account is in a block: the slot may serve another thread.  session->lock is held. */
+/* Frees a slot whose ledger entry is in a block. session->lock is held. */
 static void slot_clear(struct session *session, uint32_t index)
 {
 	struct epf_slot *slot = &session->window.slots[index];
@@ -287,7 +291,7 @@ static void slot_clear(struct session *session, uint32_t index)
 
 struct gone {
 	struct recorder *recorder;
-	uint64_t end_ticks; /* of what it left open */
+	uint64_t end_ticks; /* end time for the events that it left open */
 };
 
 static size_t collect_gone(struct session *session, bool final, struct gone *gone)
@@ -309,8 +313,8 @@ static size_t collect_gone(struct session *session, bool final, struct gone *gon
 	return count;
 }
 
-/* Accounts of threads that have left become a block, and their slots serve others.  Until then a slot keeps its account for
- * whoever reads the file, and is tried again on each visit. */
+/* Writes the ledger entries of threads that have left, and frees their slots. Until then a slot keeps its entry for
+ * readers of the file; a failed write is repeated on each visit. */
 static void drain_accounts(struct session *session)
 {
 	struct epf_ledger_entry entries[GONE_MAX];
@@ -337,13 +341,14 @@ static void drain_accounts(struct session *session)
 	}
 }
 
-/* Threads that are gone, or, if `final`, all.  Their recorders stay listed, and so are nobody else's, until all they held is
- * in blocks; the session's lock is not held meanwhile, since threads that begin, and end, must not wait for a disk. */
+/* Closes the recorders of threads that have left or, with `final`, all. A recorder stays listed, so that it is not
+ * freed, until all its data is in blocks. The session's lock is not held meanwhile, because threads that start or end
+ * must not wait for a disk. */
 static void drain_recorders(struct session *session, bool final, bool *stuck)
 {
 	struct gone gone[GONE_MAX];
 	for (size_t count; (count = collect_gone(session, final, gone)) > 0;) {
-		/* They may have filled regions since the last look, which must become blocks before their slots are cleared. */
+		/* Regions filled since the last visit must become blocks before their slots are cleared. */
 		enum failed failed = final ? at_end(session) : FAILED_WAITS;
 		drain_full(session, failed, stuck);
 		if (*stuck && !final)
@@ -358,12 +363,12 @@ static void drain_recorders(struct session *session, bool final, bool *stuck)
 	drain_accounts(session);
 }
 
-/* ---- clocks and the run ---- */
+/* ---- clock pairs and runs ---- */
 
 static void drain_host_pair(struct session *session, bool final)
 {
 	uint64_t now = clock_ticks(), interval = clock_ticks_per_second() / PAIR_INTERVAL_PER_SECOND;
-	/* Due later than an interval from now: the counter began anew. */
+	/* A due time more than one interval ahead means that the counter was reset. */
 	if (!final && session->pair_due_ticks - now - 1 < interval)
 		return;
 	session->pair_due_ticks = now + interval;
@@ -386,7 +391,7 @@ void drain_begin_run(struct session *session, const struct epf_host_pair *start)
 	live->run_first_id = session->run_first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
 	__atomic_fetch_or(&live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
-	/* Nobody has emptied the log while nothing was recorded. */
+	/* The log is not emptied while nothing is recorded, so it may be full. */
 	if (LOAD_RELAXED(&live->flags) & EPF_LIVE_LOG_FULL)
 		report(session, tracks_drain(session));
 }
@@ -423,7 +428,7 @@ static void finish_run(struct session *session)
 	drain_own_losses(session);
 	if (LOAD_ACQUIRE(&session->profilers_count)) {
 		size_t bytes = session->profilers_count * sizeof(struct epf_producer);
-		/* Pushes that come after the run's end still count there. */
+		/* Pushes that arrive after the end of the run still count in these words. */
 		const uint64_t *words = (const uint64_t *)(const void *)session->window.producers;
 		for (size_t i = 0; i < bytes / sizeof(*words); i++)
 			((uint64_t *)(void *)payload)[i] = LOAD_RELAXED(&words[i]);

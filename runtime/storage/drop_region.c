@@ -1,5 +1,6 @@
-/* With one store the events of a region are lost, in the account of the thread and of each profiler that had handed some over,
- * and gone from the window: a kill leaves them in one place, and with the reason. */
+/* Counts the events of a region that could not be written as lost. A single store moves them from the window to the
+ * loss counters of the thread and of each profiler that submitted some. After a kill they are in exactly one place,
+ * with the reason for the loss. */
 #include "storage/drop_region.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static void count_lost(struct session *session, uint32_t producer, uint32_t run)
 	STORE_RELAXED(lost, *lost + 1);
 }
 
-/* Nobody but the drain loses for these two reasons: what stands there is as it left it. */
+/* Only the drain counts losses for these two reasons, so the current values can be stored as a base. */
 static void give_up_producers(struct session *session, epp_loss reason, const struct epf_region *region, const uint8_t *end)
 {
 	struct epf_live *live = session->window.live;

@@ -1,4 +1,4 @@
-/* The helper's loop: visit, sleep for as long as nothing is likely to need it, again. */
+/* The helper thread: visits all sessions, then sleeps until one is likely to need it. */
 #include "storage/helper.h"
 
 #include <errno.h>
@@ -14,22 +14,22 @@
 #include "storage/window/chunk_pool.h"
 
 #define BUSY_SLEEP_NS 2000000
-#define IDLE_SLEEP_NS 110000000      /* fewer than 10 wake-ups a second */
+#define IDLE_SLEEP_NS 110000000      /* fewer than 10 wake-ups per second */
 #define QUIET_VISITS_BEFORE_IDLE 50u /* of BUSY_SLEEP_NS */
-#define POPULATE_PER_SECOND 1000u    /* parts of the window */
-#define SLICE_NS 100000              /* the shortest that can be had */
+#define POPULATE_PER_SECOND 1000u    /* parts of the window per second */
+#define SLICE_NS 100000              /* the shortest that the kernel accepts */
 #define NICE (-10)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and `running` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and `running` */
 static LIST_HEAD(, session) sessions = LIST_HEAD_INITIALIZER(sessions);
 static bool running;
-static pthread_t thread; /* if it is */
+static pthread_t thread; /* valid if `running` */
 static struct session *visiting;
 static pthread_cond_t visited = PTHREAD_COND_INITIALIZER;
 
-static uint32_t awake = 1;  /* 0: asleep, a wake-up is worth a system call */
-static uint32_t wanted;     /* set before `awake` is looked at, looked at after `awake` is cleared: none gets lost */
-static uint32_t woken_from; /* the processor and 1; 0: not known yet */
+static uint32_t awake = 1;  /* 0: asleep, a wake-up needs a system call */
+static uint32_t wanted;     /* set before `awake` is read, read after `awake` is cleared, so that no wake-up is lost */
+static uint32_t woken_from; /* the processor plus 1; 0: unknown */
 static uint64_t visits, wakes;
 
 static void sleep_until_woken(int64_t ns)
@@ -43,7 +43,7 @@ static void sleep_until_woken(int64_t ns)
 
 void helper_wake(void)
 {
-	/* One of many recorders wakes it; the others see that it is done. */
+	/* Only one of several recorders makes the system call; the others find `awake` set. */
 	uint32_t asleep = 0;
 	__atomic_store_n(&wanted, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_compare_exchange_n(&awake, &asleep, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
@@ -53,7 +53,7 @@ void helper_wake(void)
 	}
 }
 
-/* Returns how long nothing will be needed there: 0 if there is more to do, negative for ever. */
+/* Returns the time until the next visit: 0 if there is more to do, negative if no visit is needed. */
 static int64_t visit(struct session *session)
 {
 	pthread_mutex_lock(&session->drain_lock);
@@ -106,21 +106,22 @@ static int64_t visit_all(void)
 	return sleep_ns;
 }
 
-/* What the kernel's sched_setattr takes, whose own declaration does not go with the C library's of sched_param. */
+/* The argument of the kernel's sched_setattr. The kernel's header conflicts with the C library's sched_param. */
 struct scheduling {
 	uint32_t size;
 	uint32_t policy;
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t slice_ns; /* "runtime", which plain threads have since Linux 6.12; older ones do not look at it */
+	uint64_t slice_ns; /* "runtime": the time slice of SCHED_OTHER threads since Linux 6.12; older ones ignore it */
 	uint64_t deadline_ns, period_ns;
 };
-#define RESET_ON_FORK 1 /* threads that are made from here, for foreign code, are plain ones again */
+#define RESET_ON_FORK 1 /* threads created by the helper, for foreign code, have the default policy */
 
-/* Where more threads want processors than there are, the window runs full if the helper has to wait its turn behind others'
- * slices; it needs far less than its share, but soon.  So it asks for short slices, which come earlier, and where it may, for
- * a higher priority, unless the process was given a lower one on purpose. */
+/* If more threads are runnable than there are processors, the window fills up while the helper waits for others' time
+ * slices. The helper needs far less than its share of time, but with a short delay. It therefore requests short slices,
+ * which are scheduled earlier, and a higher priority if permitted, unless the process has another nice value
+ * already. */
 static void be_prompt(void)
 {
 	struct scheduling how = { .size = 0 };
@@ -136,9 +137,9 @@ static void be_prompt(void)
 	syscall(SYS_sched_setattr, 0, &how, 0);
 }
 
-/* Schedulers like to put the woken beside whoever woke it, those of virtual machines even where another processor is idle.
- * The recorder would then wait for a whole visit.  So while it sleeps the helper may not run where it was woken from last;
- * to move it away afterwards would take milliseconds. */
+/* Schedulers tend to run a woken thread on the processor of the thread that woke it, on virtual machines even if
+ * another processor is idle. The recorder would then wait for a whole visit. While it sleeps, the helper therefore
+ * excludes the processor from which it was woken last; a migration after the wake-up would take milliseconds. */
 static void sleep_elsewhere(int64_t ns)
 {
 	cpu_set_t all, others, now;
@@ -150,7 +151,7 @@ static void sleep_elsewhere(int64_t ns)
 		avoids = CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0;
 	}
 	sleep_until_woken(ns);
-	/* Somebody may have set another one meanwhile. */
+	/* Restores the affinity, unless it was changed by other code meanwhile. */
 	if (avoids && sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &others))
 		sched_setaffinity(0, sizeof(all), &all);
 }
@@ -201,7 +202,7 @@ void helper_remove(struct session *session)
 		LIST_REMOVE(session, helper_link);
 		session->with_helper = false;
 	}
-	/* The helper itself may be the one that frees it. */
+	/* The helper itself may be the caller, when it frees the session. */
 	while (visiting == session && !pthread_equal(thread, pthread_self()))
 		pthread_cond_wait(&visited, &lock);
 	pthread_mutex_unlock(&lock);

@@ -1,5 +1,7 @@
-/* A block that is copied may hold less than the original, and small ones of a kind become one: so they come kind by kind.
- * What is not whole on the way ends the cleaning, and the segment stays as it is. */
+/* Compacts the oldest retained segment of a ring and keeps the sums of threads whose events are all overwritten.
+ *
+ * A copied block may be smaller than the original, and small blocks of one type are joined, so blocks are processed
+ * type by type. A damaged block stops the compaction, and the segment stays as it is. */
 #include "storage/retained_definitions.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@
 #include "containers/array.h"
 #include "epprof/session.h"
 
-/* A block takes in the next one of its kind up to here; so joining them can make a few more, but not many. */
+/* A block is joined with the next one of its type up to this size. Splitting at this size may add a few headers. */
 #define PAYLOAD_MAX (128u << 10)
 #define HEADERS_MORE (32 * sizeof(struct epf_block))
 
@@ -35,7 +37,7 @@ void kept_deinit(struct kept *kept)
 	*kept = (struct kept){ 0 };
 }
 
-/* ---- threads whose accounts stand by themselves ---- */
+/* ---- threads with separate ledger entries ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -48,7 +50,7 @@ static const uint32_t *find(const uint32_t *numbers, size_t count, uint32_t numb
 	return count ? bsearch(&number, numbers, count, sizeof(number), by_number) : NULL;
 }
 
-/* The next definition of a payload, or NULL. */
+/* Returns the next definition of a payload, or NULL. */
 static const struct epf_definition *next_definition(const uint8_t *payload, size_t bytes, size_t *at)
 {
 	const struct epf_definition *head = (const struct epf_definition *)(const void *)(payload + *at);
@@ -59,7 +61,7 @@ static const struct epf_definition *next_definition(const uint8_t *payload, size
 	return head;
 }
 
-/* The thread's track that is defined, or 0. */
+/* Returns the thread track that is defined, or 0. */
 static uint32_t thread_of(const struct epf_definition *head)
 {
 	const struct epf_track *track = (const struct epf_track *)(const void *)(head + 1);
@@ -80,7 +82,7 @@ static void note_thread(struct kept *kept, uint32_t track)
 {
 	size_t at = kept->threads_count;
 
-	/* They come in order but for those that had to wait. */
+	/* Tracks arrive in order, except those whose write was repeated. */
 	while (at && kept->threads[at - 1] >= track)
 		if (kept->threads[--at] == track)
 			return;
@@ -106,18 +108,18 @@ void kept_note(struct kept *kept, const struct epf_block *block)
 
 /* ---- what is copied ---- */
 
-/* The look through one segment. */
+/* State of the scan of one segment. */
 struct look {
 	const struct kept *kept;
 	const struct ring *ring;
 	struct kept_cleaning *cleaning;
-	uint32_t *owners; /* whose events go round yet */
+	uint32_t *owners; /* sorted: whose events overwritable segments still hold */
 	size_t owners_count;
 	uint32_t first_run;
-	struct epf_block *filling; /* the last copied block; NULL: none of this kind */
+	struct epf_block *filling; /* the last copied block; NULL: none of this type */
 };
 
-/* Puts one piece of a block where it is copied to; at most as much comes as there was. */
+/* Appends one piece of a block to the copies. The total never exceeds the size of the original. */
 static void copy(struct look *look, const struct epf_block *of, const void *piece, size_t bytes)
 {
 	struct kept_cleaning *cleaning = look->cleaning;
@@ -157,7 +159,7 @@ static void add_up(struct epf_ledger_entry *sum, const struct epf_ledger_entry *
 		sum->lost[reason] += entry->lost[reason];
 }
 
-/* The session's losses are counted from the file's beginning. */
+/* The session's losses are cumulative from the start of the file, so the largest value is the latest. */
 static void keep_largest(struct epf_ledger_entry *session, const struct epf_ledger_entry *entry)
 {
 	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
@@ -165,7 +167,8 @@ static void keep_largest(struct epf_ledger_entry *session, const struct epf_ledg
 			session->lost[reason] = entry->lost[reason];
 }
 
-/* What its events that are overwritten were is lost by policy, from here on by its own word. */
+/* Adds a thread's ledger entry to the sum of ended threads. Its overwritten events become losses by policy in that
+ * sum. */
 static void fold(struct look *look, const struct epf_ledger_entry *entry)
 {
 	struct kept_cleaning *cleaning = look->cleaning;
@@ -181,7 +184,7 @@ static void look_at_accounts(struct look *look, const struct epf_block *block)
 
 	for (size_t i = 0; i < block->payload_bytes / sizeof(*entry); i++, entry++) {
 		bool known = find(look->kept->threads, look->kept->threads_count, entry->track);
-		/* Its copy would count beside the sum. */
+		/* With `spoiled`, a copy of the entry may still be visible and would count in addition to the sum. */
 		bool stays = !known || look->kept->spoiled || find(look->owners, look->owners_count, entry->track);
 		if (!entry->track)
 			keep_largest(&look->cleaning->session, entry);
@@ -209,7 +212,7 @@ static void look_at_other(struct look *look, const struct epf_block *block)
 		copy(look, block, block + 1, block->payload_bytes);
 }
 
-/* The block at `at`, if it is as it was written. */
+/* Returns the block at `at`, or NULL if it is damaged. */
 static const struct epf_block *block_at(const uint8_t *segment, size_t at, size_t used)
 {
 	const struct epf_block *block = (const struct epf_block *)(const void *)(segment + at);
@@ -225,7 +228,7 @@ static const struct epf_block *block_at(const uint8_t *segment, size_t at, size_
 	           : NULL;
 }
 
-/* Definitions, then accounts, then the rest, so that blocks of a kind can be joined. */
+/* Processes definitions, then ledgers, then the rest, so that blocks of a type can be joined. */
 static int look_at_blocks(struct look *look, const uint8_t *segment, size_t used)
 {
 	for (int pass = 0; pass < 3; pass++) {
@@ -248,9 +251,9 @@ static int look_at_blocks(struct look *look, const uint8_t *segment, size_t used
 	return 0;
 }
 
-/* ---- the whole of it ---- */
+/* ---- one compaction ---- */
 
-/* The block that makes what was copied and added up count, and the segment void. */
+/* Builds the EPF_BLOCK_KEPT that makes the copies and sums valid and the old segment void. */
 static void finish(struct look *look)
 {
 	struct kept_cleaning *cleaning = look->cleaning;

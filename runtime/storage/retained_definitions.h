@@ -1,11 +1,12 @@
-/* What a ring keeps beside the events that go round: names, tracks, accounts, runs; and which of it explains anything yet.
+/* The retained part of a ring: names, tracks, ledgers and runs that overwritable records need, and which of them are
+ * still needed.
  *
- * Threads come and go without end, and each leaves a track and an account.  Once all events of one that has left are
- * overwritten, its account says nothing that a sum could not say.  So kept segments are emptied, the oldest first: what
- * still counts is copied, accounts of the others are added up (EPF_BLOCK_KEPT of format.h).
+ * The number of threads is not limited, and each leaves a track and a ledger entry. Once all events of an ended thread
+ * are overwritten, a sum can replace its entry. Retained segments are therefore compacted, the oldest first: entries
+ * that are still needed are copied, ledger entries of the others are added up (EPF_BLOCK_KEPT of format.h).
  *
- * Bytes are block_writer's; here they are only looked through.  Who appends blocks holds the session's drain lock.
- */
+ * This part only analyses segments; block_writer reads and writes the bytes. The caller holds the session's drain
+ * lock. */
 #ifndef EPPROF_RUNTIME_STORAGE_RETAINED_DEFINITIONS_H
 #define EPPROF_RUNTIME_STORAGE_RETAINED_DEFINITIONS_H
 
@@ -17,46 +18,46 @@
 
 struct kept_segment {
 	uint64_t index, number;
-	size_t used; /* where its blocks end; of the one in hand, not yet known */
+	size_t used; /* end of its blocks; not set for the current segment */
 };
 
 struct kept {
-	struct kept_segment *segments; /* the oldest first, the one in hand last */
+	struct kept_segment *segments; /* oldest first, the current one last */
 	uint32_t segments_max, segments_count;
-	uint32_t *threads; /* tracks that a block defines and whose accounts were not added up; ascending */
+	uint32_t *threads; /* tracks that a block defines and whose ledger entry is not in the sum; ascending */
 	size_t threads_count, threads_capacity;
-	struct epf_ledger_entry session, gone; /* as the last EPF_BLOCK_KEPT says */
+	struct epf_ledger_entry session, gone; /* as in the last EPF_BLOCK_KEPT */
 	uint64_t producers_number;             /* the segment with the latest EPF_BLOCK_PRODUCERS */
 	uint32_t last_run;
-	bool spoiled; /* copies that do not count could not be taken back: no account may be added up any more */
+	bool spoiled; /* copies of a failed compaction could not be removed: nothing may be added to the sum any more */
 };
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 bool kept_init(struct kept *kept, uint32_t segments_max);
 void kept_deinit(struct kept *kept);
 
-/* A block is about to be appended to the segment in hand; false: no memory. */
+/* Reserves memory for a block that is about to be appended. Returns false if out of memory. */
 bool kept_room(struct kept *kept, const struct epf_block *block);
-/* It was. */
+/* Records a block that was appended. */
 void kept_note(struct kept *kept, const struct epf_block *block);
 
-/* The oldest segment, looked through. */
+/* The result of scanning the oldest segment. */
 struct kept_cleaning {
-	uint8_t *blocks; /* what is to be copied: headers without magic and checksum, payloads, each at a multiple of 8 */
+	uint8_t *blocks; /* the copies: headers without magic and checksum, payloads, each block aligned to 8 */
 	size_t bytes;
-	size_t threads_bytes; /* of them: what would be left out if the ring held nothing of its threads */
-	uint32_t *folded;     /* tracks whose accounts are added up, sorted */
+	size_t threads_bytes; /* part of `bytes` that would be dropped if the ring held no events of these threads */
+	uint32_t *folded;     /* tracks whose entries are in the sum, sorted */
 	size_t folded_count;
 	struct epf_ledger_entry session, gone;
-	struct epf_block *kept; /* the block that makes it so */
+	struct epf_block *kept; /* the EPF_BLOCK_KEPT that completes the compaction */
 };
 
-/* `segment` has the bytes of the oldest segment.  Returns 0 or errno (EIO: they are not what was written). */
+/* Scans the oldest segment, whose bytes are in `segment`. Returns 0 or errno (EIO: the bytes are damaged). */
 int kept_look_through(const struct kept *kept, const struct ring *ring, const uint8_t *segment,
                       struct kept_cleaning *cleaning);
 void kept_cleaning_deinit(struct kept_cleaning *cleaning);
 
-/* All of it is written: the oldest segment is void.  Returns its place. */
+/* Removes the oldest segment after all blocks of the compaction are written. Returns its place. */
 uint64_t kept_forget(struct kept *kept, struct ring *ring, const struct kept_cleaning *cleaning);
 
 #endif

@@ -1,10 +1,11 @@
-/* A session's trace as bytes, for readers in the same process: from the file; where the window is not in it, or there is
- * none, put together from the window and the segments.  Readers expect a live trace to move under them (format/format.h). */
+/* Reads a session's trace as bytes in the same process: from the file or, if the window is not in the file or there is
+ * no file, from the window and the segments. Readers expect a live trace to change while they read
+ * (format/format.h). */
 #include <unistd.h>
 
 #include "record/session.h"
 
-/* Copies what recorders may be storing into at the same time, which is all right for a reader of the format. */
+/* Copies bytes that recorders may be writing at the same time; a reader of the format handles torn values. */
 #if defined(__SANITIZE_THREAD__)
 __attribute__((no_sanitize("thread"), optimize("no-tree-loop-distribute-patterns")))
 #endif

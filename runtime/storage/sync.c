@@ -1,5 +1,5 @@
-/* See sync.h.  fdatasync writes what was stored through a mapping too, and the file's size; a new file's name is the
- * directory's, which is synced once. */
+/* Syncs a trace to the disk periodically (see sync.h). fdatasync also writes what was stored through a mapping, and the
+ * file's size. The name of a new file is part of its directory, which is synced once. */
 #include "storage/sync.h"
 
 #include <errno.h>
@@ -14,14 +14,14 @@
 
 #include "base/thread.h"
 
-#define SYNC_FILES 3u /* the directory, the trace, a window elsewhere */
+#define SYNC_FILES 3u /* the directory, the trace, an external window file */
 
 struct sync {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fds[SYNC_FILES]; /* -1: none; the thread's */
+	int fds[SYNC_FILES]; /* -1: none; used by the thread only */
 	uint32_t interval_ms;
-	unsigned users; /* session and thread: the last one frees it; under lock, as the rest */
+	unsigned users; /* session and thread; the last one frees the struct.  Under lock, as the members below */
 	bool ended;
 	int error;
 };
@@ -49,7 +49,7 @@ static void destroy(struct sync *sync)
 	free(sync);
 }
 
-/* Unlocks. */
+/* Drops one user and unlocks. */
 static void leave(struct sync *sync)
 {
 	bool last = --sync->users == 0;
@@ -64,7 +64,7 @@ static struct timespec time_after(struct timespec time, uint32_t ms)
 	return (struct timespec){ .tv_sec = time.tv_sec + (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
 }
 
-/* Returns the first errno. */
+/* Syncs all files. Returns the first errno. */
 static int pass(struct sync *sync)
 {
 	int error = 0;
@@ -121,7 +121,7 @@ epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interva
 	made->interval_ms = interval_ms;
 	made->users = 2;
 	made->fds[0] = open_directory(path);
-	/* Opened anew: a copy of the writer's would hold its lock for as long as the last pass takes. */
+	/* Opened again: a duplicate of the writer's descriptor would hold its flock until the last pass ends. */
 	made->fds[1] = open(path, O_RDONLY | O_CLOEXEC);
 	made->fds[2] = elsewhere ? open(elsewhere, O_RDONLY | O_CLOEXEC) : -1;
 	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !elsewhere);
@@ -160,7 +160,7 @@ void sync_fork_child(struct sync *sync)
 {
 	if (!sync)
 		return;
-	/* Its lock may be held by a thread that is not here; what it has on the heap stays where it is. */
+	/* The lock may be held by a thread that does not exist in the child, so the struct is not freed. */
 	for (unsigned i = 0; i < SYNC_FILES; i++)
 		if (sync->fds[i] >= 0)
 			close(sync->fds[i]);

@@ -1,8 +1,8 @@
-/* For sessions that bound what a power loss may take: every so often all that was written goes to the disk.
+/* Bounds what a power loss can destroy: all written data is synced to the disk periodically.
  *
- * A thread of the session's own does it, since it may take seconds, for which the helper has no time: while it waits,
- * recorders would run dry.  It has descriptors of its own and outlives the session by a last pass, so nobody waits for it.
- */
+ * Each session has a thread for this, because a sync may take seconds. The helper cannot wait that long: recorders
+ * would run out of chunks. The thread has its own descriptors and outlives the session by one last pass, so no caller
+ * waits for it. */
 #ifndef EPPROF_RUNTIME_STORAGE_SYNC_H
 #define EPPROF_RUNTIME_STORAGE_SYNC_H
 
@@ -12,20 +12,20 @@
 
 struct sync;
 
-/* Begins a pass every `interval_ms` for the file at `path`, which is there, and that of its window if it lies elsewhere, else
- * NULL.  `*sync` is NULL on failure. */
+/* Starts a pass every `interval_ms` for the existing file at `path` and for its external window file `elsewhere` (NULL:
+ * none). `*sync` is NULL on failure. */
 epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interval_ms, struct sync **sync) EPP_MUST_CHECK;
 
-/* The first errno of a pass that was not asked for yet; 0: none.  NULL has none. */
+/* Returns and clears the first errno of a pass since the last call; 0: none. `sync` may be NULL. */
 int sync_take_error(struct sync *sync);
 
-/* Lets it go: one pass more, then it ends.  NULL does nothing. */
+/* Ends the thread after one more pass, without waiting. NULL does nothing. */
 void sync_end(struct sync *sync);
 
-/* In a forked child: nothing of it is there but memory and descriptors. */
+/* In a forked child, where the thread does not exist: closes the descriptors. */
 void sync_fork_child(struct sync *sync);
 
-/* For tests: what a pass calls for each file instead of fdatasync; NULL: that. */
+/* For tests: replaces fdatasync. NULL restores it. */
 void sync_inject(int (*call)(int fd));
 
 #endif

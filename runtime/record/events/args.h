@@ -1,6 +1,6 @@
-/* Args behind a record: stored in one walk where there is room for them and nothing is to be cut, as nearly always.  Else
- * measured first, so that the record is reserved in one piece, then stored.  Both walks apply the same limits (format/format.h);
- * what is beyond them is cut, marked in the record and counted. */
+/* Stores args behind a record. The usual case, enough room and nothing to cut, takes one pass. Otherwise the args are
+ * measured first, so that the record can be reserved in one piece, and then stored. Both ways apply the limits of
+ * format/format.h; args beyond them are cut, which is marked in the record and counted. */
 #ifndef EPPROF_RUNTIME_RECORD_EVENTS_ARGS_H
 #define EPPROF_RUNTIME_RECORD_EVENTS_ARGS_H
 
@@ -10,7 +10,7 @@
 
 struct args_size {
 	uint32_t slots; /* of 16 bytes, text included */
-	uint32_t count; /* args that are kept */
+	uint32_t count; /* args that are stored */
 	bool cut;
 };
 
@@ -21,7 +21,7 @@ static inline size_t args_text_bytes(const epp_arg *arg, size_t text_left)
 	return arg->text_bytes < text_left ? arg->text_bytes : text_left;
 }
 
-/* At most `most` args are kept: EPF_ARG_SLOTS_MAX, less what else stands in the record's slots. */
+/* Keeps at most `most` args: EPF_ARG_SLOTS_MAX minus the slots used for other data of the record. */
 static inline struct args_size args_measure(const epp_arg *args, size_t args_count, uint32_t most)
 {
 	struct args_size size = { .count = args_count < most ? (uint32_t)args_count : most };
@@ -44,7 +44,7 @@ static inline uint32_t args_key(const epp_arg *arg)
 	return arg->key ? arg->key : EPF_NAME_NONE;
 }
 
-/* Most texts are short: two copies that overlap take less than the call would. */
+/* Most texts are short: two overlapping copies are faster than a call of memcpy. */
 static inline void args_copy_text(char *to, const char *text, size_t bytes)
 {
 	if (bytes > 16) {
@@ -62,7 +62,7 @@ static inline void args_copy_text(char *to, const char *text, size_t bytes)
 	}
 }
 
-/* From the first text on.  Apart, since numbers would pay for the call in it. */
+/* Stores args from the first text on. Not inline, because args without text would pay for its call of memcpy. */
 static __attribute__((noinline, unused)) void args_fill_rest(struct epf_arg *slot, const epp_arg *arg, const epp_arg *end)
 {
 	size_t text_left = EPF_ARG_TEXT_MAX;
@@ -79,7 +79,7 @@ static __attribute__((noinline, unused)) void args_fill_rest(struct epf_arg *slo
 	}
 }
 
-/* Up to the first text; returns how many that were. */
+/* Stores args up to the first text; returns how many. */
 static inline size_t args_fill_numbers(struct epf_arg *slots, const epp_arg *args, size_t count)
 {
 	size_t at = 0;
@@ -91,14 +91,14 @@ static inline size_t args_fill_numbers(struct epf_arg *slots, const epp_arg *arg
 	return at;
 }
 
-/* One walk: stores args at `slots` as long as they end at `limit` or before and nothing of them is cut.  Returns where they end;
- * `slots` if they do not fit, and what was stored is zero again, as what is behind the last record must be. */
+/* Stores args at `slots` in one pass if they end at or before `limit` and nothing is cut. Returns their end. If they do
+ * not fit, it returns `slots` and clears what it stored, because the bytes behind the last record must be zero. */
 static inline struct epf_arg *args_fill_fitting(struct epf_arg *slots, const struct epf_arg *limit, const epp_arg *args,
                                                 size_t count)
 {
 	size_t room = (size_t)(limit - slots), text_left = EPF_ARG_TEXT_MAX;
 	bool fits = count <= EPF_ARG_SLOTS_MAX && count <= room;
-	/* Without args the pointer may be NULL, which must not be added to. */
+	/* Without args the pointer may be NULL, and adding to NULL is undefined. */
 	if (!fits || !count)
 		return slots;
 	size_t numbers = args_fill_numbers(slots, args, count);
@@ -122,7 +122,7 @@ static inline struct epf_arg *args_fill_fitting(struct epf_arg *slots, const str
 	return slots;
 }
 
-/* Stores measured args at `slot`. */
+/* Stores args that args_measure measured. */
 static inline void args_fill(struct epf_arg *slot, const epp_arg *args, const struct args_size *size)
 {
 	size_t numbers = args_fill_numbers(slot, args, size->count);
@@ -130,13 +130,14 @@ static inline void args_fill(struct epf_arg *slot, const epp_arg *args, const st
 		args_fill_rest(slot + numbers, args + numbers, args + size->count);
 }
 
-/* The slots of a record with these args and a parent (0: none). */
+/* The number of slots of a record with these args and a parent (0: none). */
 static inline uint32_t args_slots(const struct args_size *size, uint64_t parent)
 {
 	return size->slots + (parent != 0);
 }
 
-/* Stores a parent (0: none) and args behind a reserved record, whose times and id are in place, and publishes it. */
+/* Stores a parent (0: none) and args behind a reserved record whose times and id are already stored, and publishes
+ * it. */
 static inline void args_publish(struct recorder *recorder, struct epf_record *record, uint32_t name, uint16_t bits,
                                 uint64_t parent, const epp_arg *args, const struct args_size *size)
 {

@@ -1,4 +1,5 @@
-/* Args that many events have in common: kept as they would stand behind a record, among the names (base/name.h). */
+/* Interns a list of args that many events share. It is stored with the names (base/name.h), as it would be behind a
+ * record. */
 #include "base/name.h"
 #include "record/events/args.h"
 

@@ -1,10 +1,10 @@
-/* begin and end: the recording path.
+/* epp_event_begin and epp_event_end: the recording path.
  *
- * What the two do together, beside two clock readings: a mark, a thread-local compare, an id, a 24-byte push onto the
- * open stack, a 32-byte record, a pop.  No lock, no allocation, no system call.  Each has a fast body that meets only what is
- * usual, reaches all of it from the thread's own memory and needs no stack, since a call is the last thing it does.  At the
- * first thing that is not usual (another session, a full stack, a run that is over, args, a profiler that wants events) it
- * hands over to one that knows every case. */
+ * One pair costs, in addition to two clock readings: a mark, a thread-local compare, an id, a 24-byte push onto the
+ * stack of open events, a 32-byte record, a pop. It takes no lock, allocates nothing and makes no system call. Each
+ * function has a fast path for the common case. It uses only the thread's own memory and needs no stack frame, because
+ * all its calls are tail calls. Any uncommon condition (another session, a full stack, a run that has ended, args, a
+ * profiler that wants events) falls back to a slow path. */
 #include "record/events/args.h"
 #include "record/events/event_slow.h"
 #include "record/profilers/profiler_calls.h"
@@ -20,7 +20,7 @@ static inline uint64_t event_tail(epp_category category, epp_name name)
 
 /* ---- begin ---- */
 
-/* The entry's last 8 bytes make it one: a kill before that leaves nothing begun. */
+/* The last 8 bytes (the tail) make the entry valid: a kill before that store leaves no open event. */
 static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_t id, uint64_t tail, uint64_t ticks)
 {
 	STORE_RELAXED(&open->id, id);
@@ -29,7 +29,7 @@ static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_
 	STORE_RELEASE(&open->tail, tail);
 }
 
-/* By the resident, whose mark is set. */
+/* Slow path of begin. The resident recorder's mark is set. */
 static NOINLINE uint64_t begin_here(uint64_t tail)
 {
 	struct recorder *recorder = recorder_cache.resident;
@@ -48,7 +48,7 @@ static NOINLINE uint64_t begin_here(uint64_t tail)
 	return id;
 }
 
-/* The same, if nothing is unusual but that profilers want to know. */
+/* Fast path of begin when profilers want StartEvent and no other condition is uncommon. */
 static NOINLINE uint64_t begin_told(uint64_t tail, uint64_t now)
 {
 	struct epf_open *open = recorder_hot.top;
@@ -61,7 +61,7 @@ static NOINLINE uint64_t begin_told(uint64_t tail, uint64_t now)
 	return calls_start_event(recorder_cache.resident, id);
 }
 
-/* In a session that is not the resident's, or in none at all. */
+/* Begin in a session that is not the resident recorder's, or in no session. */
 static NOINLINE uint64_t begin_elsewhere(epp_session *session, uint64_t tail)
 {
 	return LOAD_RELAXED(&epp_recording_count) && recorder_enter_new(session) ? begin_here(tail) : 0;
@@ -72,7 +72,7 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 	uint64_t tail = event_tail(category, name);
 	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
 		return begin_elsewhere(session, tail);
-	/* Before the loads, which it would wait for. */
+	/* Before the loads, because the clock reading would wait for them. */
 	uint64_t now = clock_ticks_fast();
 	struct epf_open *open = recorder_hot.top;
 	uint64_t id = recorder_hot.next_id;
@@ -90,19 +90,20 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 static inline void fill(struct epf_record *record, const struct epf_open *open, uint64_t id, uint64_t now)
 {
 	uint64_t start = open->start_ticks;
-	/* One by one: gathering the two in a vector register takes longer than storing them. */
+	/* Two separate stores: combining the values in a vector register takes longer than storing them. */
 	STORE_RELAXED(&record->start_ticks, start);
 	STORE_RELAXED(&record->duration_ticks, now - start);
 	record->id = id;
 }
 
-/* Where a record without args ends.  A number, since without a region there is none: both its address and the limit are 0. */
+/* The end of a record without args, as a number: without a region there is no object, and both its address and the
+ * limit are 0. */
 static inline uintptr_t end_of(const struct epf_record *record)
 {
 	return (uintptr_t)record + sizeof(*record);
 }
 
-/* The record with its args in two walks: it may need another region, and be cut. */
+/* Stores the record with its args in two passes: it may need another region, and args may be cut. */
 static NOINLINE void put_measured(struct epf_open *open, uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
 	struct recorder *recorder = recorder_cache.resident;
@@ -114,7 +115,7 @@ static NOINLINE void put_measured(struct epf_open *open, uint64_t now, uint64_t 
 	}
 }
 
-/* Ends the topmost open event of the resident, whatever goes with it; the mark is set. */
+/* Ends the topmost open event of the resident recorder, in all cases. The mark is set. */
 static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
 	struct epf_open *open = recorder_hot.top - 1;
@@ -128,13 +129,13 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 		fill(record, open, open->id, now);
 		STORE_RELEASE(&record->tail, tail | EPF_TAIL(0, 0, (uint64_t)(end - slots)));
 		recorder_hot.at = (uint8_t *)end;
-		/* The next one is most often as long as this one. */
+		/* The next record is usually as long as this one. */
 		for (uint8_t *at = (uint8_t *)record; at < recorder_hot.at; at += RECORDER_LINE_BYTES)
 			PREFETCH_TO_WRITE(at + RECORDER_PREFETCH_BYTES);
 	} else {
 		put_measured(open, now, tail, args, args_count);
 	}
-	/* After the record, never before: a kill between the two leaves the event in both places, and readers know that. */
+	/* After the record, never before: a kill in between leaves the event in both places, which readers handle. */
 	recorder_pop(&recorder_hot, open);
 	if (recorder_hot.calls)
 		calls_stop_event(recorder_cache.resident, open, now, tail, args, args_count);
@@ -161,7 +162,7 @@ static NOINLINE void end_full(epp_session *session, uint64_t id, uint64_t now, u
 		end_top(now, tail, args, args_count);
 }
 
-/* end_top with no args or numbers, for which one walk does: their slots are known beforehand. */
+/* As end_top, for args without text. One pass suffices, because the number of slots is known in advance. */
 static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_count)
 {
 	struct epf_open *open = recorder_hot.top - 1;
@@ -171,7 +172,7 @@ static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_
 	            (uintptr_t)slots + args_count * sizeof(*slots) <= (uintptr_t)recorder_hot.limit;
 	size_t count = USUAL(fits) ? args_fill_numbers(slots, args, args_count) : 0;
 	if (!USUAL(fits && count == args_count)) {
-		/* What is behind the last record stays zero. */
+		/* The bytes behind the last record must be zero. */
 		for (size_t i = 0; i < count; i++)
 			slots[i] = (struct epf_arg){ .key = 0 };
 		end_top(now, 0, args, args_count);
@@ -188,7 +189,7 @@ static NOINLINE void end_numbers(uint64_t now, const epp_arg *args, size_t args_
 		recorder_leave_hot(&recorder_hot);
 }
 
-/* The record of the event that is ended without args, and its pop. */
+/* Stores the record of an event that ends without args, and pops it. */
 static inline uint64_t end_plain(struct epf_record *record, struct epf_open *open, uint64_t id, uint64_t now)
 {
 	uint64_t tail = open->tail;
@@ -200,7 +201,7 @@ static inline uint64_t end_plain(struct epf_record *record, struct epf_open *ope
 	return tail;
 }
 
-/* What is not usual of an end is looked at once more: that there are args, or that profilers want to know. */
+/* Decides between the two common reasons for leaving the fast path: args, or profilers that want StopEvent. */
 static NOINLINE void end_told(uint64_t now, const epp_arg *args, size_t args_count)
 {
 	struct epf_open *open = recorder_hot.top - 1;
@@ -222,7 +223,7 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 		end_full(session, id, now, 0, args, args_count);
 		return;
 	}
-	/* Below the lowest lies no event either, and nothing with an id. */
+	/* The entry below the lowest is not an event and has no id, so reading it is safe with an empty stack. */
 	struct epf_open *open = recorder_hot.top - 1;
 	if (!USUAL(open->id == id)) {
 		recorder_leave_hot(&recorder_hot);

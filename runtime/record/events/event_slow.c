@@ -1,4 +1,4 @@
-/* The unusual cases of begin and end, and the records that need no stack. */
+/* Slow paths of begin and end, and storing of records without a stack. */
 #include "record/events/event_slow.h"
 
 #include "record/events/args.h"
@@ -15,7 +15,7 @@ void event_end_nowhere(epp_session *handle)
 {
 	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
 	struct session *session = session_of(of);
-	/* While it records, this thread is in a callback or has no slot: the event ends as unended. */
+	/* If it records, this thread is in a callback or has no slot: the event is then closed as unended. */
 	if (session && LOAD_RELAXED(&session->state) != SESSION_RECORDING)
 		session_lose(of, EPP_LOSS_AFTER_END, 1);
 }
@@ -37,7 +37,7 @@ void event_store(struct recorder *recorder, uint64_t start, uint64_t duration, u
 	args_publish(recorder, record, name, bits, parent, args, &size);
 }
 
-/* The topmost open event becomes a record that says it was closed from outside. */
+/* Closes the topmost open event as a record marked as unended. */
 static void close_unended(struct recorder *recorder, uint64_t now)
 {
 	const struct epf_open *open = recorder->hot->top - 1;
@@ -83,7 +83,8 @@ static bool ended_elsewhere(struct session *session, uint64_t id)
 	return false;
 }
 
-/* What is above comes one down; a kill leaves the entry that is on its way in one place or in both, and no other. */
+/* Removes an entry by moving the ones above it down. After a kill, the entry being moved is in one place or in both,
+ * and no other entry is affected. */
 static void take_out(struct recorder *recorder, uint32_t at)
 {
 	struct epf_slot *slot = recorder->slot;
@@ -112,7 +113,7 @@ bool event_reclaim(struct recorder *recorder)
 			i++;
 			continue;
 		}
-		/* Its record says unended; the orphan end, which the reader joins, says when it really ended. */
+		/* Its record is marked as unended; the reader joins it with the orphan end, which has the end time. */
 		event_store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
 		            open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
 		take_out(recorder, i);

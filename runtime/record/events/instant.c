@@ -1,4 +1,4 @@
-/* Records of one call: instants, counters, flows, asynchronous begin and end. */
+/* Records that need one call: instants, counters, flows, asynchronous begin and end. */
 #include "record/events/event_slow.h"
 #include "record/recorder.h"
 

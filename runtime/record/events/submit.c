@@ -1,4 +1,5 @@
-/* Handing over: tracks found or made first (that takes the session's lock), then the mark, then records. */
+/* Records events that profilers submit. Finds or creates the track first, which takes the session's lock, then sets the
+ * mark and stores the records. */
 #include "record/events/submit.h"
 
 #include <bsd/string.h>
@@ -18,7 +19,7 @@ void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t coun
 void submission_begin_run(struct session_profiler *of)
 {
 	struct submission *submission = of->submission;
-	/* A push that the last run's end overtook may still be under way. */
+	/* A push that started before the end of the last run may still be active. */
 	pthread_mutex_lock(&of->session->lock);
 	submission->last = (EpprofLedger){ 0 };
 	submission->has_ledger = false;
@@ -48,7 +49,7 @@ void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint
 void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
 {
 	double ticks = (double)earlier_ns * (double)clock_ticks_per_second() / 1e9;
-	/* Not before the clock's own beginning. */
+	/* Not before the origin of the clock. */
 	uint64_t earlier_ticks = ticks < (double)of->before_ticks ? (uint64_t)ticks : of->before_ticks;
 	submission_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
 }
@@ -71,13 +72,15 @@ static uint32_t find_track(const struct submission_tracks *tracks, uint32_t cloc
 	return 0;
 }
 
-/* Host calls never share a track with a device's work.  A pushed event without a device is on a track of calls anyway. */
+/* Host calls never share a track with a device's work. A pushed event without a device is on a track of calls
+ * anyway. */
 static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
 {
 	return category == EPP_API && (clock == HANDOVER_OFFSET_US || device >= 0);
 }
 
-/* The track of a device's stream, made if need be; 0: no room.  NULL: the name and group that it has by itself. */
+/* Returns the track of a device's stream, creating it if needed; 0: no room. `name` and `group` NULL: the default
+ * ones. */
 static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, bool is_calls,
                           const char *name, const char *group)
 {
@@ -173,7 +176,8 @@ static bool clock_known(const struct submission *submission, uint32_t clock)
 	return clock < HANDOVER_CLOCKS_MAX && LOAD_ACQUIRE(&submission->clocks[clock].number) != 0;
 }
 
-/* Its id, or 0: what cannot be kept is the profiler's loss.  `*known` is NULL at first, then spares the next call the search. */
+/* Returns the event's id, or 0 if it was lost, which is counted for the profiler. `*known` is NULL at first and then
+ * saves the next call the search. */
 static inline uint64_t record(struct session_profiler *of, struct recorder **known, const struct handed *handed,
                               const epp_arg *args, size_t args_count)
 {
@@ -191,8 +195,8 @@ static inline uint64_t record(struct session_profiler *of, struct recorder **kno
 	return id;
 }
 
-/* What one batch's events have in common.  Texts stay where they are while it is pushed, and the kit's events share them:
- * so a text is known by its place. */
+/* State shared by the events of one batch. Texts do not move while a batch is pushed, and the kit's events share them,
+ * so interned names are cached by the text's address. */
 #define PLACES_BITS 5
 struct pushing {
 	struct session_profiler *of;
@@ -220,7 +224,7 @@ static enum epf_placement parent_placement(const EpprofEvent *event)
 	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
 }
 
-/* Args as the recorder has them; returns how many. */
+/* Converts args to the recorder's form; returns how many. */
 static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX])
 {
 	if (count > EPF_ARG_SLOTS_MAX) {
@@ -239,7 +243,7 @@ static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t c
 	return count;
 }
 
-/* Its id, or 0. */
+/* Returns the event's id, or 0. */
 static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 {
 	struct session_profiler *of = pushing->of;
@@ -267,7 +271,7 @@ static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 	return record(of, &pushing->recorder, &handed, args, args_count);
 }
 
-/* A moment on a row beside the device's streams. */
+/* Stores a device's properties as an instant on a track of their own next to the device's streams. */
 static void push_device(struct pushing *pushing, const EpprofDevice *device)
 {
 	struct session_profiler *of = pushing->of;
@@ -286,7 +290,7 @@ static void push_device(struct pushing *pushing, const EpprofDevice *device)
 	record(of, &pushing->recorder, &handed, args, args_count);
 }
 
-/* The wait is an event on a row of its thread's, and the arrow to it says that it was one. */
+/* Stores a wait as an event on a track of its thread, with a flow to it that marks it as a wait. */
 static void push_wait(struct session_profiler *of, const EpprofWait *wait)
 {
 	struct handed handed = {
@@ -314,14 +318,14 @@ static uint64_t lost_by(const EpprofLedger *ledger)
 	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
 }
 
-/* The profiler's word is cumulative: what is new goes on top of what stands. */
+/* The profiler's counts are cumulative, so only the difference is added. */
 static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 {
 	struct epf_producer *producer = &of->session->window.producers[of->producer];
 	pthread_mutex_lock(&of->session->lock);
 	EpprofLedger *last = &of->submission->last;
 	uint64_t lost = lost_by(now);
-	/* Counts that go back are no counts. */
+	/* Counts that decrease are invalid and ignored. */
 	if (now->emitted >= last->emitted && lost >= lost_by(last)) {
 		ADD_RELAXED(&producer->emitted, now->emitted - last->emitted - of->submission->counted);
 		ADD_RELAXED(&producer->lost[EPP_LOSS_PLUGIN], lost - lost_by(last));
@@ -332,7 +336,7 @@ static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
-/* How many there were is among the losses; how long they took, in words. */
+/* The number of gaps is counted as a loss; their total duration is given in the note. */
 static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 {
 	struct epf_producer *producer = &of->session->window.producers[of->producer];
@@ -344,7 +348,7 @@ static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
-/* Events of a profiler that does not count for itself. */
+/* Counts events of a profiler that does not report its own counts. */
 static void count_emitted(struct session_profiler *of, uint64_t count)
 {
 	pthread_mutex_lock(&of->session->lock);
@@ -355,7 +359,7 @@ static void count_emitted(struct session_profiler *of, uint64_t count)
 	pthread_mutex_unlock(&of->session->lock);
 }
 
-/* Before a run, after it, or after the profiler was given up. */
+/* True before a run, after it, or after the profiler was given up. */
 static bool is_closed(const struct session_profiler *of)
 {
 	return !LOAD_RELAXED(&of->session->pushes) || LOAD_RELAXED(&of->is_hung);
@@ -381,7 +385,7 @@ void submission_give_up(struct session_profiler *of, const char *why)
 void submission_push(void *session_profiler, const EpprofBatch *batch)
 {
 	struct session_profiler *of = session_profiler;
-	/* Tracks came later than the rest. */
+	/* Older callers have a smaller struct that ends before `tracks`. */
 	if (!batch || batch->struct_size < offsetof(EpprofBatch, tracks))
 		return;
 	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
@@ -391,7 +395,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 	if (has_ids && events_count)
 		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
 	if (is_closed(of)) {
-		/* Whatever it says of itself, these came and are lost. */
+		/* The profiler's own ledger does not include these events. */
 		ADD_RELAXED(&of->session->window.producers[of->producer].emitted, events_count);
 		submission_lose(of, EPP_LOSS_AFTER_END, events_count);
 		return;
@@ -442,7 +446,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 
 /* ---- ONNX Runtime's microseconds ---- */
 
-/* The arg that says which host event it belongs to. */
+/* True for the arg that names the host event it belongs to. */
 static bool is_correlation(const OrtProfilingEvent *event, uint32_t index)
 {
 	return event->keys[index] && event->values[index] && !strcmp(event->keys[index], "ort_correlation_id");
@@ -465,8 +469,9 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 	}
 	count_emitted(of, 1);
 	int64_t start = 0, duration = event ? event->duration_us : -1;
-	/* The rule: an event must have a name, a known category and a duration.  A clock that drifts may put it outside the run,
-	 * which the timeline shows; by more than the run's own length, and more than a second, it is no time at all. */
+	/* Validity: an event must have a name, a known category and a duration. A drifting clock may place it outside
+	 * the run, which the timeline shows. If it is outside by more than the run's own length and more than a second,
+	 * its time is invalid. */
 	int64_t outside_us = (int64_t)run_us > 1000000 ? (int64_t)run_us : 1000000;
 	if (!event || __builtin_add_overflow(event->timestamp_us, of->shift_us, &start) || !event->name ||
 	    event->category < 0 || event->category > 3 || duration < 0 || start > INT64_MAX - duration ||
@@ -480,7 +485,7 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 	if (cut)
 		submission_lose(of, EPP_LOSS_TOO_LARGE, 1);
 	for (uint32_t i = 0; i < event->args_count && i < EPF_ARG_SLOTS_MAX; i++)
-		/* As the parent it stands already. */
+		/* The correlation id is stored as the parent, so it is not repeated as an arg. */
 		if (event->keys[i] && event->values[i] && !is_correlation(event, i))
 			args[args_count++] = (epp_arg){ .key = epp_name_intern(event->keys[i]),
 				                        .type = EPP_ARG_TEXT,

@@ -1,8 +1,8 @@
-/* Events that were timed elsewhere: by a device, handed over by a profiler or by the host application.
+/* Events with times measured by others: device events submitted by a profiler or by the host application.
  *
- * They are recorded like host events, by the thread that brings them, into regions of their own: a track switch, then
- * complete records in the ticks of that track's clock, clock pairs among them.  So they are in the mapped file when the
- * call returns, and a kill loses only what a profiler still holds. */
+ * They are recorded like host events, by the calling thread, into regions of their own: a track switch, then complete
+ * records in the ticks of that track's clock, with clock samples among them. They are in the mapped file when the call
+ * returns, and a kill loses only what a profiler has not submitted yet. */
 #ifndef EPPROF_RUNTIME_RECORD_EVENTS_SUBMIT_H
 #define EPPROF_RUNTIME_RECORD_EVENTS_SUBMIT_H
 
@@ -11,7 +11,7 @@
 #define HANDOVER_TRACKS_MAX 256u
 #define HANDOVER_CLOCKS_MAX 64u
 
-/* Tracks of streams; only ever added (count is stored last), so that they are found without a lock. */
+/* Tracks of streams. Entries are only added, and count is stored last, so that they are found without a lock. */
 struct submission_tracks {
 	struct {
 		uint32_t clock; /* the EP's number; HANDOVER_OFFSET_US: ONNX Runtime's microseconds */
@@ -23,51 +23,51 @@ struct submission_tracks {
 	uint32_t count;
 };
 
-/* What a profiler's events are recorded under. */
+/* A profiler's tracks, clocks and counts. */
 struct submission {
 	struct submission_tracks pushed;
-	/* Those of AddEvents, of `added_run` alone, since its microseconds count from the run's start: with the session's lock
-	 * held. */
+	/* Tracks for AddEvents, valid in `added_run` only, because its microseconds count from the run's start. Under
+	 * the session's lock. */
 	struct submission_tracks added;
 	uint32_t added_run;
 	struct {
-		uint32_t number; /* the session's; 0: not described */
-		uint32_t track;  /* where its pairs go */
+		uint32_t number; /* clock number in the session; 0: not described */
+		uint32_t track;  /* track of its clock samples */
 		EpprofClock description;
 	} clocks[HANDOVER_CLOCKS_MAX];
-	/* With the session's lock held. */
+	/* Under the session's lock. */
 	EpprofLedger last; /* of this run, as pushed */
-	bool has_ledger;   /* it counts for itself */
-	uint64_t gaps_ns;  /* how long it was off, so far */
-	uint64_t counted;  /* what we counted as emitted in this run, until it said that it counts */
+	bool has_ledger;   /* the profiler reports its own counts */
+	uint64_t gaps_ns;  /* total time it was off */
+	uint64_t counted;  /* events of this run counted as emitted here, until it reports its own counts */
 	uint64_t arrived;  /* events of this run that were pushed */
 };
 #define HANDOVER_OFFSET_US UINT32_MAX
-#define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: of waits, and of descriptions of devices */
+#define HANDOVER_HOST (UINT32_MAX - 1) /* the host's clock: for waits, and for device properties */
 
-/* A run begins: the profiler's own counts start from zero again. */
+/* Resets the profiler's own counts at the start of a run. */
 void submission_begin_run(struct session_profiler *of);
 
-/* Its StartProfiling took from one time to the other and was told an offset that counts from somewhere else than the run's
- * start: what it adds is moved, and the rest below a microsecond goes into the bracket. */
+/* Records when StartProfiling was called and returned, and the offset it was given. The offset's origin may differ from
+ * the run's start: times of AddEvents are shifted by the difference, and the rest below 1 us widens the bracket. */
 void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
-/* It began that much earlier than was known. */
+/* Moves the start of the bracket back: StartProfiling began earlier than known before. */
 void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns);
 
-/* What the registry calls for PushEvents. */
+/* The registry's callback for PushEvents. */
 void submission_push(void *session_profiler, const EpprofBatch *batch);
 
-/* What AddEvents leads to; `recorder` is the calling thread's. */
+/* Records one event of AddEvents. `run_us` is the time since the run's start. */
 void submission_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us);
 
-/* A loss of a profiler's. */
+/* Counts a loss of a profiler. */
 void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
 
-/* A call of the profiler has not returned in time: what it had announced and not handed over is lost, and all that it hands
- * over from now on.  `why` is the note beside its account. */
+/* Gives a profiler up because a call has not returned in time: events that it announced but did not submit count as
+ * lost, and so do all that it submits from now on. `why` is the note in its ledger. */
 void submission_give_up(struct session_profiler *of, const char *why);
 
-/* The calling thread may wait for chunks instead of losing events. */
+/* Allows the calling thread to wait for chunks instead of losing events. */
 void submission_allow_waiting(struct session *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* The host application's own tracks, and what it hands over on them. */
+/* The API for the host application's own tracks and the events that it submits on them. */
 #include "record/events/submit.h"
 
 #include "record/events/submit_store.h"

@@ -1,4 +1,4 @@
-/* How what was timed elsewhere is stored: a track switch if need be, then the record, in one region. */
+/* Stores submitted records: a track switch if needed, then the record, both in one region. */
 #ifndef EPPROF_RUNTIME_RECORD_EVENTS_SUBMIT_STORE_H
 #define EPPROF_RUNTIME_RECORD_EVENTS_SUBMIT_STORE_H
 
@@ -16,7 +16,7 @@ struct handed {
 	enum epf_placement placement; /* how its parent was found; 0: it was given */
 };
 
-/* What follows in this region is on `track`; there is room for one record more than is needed. */
+/* Switches the region to `track`. The region must have room for one record more than the caller needs. */
 static inline void submission_switch(struct recorder *recorder, uint32_t track)
 {
 	if (recorder->track_now == track)
@@ -27,7 +27,8 @@ static inline void submission_switch(struct recorder *recorder, uint32_t track)
 	recorder->track_now = track;
 }
 
-/* One complete record behind its track switch, in one region.  Its id, or 0: no room, and no id taken: the caller's loss. */
+/* Stores one complete record behind its track switch, in one region. Returns its id. 0: no room; no id was taken, and
+ * the caller counts the loss. */
 static inline uint64_t submission_store(struct recorder *recorder, const struct handed *event, const epp_arg *args,
                                         size_t args_count)
 {
@@ -50,7 +51,7 @@ static inline void submission_store_pair(struct recorder *recorder, uint32_t tra
                                          uint64_t half_width)
 {
 	size_t bytes = 2 * EPF_RECORD_BYTES;
-	/* A pair is no event: without room it is not counted, the fit has others. */
+	/* A clock sample is not an event: without room it is dropped and not counted, and the fit uses the others. */
 	if ((size_t)(recorder->hot->limit - recorder->hot->at) < bytes && !recorder_next_region(recorder, bytes))
 		return;
 	submission_switch(recorder, track);
@@ -61,7 +62,7 @@ static inline void submission_store_pair(struct recorder *recorder, uint32_t tra
 	recorder_publish(recorder, record, EPF_NAME_CLOCK_PAIR, EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0), 0);
 }
 
-/* The same of a wait, and an arrow to it from the event that launched what it waited for. */
+/* As submission_store for a wait, plus a flow to it from the event that launched the work it waited for. */
 static inline bool submission_store_wait(struct recorder *recorder, const struct handed *wait, uint64_t from_id)
 {
 	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
@@ -80,7 +81,7 @@ static inline bool submission_store_wait(struct recorder *recorder, const struct
 	return true;
 }
 
-/* The parent of an event that was recorded without one: a flow whose placement is `inferred`. */
+/* Stores the parent of an event that was recorded without one, as a flow whose placement is `inferred`. */
 static inline bool submission_store_parent(struct recorder *recorder, uint64_t id, uint64_t parent)
 {
 	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
@@ -97,7 +98,7 @@ static inline bool submission_store_parent(struct recorder *recorder, uint64_t i
 	return true;
 }
 
-/* The calling thread's, marked; NULL: the run is over, or it has no slot. */
+/* Returns the calling thread's recorder with its mark set; NULL: the run is over, or the thread has no slot. */
 static inline struct recorder *submission_enter(uintptr_t handle)
 {
 	struct recorder *recorder = recorder_find(handle, RECORDER_HANDOVER);

@@ -1,4 +1,4 @@
-/* Calls into profilers, and what becomes of their statuses. */
+/* Calls into profilers, and the handling of their statuses and timeouts. */
 #include "record/profilers/profiler_calls.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define CALLBACK_POLL_NS 100000
 #define GRACE_NS 5000000 /* without membarrier, for a thread that is between two callbacks */
 
-/* Counts a status; the first of a profiler in a run is kept as the run's error. */
+/* Counts a status. The first one of a profiler in a run is kept as the run's error. */
 static void take_status(struct session *session, uint32_t producer, const char *step, OrtStatus *status)
 {
 	struct session_profiler *of = &session->profilers[producer];
@@ -29,7 +29,7 @@ static void take_status(struct session *session, uint32_t producer, const char *
 	ort_status_release(status);
 }
 
-/* What is called in place of a profiler that has been given up. */
+/* Replaces a profiler that has been given up. */
 static OrtStatus *silent_start(OrtEpProfilerImpl *profiler, uint64_t id)
 {
 	(void)profiler, (void)id;
@@ -44,7 +44,7 @@ static OrtStatus *silent_stop(OrtEpProfilerImpl *profiler, uint64_t id, const Or
 
 static OrtEpProfilerImpl silent = { .StartEvent = silent_start, .StopEvent = silent_stop };
 
-/* Takes the status of a profiler's callback.  The session may have gone while one hung that was given up. */
+/* Takes the status of a profiler's callback. If the profiler was given up during the call, the session may be gone. */
 static void take_callback_status(struct recorder *recorder, const struct profiler_call *call,
                                  const OrtEpProfilerImpl *called, const char *step, OrtStatus *status)
 {
@@ -126,11 +126,11 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 	return true;
 }
 
-/* ---- a call that does not return ---- */
+/* ---- calls that do not return ---- */
 
 #define ALL_PRODUCERS UINT32_MAX
 
-/* It is not called any more for events of this run; a thread may be inside. */
+/* Replaces a profiler in this run's call tables by `silent`. A thread may still be inside its callback. */
 static void silence(struct session *session, uint32_t producer)
 {
 	struct profiler_calls *calls = session->calls;
@@ -150,8 +150,8 @@ static void give_up(struct session *session, uint32_t producer, epp_status *why)
 	session_fail(session, EPP_BLAME_PLUGIN, epp_status_prefix(why, "%s", of->label));
 }
 
-/* Gives up each profiler in whose StartEvent or StopEvent some thread has been since before a time.  True: some thread is in
- * another one's. */
+/* Gives up each profiler in whose StartEvent or StopEvent a thread has been since before `before_ticks`. Returns true
+ * if a thread is in the callback of another one. */
 static bool give_up_callbacks(struct session *session, uint64_t before_ticks)
 {
 	struct recorder *recorder;
@@ -201,7 +201,7 @@ void calls_watch(struct session *session)
 		give_up_callbacks(session, clock_ticks() - ticks_of(session->plugin_timeout_ns));
 }
 
-/* A callback that was running when the run ended may still use the profiler. */
+/* Waits for callbacks that were running when the run ended and may still use the profiler. */
 static void wait_for_callbacks(struct session *session, uint64_t timeout_ns)
 {
 	uint64_t until_ticks = clock_ticks() + ticks_of(timeout_ns);
@@ -211,7 +211,7 @@ static void wait_for_callbacks(struct session *session, uint64_t timeout_ns)
 
 /* ---- start and end ---- */
 
-/* The profilers that take part, as steps; returns how many. */
+/* Fills in one step for each profiler that takes part; returns how many. */
 static size_t make_steps(struct session *session, struct profiler_step steps[CALLS_PROFILERS_MAX],
                          struct session_profiler *of[CALLS_PROFILERS_MAX])
 {
@@ -262,10 +262,11 @@ void calls_end_profiling(struct session *session)
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
 	struct session_profiler *of[CALLS_PROFILERS_MAX];
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
-	/* If one of them hangs, the other half of the time is for EndProfiling of the others. */
+	/* If one of them hangs, the other half of the time is left for EndProfiling of the others. */
 	wait_for_callbacks(session, session->plugin_timeout_ns / 2);
 	if (session->calls_stay) {
-		/* A thread that comes out of one that hung calls none of the others, which may be released by then. */
+		/* A thread that returns from a hung callback must call no other profiler, because they may be released
+		 * by then. */
 		silence(session, ALL_PRODUCERS);
 		if (!gate_barrier())
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);

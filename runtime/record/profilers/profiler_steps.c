@@ -1,6 +1,6 @@
-/* A call owns all that the profiler sees of it, its container too, since it may outlast everybody else.  So the container finds
- * the session by the profiler, through the registry, and adds nothing once no session has the profiler any more.
- */
+/* StartProfiling and EndProfiling on workers. A call owns everything that the profiler can access through it, including
+ * its container, because it may outlive its caller. The container finds the session through the registry, by the
+ * profiler, and adds nothing once the profiler belongs to no session. */
 #include "record/profilers/profiler_steps.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEve
 		return ort_status_create(ORT_INVALID_ARGUMENT, "ProfilingEventsContainer_AddEvents: events is NULL");
 	struct session_profiler *of = profiler_registry_enter(profiler);
 	if (!of)
-		return NULL; /* the session has gone, and its ledger with it */
+		return NULL; /* the session and its ledger are gone */
 	uint64_t run_ticks = clock_ticks() - of->session->window.live->run_start.ticks;
 	for (size_t i = 0; i < count; i++)
 		submission_add(of, events[i], clock_ticks_to_ns(run_ticks) / 1000 + 1);
@@ -59,7 +59,7 @@ static void end(struct worker_call *of)
 	step->status = step->profiler->EndProfiling(step->profiler, step->container ? step->container : &call->container);
 }
 
-/* A status that comes too late is left alone: whose tables made it is the caller's knowledge, who has gone. */
+/* A late status is not released: the caller, which could tell whose tables created it, is gone. */
 static void discard_start(struct worker_call *of, bool ran)
 {
 	struct step_call *call = (struct step_call *)of;

@@ -1,4 +1,4 @@
-/* StartProfiling and EndProfiling of several profilers at once, each on its worker, with one deadline for all of them. */
+/* StartProfiling and EndProfiling of several profilers in parallel, each on its worker, with one deadline for all. */
 #ifndef EPPROF_RUNTIME_RECORD_PROFILERS_PROFILER_STEPS_H
 #define EPPROF_RUNTIME_RECORD_PROFILERS_PROFILER_STEPS_H
 
@@ -8,18 +8,18 @@
 struct profiler_step {
 	OrtEpProfilerImpl *profiler;
 	struct worker *worker;
-	OrtProfilingEventsContainer *container; /* for EndProfiling; NULL: one that adds to the session that has the profiler */
-	/* What it came to. */
+	OrtProfilingEventsContainer *container; /* for EndProfiling; NULL: one that adds to the profiler's session */
+	/* Results. */
 	enum worker_result result;
-	OrtStatus *status; /* with WORKER_DONE: the caller's to release */
+	OrtStatus *status; /* with WORKER_DONE: the caller releases it */
 	uint64_t before_ticks, after_ticks;
-	int64_t offset_ns; /* what StartProfiling was called with */
+	int64_t offset_ns; /* the argument of StartProfiling */
 };
 
-/* What a container does that adds to the session which has the profiler, and nothing if none has it any more. */
+/* Adds events to the session that the profiler belongs to; does nothing if there is none any more. */
 OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEvent *const *events, size_t count);
 
-/* StartProfiling is called with `offset_ns` plus the time since `since_ticks`; 0 there: plus nothing.  A call that returns
+/* StartProfiling is called with `offset_ns` plus the time since `since_ticks` (0: plus nothing). A call that returns
  * after the deadline is followed by an EndProfiling whose events are discarded. */
 void profiler_steps_start(struct profiler_step *steps, size_t count, int64_t offset_ns, uint64_t since_ticks,
                           const struct timespec *deadline);

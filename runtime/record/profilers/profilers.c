@@ -1,8 +1,8 @@
-/* Attaching and joining.
+/* Attaches profilers to a session, and joins them as members.
  *
- * A member outlives neither its session's release nor its own leaving, but the two may meet, at the process's exit for one.
- * So a member holds no pointer into the session: it is found through the registry, which a release empties first, and whoever
- * is inside by then is waited for. */
+ * A member is valid until its session is released or it leaves, but both may happen at the same time, for example at
+ * exit. A member therefore has no pointer into the session. The session is found through the registry; a release first
+ * removes the member there and waits for threads that are using it. */
 #include "record/profilers/profilers.h"
 
 #include <bsd/string.h>
@@ -21,7 +21,7 @@
 
 struct epp_member {
 	OrtProfilingEventsContainer container; /* first */
-	bool expects;                          /* its account counts an event that is still to come */
+	bool expects;                          /* its ledger counts an event that is still expected */
 	bool is_hung;                          /* a call has not returned in time */
 	OrtEpProfilerImpl *profiler;
 	struct worker *worker;
@@ -43,7 +43,8 @@ static epp_status *check(const struct session *session, const OrtEpProfilerImpl 
 	return missing ? epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing) : NULL;
 }
 
-/* A place for one more; the lock is held.  What left under the same label is taken up again, with its account. */
+/* Finds a place for one more profiler; the lock is held. A member that left under the same label is reused, with its
+ * ledger. */
 static epp_status *place(struct session *session, const char *label, bool joined, struct session_profiler **placed)
 {
 	uint32_t index = session->profilers_count;
@@ -69,7 +70,7 @@ static epp_status *place(struct session *session, const char *label, bool joined
 	return NULL;
 }
 
-/* Makes it known, and counts a new place; the lock is held. */
+/* Registers the profiler, and counts a new place; the lock is held. */
 static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
 {
 	bool is_new = of == &session->profilers[session->profilers_count];
@@ -151,7 +152,7 @@ void profilers_release(struct session *session, bool waits)
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
 	for (uint32_t i = 0; i < session->profilers_count; i++) {
 		struct session_profiler *of = &session->profilers[i];
-		/* Of one that a thread is inside of, the code and the memory are in use. */
+		/* If a thread is inside a profiler's callback, its code and memory are in use. */
 		calls[i] = of->profiler && !of->is_inside ? profiler_release_on(of->profiler, of->worker) : NULL;
 		of->profiler = NULL;
 	}
@@ -191,7 +192,7 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 		return epp_status_no_memory();
 	}
 	struct session_profiler *of = NULL;
-	/* Its release may have come in between. */
+	/* The session may have been released in between. */
 	session = session_lock(of_session);
 	epp_status *status = session ? place(session, label, true, &of)
 	                             : epp_status_create(EPP_UNAVAILABLE, "join: no such session");
@@ -201,7 +202,7 @@ epp_status *epp_session_join(epp_session *handle, OrtEpProfilerImpl *profiler, c
 		of->shift_us = of->shift_rest_ns = 0;
 	if (session)
 		pthread_mutex_unlock(&session->lock);
-	/* One that is not started here counts from zero, too. */
+	/* The counts of a member that is not started here begin at zero, too. */
 	if (!status)
 		submission_begin_run(of);
 	if (status) {
@@ -226,7 +227,7 @@ static void member_fail(epp_member_call *call, const struct profiler_step *step,
 	epp_member_give_up(call->member, epp_status_message(call->failure));
 }
 
-/* Calls those that have not been given up, of at most as many as a session has. */
+/* Calls all members that have not been given up, at most as many as a session has. */
 static void members_call(epp_member_call *calls, size_t count, bool is_end, int64_t offset_ns, uint64_t since_ticks,
                          const struct timespec *deadline)
 {
@@ -298,7 +299,7 @@ void epp_member_give_up(epp_member *member, const char *note)
 	profiler_registry_leave(member->profiler);
 }
 
-/* ---- members: their accounts ---- */
+/* ---- members: their ledgers ---- */
 
 void epp_member_start_delayed(epp_member *member, int64_t delay_ns)
 {
@@ -374,7 +375,7 @@ void epp_member_expect(epp_member *member, int expected)
 	profiler_registry_leave(member->profiler);
 }
 
-/* It was counted as emitted when it was announced. */
+/* The event was counted as emitted when it was announced. */
 static void lose_expected(const epp_member *member)
 {
 	struct session_profiler *of = profiler_registry_enter(member->profiler);

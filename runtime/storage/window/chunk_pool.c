@@ -1,4 +1,4 @@
-/* The head of the free list carries a tag that every change counts up. */
+/* The pool of chunks. The head of the free list has a tag that each change increments. */
 #include "storage/window/chunk_pool.h"
 
 #include <time.h>
@@ -7,11 +7,11 @@
 #include "storage/drain.h"
 #include "storage/helper.h"
 
-/* How many chunks may go between two visits before a sleeping helper is woken. */
+/* Chunks taken since the last visit after which a sleeping helper is woken. */
 #define CHUNKS_BEFORE_WAKE 8u
-/* Of all, how many are full when the helper has come late: if nothing holds it up it finds fewer, whatever the speed. */
+/* More than this part of all chunks full: the helper is late. Without delays it finds fewer, at any recording speed. */
 #define LATE_PART 8u
-/* Of all, how many are left when threads, which have one in hand each, take too many. */
+/* Fewer than this part of all chunks free: there are too many threads, each of which holds one chunk. */
 #define FEW_PART 4u
 
 void chunks_init(struct session *session)
@@ -31,7 +31,8 @@ uint32_t chunks_take(struct session *session)
 		uint32_t index = (uint32_t)head;
 		if (!index)
 			return RECORDER_NO_CHUNK;
-		/* The tag makes the exchange fail if the chunk was taken and put back since: what is read here is then void. */
+		/* The tag makes the exchange fail if the chunk was taken and put back since: a stale `next` is never
+		 * used. */
 		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&session->chunk_next[index - 1]);
 		if (__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
 		                                __ATOMIC_ACQUIRE)) {
@@ -57,7 +58,7 @@ void chunks_put_back(struct session *session, uint32_t chunk)
 	ADD_RELAXED(&session->chunks_free, 1);
 }
 
-/* A step may have to wait for the disk for so long. */
+/* Growing by one step may have to wait for the disk for 1/20 s. */
 #define STEPS_PER_SECOND 20u
 
 static uint32_t count_full(const struct session *session)
@@ -68,7 +69,7 @@ static uint32_t count_full(const struct session *session)
 	return full;
 }
 
-/* A step of the window; where it fails, not again for a second. */
+/* Grows the window by one step. After a failure, it does not try again for a second. */
 static bool grow(struct session *session, uint64_t now)
 {
 	uint32_t count = session->window.chunks_count;
@@ -78,7 +79,7 @@ static bool grow(struct session *session, uint64_t now)
 		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
 		return false;
 	}
-	/* The lowest is taken first. */
+	/* In reverse order, so that the lowest chunk is taken first. */
 	for (uint32_t chunk = session->window.chunks_count; chunk-- > count;)
 		chunks_put_back(session, chunk);
 	return true;
@@ -86,34 +87,34 @@ static bool grow(struct session *session, uint64_t now)
 
 bool chunks_grow(struct session *session)
 {
-	/* These have room already: a step takes less time than to empty as many. */
+	/* The first chunks have room on the disk already: a step takes less time than draining as many chunks. */
 	if (!window_is_whole(&session->window))
 		return grow(session, clock_ticks());
 	uint32_t count = session->window.chunks_count, full = count_full(session),
 		 left = LOAD_RELAXED(&session->chunks_free);
 	uint64_t now = clock_ticks(), since = now - session->chunks_looked_ticks;
 	bool is_late = full > count / LATE_PART;
-	/* As fast as those that are full now were filled, the others last until a step has been taken. */
+	/* True if, at the rate of the chunks filled since the last visit, the free ones last longer than one step. */
 	bool is_calm = left * since >= full * (clock_ticks_per_second() / STEPS_PER_SECOND);
 	session->chunks_looked_ticks = now;
-	/* Where blocks cannot be written, more chunks would fill up too. */
+	/* If blocks cannot be written, more chunks would fill up too. */
 	if (session->writer.error)
 		return false;
 	if ((is_late || left < count / FEW_PART) && session->chunks_wanted == count && count < EPF_CHUNK_COUNT)
 		session->chunks_wanted = count + CHUNKS_MORE;
-	/* Room takes longer to make than to fill: those that are full go first, the room is for the next time. */
+	/* A step takes longer than filling its chunks. When late, drain first and grow on a later visit. */
 	if (count >= session->chunks_wanted || is_late || !is_calm)
 		return false;
 	return grow(session, now);
 }
 
-/* Somebody else writes, which frees a chunk every 20 us or so. */
+/* The lock's holder frees about one chunk every 20 us. */
 #define WAIT_NS 50000
 
-/* Makes a chunk free; the drain lock is held.  False: there is none to be had. */
+/* Makes a chunk free. The drain lock is held. Returns false if that is impossible. */
 static bool make_free(struct session *session)
 {
-	/* One may have been put back since. */
+	/* A chunk may have been put back since. */
 	return LOAD_RELAXED(&session->chunks_free) || drain_oldest(session) || LOAD_RELAXED(&session->chunks_free) ||
 	       grow(session, clock_ticks());
 }
@@ -123,10 +124,10 @@ uint32_t chunks_take_lossless(struct session *session)
 	uint32_t chunk;
 	bool hopeless = false;
 	int before;
-	/* A thread that is cancelled while it writes would keep the lock. */
+	/* A thread cancelled while it writes would leave the lock held. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	while ((chunk = chunks_take(session)) == RECORDER_NO_CHUNK && !hopeless) {
-		/* Who has the lock frees one chunk after the other, so a thread does not wait for the lock itself. */
+		/* The holder frees chunk after chunk, so polling for a chunk is better than waiting for the lock. */
 		if (pthread_mutex_trylock(&session->drain_lock) == 0) {
 			hopeless = !make_free(session);
 			pthread_mutex_unlock(&session->drain_lock);

@@ -1,7 +1,8 @@
-/* Tracks come under the session's lock, names under the names' lock: the log has a lock of its own, the last of all.
+/* The log of definitions in the window. Tracks are appended under the session's lock, names under the lock of the
+ * names, so the log has its own lock, which is always taken last.
  *
- * A piece that is filled while its definitions are written cannot be emptied then, and at full speed that is always so: with
- * more than a quarter in it, it is left alone until the next visit, and another is filled. */
+ * The drain cannot empty a piece that was appended to while the drain wrote its definitions. At full speed this always
+ * happens, so a piece that is more than a quarter full is not used until the next visit, and another one is filled. */
 #include "storage/window/definition_log.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "storage/helper.h"
 
 #define LOG_MANY (EPF_LOG_BYTES / 4)
-/* How long names wait for a drain that may be held up by a disk; once, until it has come. */
+/* How long names wait for a drain that a disk may delay: 1/10 s. They wait once, until the drain has run. */
 #define WAITS_PER_SECOND 10u
 
 static uint64_t *word_of(const struct session *session, uint32_t piece)
@@ -25,7 +26,7 @@ static uint8_t *piece_at(const struct session *session, uint32_t piece)
 	return piece ? window->extents + (size_t)(piece - 1) * EPF_LOG_BYTES : window->log;
 }
 
-/* The lock is held.  False: there is none. */
+/* Selects an empty piece. The log's lock is held. Returns false if there is none. */
 static bool go_to_empty_piece(struct session *session)
 {
 	struct window *window = &session->window;
@@ -35,7 +36,7 @@ static bool go_to_empty_piece(struct session *session)
 			return true;
 		}
 	if (session->log_stays || window_grow_log(window)) {
-		/* The disk is not asked for each name. */
+		/* Do not ask the disk for room again for each name. */
 		session->log_stays = true;
 		return false;
 	}
@@ -43,7 +44,7 @@ static bool go_to_empty_piece(struct session *session)
 	return true;
 }
 
-/* The lock is held. */
+/* The log's lock is held. */
 static bool make_room(struct session *session, size_t bytes)
 {
 	return EPF_LOG_USED(*word_of(session, session->log_piece)) + bytes <= EPF_LOG_BYTES || go_to_empty_piece(session);
@@ -69,7 +70,7 @@ void log_append(struct session *session, const struct epf_definition *head, cons
 		__atomic_fetch_or(&live->flags, EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&session->log_lock);
-	/* Long before it is full. */
+	/* Long before the piece is full. */
 	if (before < LOG_MANY && before + bytes >= LOG_MANY)
 		helper_wake();
 }

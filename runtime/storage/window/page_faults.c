@@ -1,4 +1,4 @@
-/* Page faults of recording threads, by getrusage and /proc. */
+/* Counts the page faults of recording threads with getrusage and /proc. */
 #include "storage/window/page_faults.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static bool own(uint64_t *faults)
 	return true;
 }
 
-/* Fields 10 and 12; the second, a name in brackets, may hold anything. */
+/* Reads fields 10 and 12 of stat. Field 2, a name in parentheses, may contain any characters. */
 static bool of_thread(uint32_t thread_id, uint64_t *faults)
 {
 	char path[64], text[512];

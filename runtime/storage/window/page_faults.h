@@ -1,20 +1,21 @@
-/* Page faults of recording threads: what a thread's stores wait for when the kernel has written a page of the window back.
+/* Page faults of recording threads: the delay of a store after the kernel has written a page of the window back.
  *
- * The kernel counts them for each thread.  A thread asks for its own when it takes its first chunk, since what came before
- * is warm-up, and when it leaves; in between the helper reads them in /proc, so that recording asks the system nothing. */
+ * The kernel counts faults per thread. A thread reads its own count when it takes its first chunk (earlier faults are
+ * warm-up) and when it leaves. In between the helper reads the counts in /proc, so that recording makes no system
+ * call. */
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_PAGE_FAULTS_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_PAGE_FAULTS_H
 
 struct recorder;
 struct session;
 
-/* The owner's first chunk. */
+/* Called by the owner at its first chunk. */
 void faults_begin(struct recorder *recorder);
 
-/* The owner leaves; the session's lock is held. */
+/* Called by the owner when it leaves; the session's lock is held. */
 void faults_end(struct recorder *recorder);
 
-/* Adds what has come since the last look to the run's. */
+/* Adds the faults since the last call to the run's count. */
 void faults_look(struct session *session);
 
 #endif

@@ -1,6 +1,6 @@
-/* Mapping and unmapping windows.  This file and window_room.c alone change a file's size: fallocate is called directly
- * (glibc's posix_fallocate would write, and so raise SIGBUS nowhere but fill the disk slowly where it is not supported), and
- * the signal of a file-size limit is kept from the process. */
+/* Maps and unmaps windows. Only this file and window_room.c change a file's size. They call fallocate directly: where
+ * the file system does not support it, glibc's posix_fallocate would slowly fill the file with writes. They also block
+ * the signal of a file-size limit (SIGXFSZ). */
 #include "storage/window/window.h"
 
 #include <bsd/string.h>
@@ -80,7 +80,7 @@ static bool read_header(int fd, struct epf_header *header)
 	       memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) == 0;
 }
 
-/* Of a trace that was overwritten, which had its header: nobody would find it again. */
+/* Removes the external window file of a trace that is overwritten: its only reference was the old header. */
 static void remove_window_of(const struct epf_header *old)
 {
 	struct epf_header theirs;
@@ -94,7 +94,7 @@ static void remove_window_of(const struct epf_header *old)
 	close(fd);
 }
 
-/* The window as a file has it: its first part allocated, the rest a hole.  Returns 0 or errno. */
+/* Allocates the first part of a window in a file; the rest is a hole. Returns 0 or errno. */
 static int make_room(int fd)
 {
 	int error = window_reserve(fd, 0, (off_t)FIRST_BYTES);
@@ -122,7 +122,8 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	struct epf_header old;
 	bool was_trace = read_header(*fd, &old);
 	struct stat st;
-	/* To 1 byte: after a truncation to 0 ext4 writes the whole file to the disk at its close, and a release waits for it. */
+	/* Truncates to 1 byte: after a truncation to 0, ext4 writes the whole file to the disk at close, and a release
+	 * would wait for that. */
 	if (fstat(*fd, &st) || ((st.st_size > 1 || !S_ISREG(st.st_mode)) && ftruncate(*fd, 1))) {
 		epp_status *status = epp_status_errno(errno, "%s", path);
 		close(*fd);
@@ -139,8 +140,8 @@ static uint8_t *map_anonymous(void)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* Maps the beginning of `fd`, its first chunks allocated and the first of these touched; NULL with *error 0: it will not be
- * mapped. */
+/* Maps the beginning of `fd`, with the first chunks allocated and the first of those touched. Returns NULL on failure;
+ * with *error 0 the file system does not support it. */
 static uint8_t *map_shared(int fd, int *error)
 {
 	*error = make_room(fd);
@@ -151,7 +152,7 @@ static uint8_t *map_shared(int fd, int *error)
 	void *base = *error ? MAP_FAILED : mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return NULL;
-	/* A touched page would be read with all that the device reads ahead, which may take longer than the window lasts. */
+	/* Otherwise touching a page reads ahead, which may take longer than the window lasts. */
 	madvise(base, WINDOW_BYTES, MADV_RANDOM);
 	if (!window_touch(fd, base, 0, READY_SLOTS_END) &&
 	    !window_touch(fd, base, EPF_LOG_OFFSET, READY_BYTES - EPF_LOG_OFFSET))
@@ -160,10 +161,10 @@ static uint8_t *map_shared(int fd, int *error)
 	return NULL;
 }
 
-/* File systems on which a store may be more than that.  Some give a page that is stored into again a new place, take room for
- * it then, and raise SIGBUS where a disk or a quota has none left: what fallocate got them does not count.  An overlay gives
- * the figures of the one that it writes to under a kind of its own; btrfs alone has no inodes to count.  What is behind FUSE
- * is not known, and a store waits there for a program. */
+/* Returns true for file systems on which a store into a mapping is not safe. Copy-on-write file systems move a page
+ * that is stored into, allocate room at that time, and raise SIGBUS if the disk or a quota is full: earlier fallocate
+ * calls do not help. An overlay reports its own type but the figures of the file system that it writes to; only btrfs
+ * reports no inodes. With FUSE the file system is unknown, and a store waits for a program. */
 static bool maps_badly(int fd)
 {
 	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
@@ -176,7 +177,7 @@ static bool maps_badly(int fd)
 	return badly;
 }
 
-/* The window as a file of its own: DIRECTORY/FILE-ID.epw. */
+/* Maps the window as a separate file: DIRECTORY/FILE-ID.epw. */
 static epp_status *map_elsewhere(const char *directory, const struct epf_header *header, struct window *window)
 {
 	char id[2 * sizeof(header->file_id) + 1];
@@ -191,7 +192,7 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 	}
 	if (strlen(window->elsewhere) >= sizeof(header->window_path))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
-	/* Others may look into that directory, and not into the trace's. */
+	/* Mode 0600, because users who cannot access the trace's directory may access this one. */
 	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", window->elsewhere);
@@ -212,13 +213,13 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
 }
 
-/* The window where it survives a kill, or else as memory; nobody asked for a place. */
+/* Without EPPROF_WINDOW_DIR: maps the window where it survives a kill, otherwise as anonymous memory. */
 static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
 {
 	int error = 0;
 	if (!maps_badly(window->fd))
 		window->base = map_shared(window->fd, &error);
-	/* A disk is asked for what is used at first, a limit on files for how long the file becomes. */
+	/* ENOSPC concerns the part that is allocated at first; EFBIG concerns the length of the whole file. */
 	if (error)
 		return epp_status_errno(error, "making room for %zu MiB",
 		                        (error == EFBIG ? WINDOW_BYTES : FIRST_BYTES) >> 20);
@@ -234,7 +235,7 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 	return window->base ? NULL : epp_status_no_memory();
 }
 
-/* The header page in the trace itself, where that is not the mapping. */
+/* Writes the header page to the trace if the trace is not the mapped file. */
 static int write_header(const struct window *window)
 {
 	if (window->mapped_fd == window->fd)
@@ -312,7 +313,7 @@ int window_finish(struct window *window)
 {
 	struct stat file;
 
-	/* Before the state: a file that is finished states its end. */
+	/* Before the state, because a finished file must contain its end. */
 	if (window->fd >= 0 && fstat(window->fd, &file) == 0) {
 		struct epf_end end = header_end((uint64_t)file.st_size);
 		memcpy(window->base + EPF_END_OFFSET, &end, sizeof(end));
@@ -328,19 +329,19 @@ int window_finish(struct window *window)
 		return error;
 	if (window->elsewhere)
 		unlink(window->elsewhere);
-	/* A finished file's window is not read. */
+	/* Readers do not use the window of a finished file. */
 	window->room_due = window->fd >= 0;
 	return 0;
 }
 
-/* The window's room on the disk, where it is not gone with the file. */
+/* Frees the disk space of the window, unless it was freed with the file. */
 static void give_room_back(const struct window *window)
 {
 	if (window->room_due)
 		window_give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
 }
 
-/* Cleans an anonymous window: what is beyond the warm part goes back to the system. */
+/* Cleans an anonymous window. Memory beyond the warm part goes back to the system. */
 static void clean(const struct window *window, uint32_t used_slots, uint32_t used_chunks)
 {
 	memset(window->base, 0, EPF_SLOTS_OFFSET);
@@ -357,7 +358,7 @@ static void clean(const struct window *window, uint32_t used_slots, uint32_t use
 	}
 	if (window->log_pieces > 1)
 		madvise(window->extents, EPF_LOG_EXTENTS * EPF_LOG_BYTES, MADV_DONTNEED);
-	/* Their records were zeroed when they became blocks. */
+	/* The records were zeroed when they became blocks. */
 	for (uint32_t i = 0; i < used_chunks; i++)
 		memset(window->chunks + i * EPF_CHUNK_BYTES, 0, sizeof(struct epf_region));
 }
@@ -399,7 +400,7 @@ void window_fork_child(void)
 {
 	pthread_mutex_init(&pool_lock, NULL);
 	for (unsigned i = 0; i < POOL_MAX; i++) {
-		/* The fork may have come between a count and its entry. */
+		/* The fork may have happened between the change of the count and of its entry. */
 		if (i < pool_count && pool[i])
 			munmap(pool[i], WINDOW_BYTES);
 		pool[i] = NULL;

@@ -1,8 +1,8 @@
-/* Room for parts of a window: allocated on the disk first, so that no store into the mapping raises SIGBUS, then made
- * present, so that no recording thread pays for a page fault.
+/* Allocates parts of a window on the disk first, so that no store into the mapping raises SIGBUS, and then makes their
+ * pages present, so that no recording thread causes a page fault.
  *
- * A part of a file that nobody uses yet is written with zeros before its pages are mapped: the kernel makes pages for one
- * large write several times faster than for the faults of each page (21 MiB on ext4: 2.2 ms instead of 20 ms). */
+ * An unused part of a file is filled with zeros by write before its pages are mapped: the kernel creates pages for one
+ * large write several times faster than for a fault per page (21 MiB on ext4: 2.2 ms instead of 20 ms). */
 #include "storage/window/window_room.h"
 
 #include <errno.h>
@@ -23,13 +23,13 @@
 
 #define POPULATE_BYTES ((size_t)1 << 20)
 #define PREPARE_BYTES ((size_t)WINDOW_PREPARE_CHUNKS * EPF_CHUNK_BYTES)
-/* A disk that has less does not give more. */
+/* The window does not grow if the disk has less free space. */
 #define ROOM_TO_SPARE (256ull << 20)
 
 #define ZEROS_BYTES ((size_t)64 << 10)
 #define ZEROS_PARTS 16
 
-/* Not const: it takes no room in the library. */
+/* Not const, so that it is in .bss and takes no space in the library file. */
 static uint8_t zeros[ZEROS_BYTES];
 
 int window_reserve(int fd, off_t offset, off_t bytes)
@@ -53,7 +53,7 @@ int window_make_present(uint8_t *at, size_t bytes)
 {
 	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
-	return errno == EINVAL ? 0 : errno; /* an older kernel: the first touch pays */
+	return errno == EINVAL ? 0 : errno; /* an older kernel: the first touch causes the fault */
 }
 
 static int write_zeros(int fd, off_t at, size_t bytes)
@@ -120,13 +120,13 @@ static int make_usable(const struct window *window, size_t at, size_t bytes)
 	int error = shared ? reserve_step(window->mapped_fd, (off_t)at, bytes) : 0;
 	if (!error)
 		error = make_present(window, at, bytes);
-	/* A part of it may be there. */
+	/* A part of it may be allocated. */
 	if (error && shared)
 		window_give_back(window->mapped_fd, (off_t)at, (off_t)bytes);
 	return error;
 }
 
-/* With a step of the chunks, some of the slots that no thread needs yet.  Not by zeros: one may be in use by now. */
+/* Makes some unused slots present with each step of the chunks. Does not write zeros, because a slot may be in use. */
 static void prepare_slots(const struct window *window)
 {
 	size_t step = (window->chunks_count - WINDOW_READY_CHUNKS) / WINDOW_PREPARE_CHUNKS;

@@ -1,4 +1,4 @@
-/* Room on the disk for parts of a window, and their pages in memory (window_room.c).  All but the last return 0 or errno. */
+/* Disk space for parts of a window, and their pages in memory (window_room.c). All but the last return 0 or errno. */
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_ROOM_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_ROOM_H
 
@@ -13,10 +13,11 @@ int window_reserve(int fd, off_t offset, off_t bytes);
 /* Makes the pages of memory present and writable, without changing them. */
 int window_make_present(uint8_t *at, size_t bytes);
 
-/* The same for a part of a file mapped at `base` that is allocated, reads as zeros, and that nobody stores into yet. */
+/* As window_make_present, for a part of a file mapped at `base` that is allocated, reads as zeros and is not in use
+ * yet. */
 int window_touch(int fd, uint8_t *base, size_t at, size_t bytes);
 
-/* Punches a part of the file out; a file system that cannot punch keeps the room. */
+/* Punches a hole into the file. On a file system that cannot, the disk space stays allocated. */
 void window_give_back(int fd, off_t offset, off_t bytes);
 
 #endif

@@ -1,9 +1,9 @@
-/* A finished trace is a hole of 60 MiB where the window was, and its segments behind it.  The hole takes no room on this disk,
- * but whoever copies, packs or sends the file pays for it; so a small trace is written once more without it.
+/* Rewrites a small finished trace without the window's hole. In a finished trace the window is a hole of 60 MiB in
+ * front of the segments. The hole takes no space on this disk, but it does when the file is copied, compressed or sent.
  *
- * Not in place: a reader may be in the middle of it, and a kill may come at any store.  The copy gets the trace's name in
- * one step, when it is whole; who has the old one open reads on in the old one.  Nothing depends on it: whatever is not as
- * expected leaves the trace as it is, which is a good one. */
+ * The trace is not changed in place, because a reader may be using it and a kill may come at any store. The complete
+ * copy is renamed to the trace's name in one step; a process that has the old file open keeps reading it. Any
+ * unexpected condition leaves the trace as it is, which is valid too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,11 +18,11 @@
 #include "codec/file_header.h"
 #include "storage/window/window.h"
 
-/* Copied in a few milliseconds; and of a larger trace the hole is the smaller part. */
+/* Copied in a few milliseconds. In a larger trace the hole is the smaller part. */
 #define SHRINK_BYTES_MAX ((off_t)16 << 20)
 
-/* The trace's name today, if it has exactly one: the one that it was created with may be relative to a directory that the
- * process has left, a link, or somebody else's by now. */
+/* Finds the trace's current name, if it has exactly one. The name at creation may be relative to an old working
+ * directory, may be a symbolic link, or may by now belong to another file. */
 static bool find_name(int fd, const struct stat *trace, char name[PATH_MAX])
 {
 	char link[sizeof("/proc/self/fd/") + 11];
@@ -55,7 +55,7 @@ static bool copy_segments(int from, int to, off_t bytes)
 {
 	off_t at = EPF_SEGMENTS_OFFSET;
 
-	/* A recording without one event: the file ends where its segments begin. */
+	/* Without any event the file ends where its segments would begin. */
 	if (ftruncate(to, EPF_BARE_SEGMENTS_OFFSET) < 0 || lseek(to, EPF_BARE_SEGMENTS_OFFSET, SEEK_SET) < 0)
 		return false;
 	while (bytes > 0) {
