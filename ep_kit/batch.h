@@ -1,9 +1,10 @@
-/* Handing over to ONNX Runtime: in EndProfiling, all events as OrtProfilingEvents, in microseconds.
+/* Submits all events to ONNX Runtime in EndProfiling, as OrtProfilingEvents in microseconds.
  *
- * The kit fits its clock itself (host clock: CLOCK_MONOTONIC) and places by ONNX Runtime's formula, floored:
- * (start_offset_ns + (event - start)) / 1000.  AddEvents costs as much as the container already holds, so it is called
- * with many events at a time; not with all, so that memory stays bounded.
- * Everything here runs in EndProfiling alone, which has all chunks, tokens and pairs to itself.
+ * The kit fits its clock itself (host clock: CLOCK_MONOTONIC) and converts times by ONNX Runtime's formula, rounded
+ * down: (start_offset_ns + (event - start)) / 1000.  AddEvents takes time proportional to the number of events
+ * already in the container, so it is called with many events at a time, but not with all, so that memory stays
+ * bounded.
+ * All functions run only in EndProfiling, which has exclusive access to all chunks, tokens and pairs.
  */
 #ifndef EPPROF_KIT_BATCH_H
 #define EPPROF_KIT_BATCH_H
@@ -24,7 +25,7 @@
 struct kit_batch {
 	struct kit *kit;
 	OrtProfilingEventsContainer *container;
-	OrtStatus *status; /* the first one of AddEvents or CreateProfilingEvent */
+	OrtStatus *status; /* the first error of AddEvents or CreateProfilingEvent */
 	uint64_t added_count;
 
 	struct clock_fit fit;
@@ -34,10 +35,10 @@ struct kit_batch {
 
 	OrtProfilingEvent **events;
 	size_t events_count;
-	size_t pushed_count; /* of these, how many the collector was given: they are counted already */
-	size_t own_count;    /* and how many are the kit's own, which no ledger counts */
+	size_t pushed_count; /* number of these that the collector received, so they are counted already */
+	size_t own_count;    /* number of these that the kit made itself; no ledger counts them */
 	size_t events_room;
-	OrtProfilingEvent *event_first; /* should there be no memory */
+	OrtProfilingEvent *event_first; /* used if there is no memory */
 
 	struct json_text text;
 	const char *keys[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
@@ -45,7 +46,7 @@ struct kit_batch {
 	size_t args_count;
 };
 
-/* What the collector was given is not lost, but ONNX Runtime's profile lacks it. */
+/* Events that the collector received are not lost, but are missing in ONNX Runtime's profile. */
 static void kit_batch_count_lost(struct kit *kit, uint64_t pushed_count, uint64_t others_count)
 {
 	atomic_fetch_add_explicit(&kit->batch_failures, pushed_count, memory_order_relaxed);
@@ -74,7 +75,7 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 	                kit->options.ticks_per_second, kit->host_ticks_per_second, kit->options.clock_bits);
 }
 
-/* Gives the events made so far to the container. */
+/* Adds the events made so far to the container. */
 static void kit_batch_flush(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
@@ -117,7 +118,7 @@ static void kit_batch_arg_number(struct kit_batch *batch, const char *key, int64
 	kit_batch_arg(batch, key, number);
 }
 
-/* Correlation ids and counts. */
+/* For correlation ids and counts. */
 static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64_t value)
 {
 	char number[KIT_NUMBER_BYTES];
@@ -125,8 +126,8 @@ static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64
 	kit_batch_arg(batch, key, number);
 }
 
-/* Makes the event from the args gathered; `name` is prepared.  Without memory or with a status it is lost.  `counted`: one of
- * the batch's counts, or NULL. */
+/* Makes an event from the collected args; `name` is prepared by json_text.  If there is no memory or a call fails,
+ * the event is lost.  `counted`: one of the batch's counts, or NULL. */
 static bool kit_batch_event(struct kit_batch *batch, OrtProfilingEventCategory category, int32_t process_id,
                             int32_t thread_id, const char *name, int64_t start_us, int64_t duration_us, size_t *counted)
 {
@@ -155,7 +156,7 @@ static int64_t kit_us_of(const struct kit *kit, uint64_t host_ns)
 	return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000);
 }
 
-/* Where an event lies; false: without a common clock, inside its parent. */
+/* Computes the time of an event; false: there is no common clock, and the event is placed inside its parent. */
 static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, const struct kit_token *token,
                             int64_t *start_us, int64_t *duration_us)
 {
@@ -171,7 +172,7 @@ static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, c
 	}
 	struct clock_place start, end;
 	size_t end_hint;
-	/* A counter that wraps, stops or jumps says less than its parent's time does. */
+	/* If the counter wraps, stops or jumps, the parent's time is the better information. */
 	if ((kit->clock_unused_bits > 0 || batch->fit.is_doubtful) && context) {
 		uint64_t near_ns = kit->start_ns + (uint64_t)(context->start_us * 1000 - kit->offset_ns);
 		int64_t position = clock_fit_position_near(&batch->fit, event->start_ticks, near_ns, &batch->hint);
@@ -189,7 +190,7 @@ static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, c
 	return true;
 }
 
-/* A stream as a thread id: itself where it fits. */
+/* Converts a stream to a thread id: unchanged if it fits. */
 static int32_t kit_thread_id_of(int64_t stream)
 {
 	uint64_t folded = (uint64_t)stream;
@@ -256,7 +257,7 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, boo
 		kit_batch_count_lost(kit, is_pushed, !is_pushed);
 }
 
-/* One event that tells what is missing, if anything is. */
+/* Adds an event with the number of missing events, if any are missing. */
 static void kit_batch_add_lost(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
@@ -287,14 +288,15 @@ static void kit_batch_add_lost(struct kit_batch *batch)
 	kit_batch_arg(batch, "ep", kit->options.ep_name);
 	for (size_t i = 0; i < counts_count; i++)
 		kit_batch_arg_count(batch, counts[i].key, counts[i].count);
-	/* The recording was told. */
+	/* The recording has these counts in its ledger already. */
 	if (atomic_load_explicit(&kit->recording, memory_order_relaxed))
 		kit_batch_arg_count(batch, EPPROF_RECORDED_KEY, 0);
 	kit_batch_event(batch, OrtProfilingEventCategory_API, -1, -1, "epprof.lost",
 	                kit_us_of(kit, kit_host_ticks(kit)), 0, &batch->own_count);
 }
 
-/* Frees what the batch took.  Returns a status if nothing at all arrived: ONNX Runtime drops everything for one. */
+/* Frees the batch's memory.  Returns an error only if no event was added at all, because ONNX Runtime drops all
+ * events if it gets one. */
 static OrtStatus *kit_batch_end(struct kit_batch *batch)
 {
 	kit_batch_flush(batch);

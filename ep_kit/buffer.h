@@ -1,9 +1,10 @@
-/* Buffers: what was emitted and not yet handed over.
+/* Buffers: the events that were emitted and not yet submitted.
  *
- * Each thread fills a chunk of its own; chunks begin small, so that thousands of quiet threads fit.  Where a full chunk
- * goes is the host's: an epprof host gets it at once and the thread goes on with the same memory; for ONNX Runtime it
- * stays until EndProfiling and the thread takes another.  All of them, over all threads, stay within buffer_bytes.
- * All functions here: with the thread's `busy` held.
+ * Each thread fills a chunk of its own; the first chunks are small, so that thousands of mostly idle threads fit.
+ * An epprof host receives a full chunk at once, and the thread reuses the memory.  For ONNX Runtime, a full chunk is
+ * kept until EndProfiling, and the thread takes another one.  The chunks of all threads together stay within
+ * buffer_bytes.
+ * All functions require that the thread's `busy` is held.
  */
 #ifndef EPPROF_KIT_BUFFER_H
 #define EPPROF_KIT_BUFFER_H
@@ -50,7 +51,8 @@ static void kit_chunk_empty(struct kit_thread *thread)
 	}
 }
 
-/* Hands what the collector has not got of the thread's chunks to it.  They stay, but for one of its own. */
+/* Submits the events of the thread's chunks that the collector has not received.  The chunks are kept;
+ * kit_chunk_turn reuses one with is_collectors set. */
 static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 {
 	EpprofEvent part[KIT_PART_EVENTS];
@@ -77,7 +79,7 @@ static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
 }
 
-/* Of a full chunk of the collector's own. */
+/* Empties a full chunk with is_collectors set; ONNX Runtime does not get its events. */
 static void kit_chunk_reuse(struct kit *kit, struct kit_thread *thread)
 {
 	atomic_fetch_add_explicit(&kit->batch_no_room, thread->chunk->events_count, memory_order_relaxed);
@@ -85,7 +87,7 @@ static void kit_chunk_reuse(struct kit *kit, struct kit_thread *thread)
 	kit_chunk_empty(thread);
 }
 
-/* Hands the thread's chunk to an epprof host. */
+/* Submits the thread's chunk to an epprof host. */
 static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 {
 	struct kit_chunk *chunk = thread->chunk;
@@ -97,7 +99,7 @@ static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 	kit_chunk_empty(thread);
 }
 
-/* Makes a chunk with `bytes` of room the thread's current one; NULL: there is no room for it. */
+/* Makes a chunk with `bytes` of room the thread's current one; NULL: no memory. */
 static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	struct kit_chunk *full = thread->chunk;
@@ -122,7 +124,7 @@ static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *ki
 		kit_chunk_destroy(kit, full);
 	else
 		chunk->next = full;
-	/* Others may want their last one, too. */
+	/* If little memory is left, this is the last chunk of this thread, because the other threads need one too. */
 	size_t others = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
 	size_t left = kit->options.buffer_bytes - atomic_load_explicit(&kit->bytes_in_hand, memory_order_relaxed);
 	chunk->is_collectors = recording && left < (others + 1) * KIT_CHUNK_BYTES;
@@ -132,7 +134,7 @@ static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *ki
 	return chunk;
 }
 
-/* Room for args and strings; NULL if there is none. */
+/* Returns room for args and strings; NULL if there is none. */
 static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	bytes = (bytes + 7) & ~(size_t)7;
@@ -145,14 +147,14 @@ static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t by
 	return (char *)chunk + chunk->bytes - chunk->text_bytes;
 }
 
-/* The length that is kept of a string. */
+/* Returns the number of bytes of a string that are stored. */
 static inline uint32_t kit_string_bytes(const char *string)
 {
 	return (uint32_t)strnlen(string, KIT_STRING_BYTES_MAX);
 }
 
-/* Copies `bytes` of a string, with its end, and returns what is behind.  One that is longer is cut, at a character's
- * beginning. */
+/* Copies `bytes` of a string and terminates it; returns the end.  A longer string is cut at the start of a character
+ * and ends in "...". */
 static inline char *kit_string_copy(struct kit *kit, char *to, const char *string, size_t bytes)
 {
 	memcpy(to, string, bytes);
@@ -173,20 +175,21 @@ static inline struct kit_copy *kit_copy_of(struct kit_thread *thread, const char
 	return &thread->copies[((uintptr_t)source * 0x9e3779b97f4a7c15u) >> (64 - KIT_COPIES_BITS)];
 }
 
-/* Where a string lies already, or NULL.  The EP may have put something else in the same place, so it is compared. */
+/* Returns the stored copy of a string, or NULL.  The EP may have stored another string at the same address, so the
+ * text is compared. */
 static inline const char *kit_copy_find(struct kit_thread *thread, const char *source)
 {
 	const struct kit_copy *known = kit_copy_of(thread, source);
 	return known->source == source && known->copy && strcmp(known->copy, source) == 0 ? known->copy : NULL;
 }
 
-/* A string of an event: where it lies, or how many bytes of it are to be copied. */
+/* A string of an event: its stored copy, or the number of bytes to copy. */
 struct kit_string {
 	const char *copy;
 	uint32_t bytes;
 };
 
-/* Measures a string that is likely to come again.  Returns the room that it needs. */
+/* Measures a string that is likely to be repeated; returns the room that it needs. */
 static inline size_t kit_string_measure(struct kit_thread *thread, const char *source, struct kit_string *string)
 {
 	string->bytes = 0;
@@ -197,13 +200,13 @@ static inline size_t kit_string_measure(struct kit_thread *thread, const char *s
 	return (size_t)string->bytes + 1;
 }
 
-/* Puts it where it is to lie, at `*to` if it is new. */
+/* Returns the stored copy of a string; a new string is copied to `*to`. */
 static inline const char *kit_string_put(struct kit *kit, struct kit_thread *thread, const char *source,
                                          const struct kit_string *string, char **to)
 {
 	if (kit_likely(string->copy != NULL))
 		return string->copy;
-	/* The same event may have it twice. */
+	/* The same event may contain the string twice. */
 	const char *copy = kit_copy_find(thread, source);
 	if (copy)
 		return copy;
@@ -213,7 +216,7 @@ static inline const char *kit_string_put(struct kit *kit, struct kit_thread *thr
 	return copy;
 }
 
-/* Whether the event keeps the rules. */
+/* Returns true if the event is valid. */
 static inline bool kit_event_is_sound(const struct kit *kit, const epp_ep_event *event)
 {
 	if (!event->name || (event->args_count > 0 && !event->args) || (uint32_t)event->category > 4 ||
@@ -226,7 +229,7 @@ static inline bool kit_event_is_sound(const struct kit *kit, const epp_ep_event 
 	return true;
 }
 
-/* Measures what an event needs besides its own struct. */
+/* Returns the room that an event needs in addition to its struct. */
 static inline size_t kit_event_measure(struct kit_thread *thread, const epp_ep_event *event, size_t args_count,
                                        struct kit_string *name, struct kit_string *keys, uint32_t *texts_bytes)
 {
@@ -240,7 +243,7 @@ static inline size_t kit_event_measure(struct kit_thread *thread, const epp_ep_e
 	return (bytes + 7) & ~(size_t)7;
 }
 
-/* Keeps an event, or counts why not. */
+/* Stores an event, or counts the loss. */
 static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp_ep_event *event)
 {
 	struct kit_string name;
@@ -254,7 +257,7 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 	struct kit_chunk *chunk = thread->chunk;
 	size_t bytes = kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
 	if (!chunk || kit_chunk_room(chunk) < bytes + sizeof(EpprofEvent) || chunk->events_count == KIT_CHUNK_EVENTS_MAX) {
-		/* What is known to lie in the chunk may go with it: measured anew. */
+		/* The copies may be in the chunk that is submitted now, so measure again without them. */
 		memset(thread->copies, 0, sizeof(thread->copies));
 		bytes = kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
 		chunk = kit_chunk_turn(kit, thread, bytes + sizeof(EpprofEvent));
@@ -269,7 +272,7 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 	uint64_t ticks = (uint64_t)kit_clock_since(kit, event->end_ticks, event->start_ticks);
 	chunk->events[chunk->events_count++] = (EpprofEvent){
 		.start_ticks = event->start_ticks,
-		.end_ticks = event->start_ticks + ticks, /* a wrap in between is undone */
+		.end_ticks = event->start_ticks + ticks, /* an overflow of the counter in between is undone */
 		.parent = event->parent,
 		.name = kit_string_put(kit, thread, event->name, &name, &to),
 		.args = args,

@@ -1,6 +1,7 @@
-/* Device time to host time: a piecewise linear fit through clock pairs, with an error bound for every placement.
+/* Converts device time to host time: a piecewise linear fit through clock pairs, with an error bound for every
+ * placement.
  *
- *   struct clock_pair pairs[n];                                   read on the way: device +- nothing at host +- half_width
+ *   struct clock_pair pairs[n];                                   measured: device at host +- half_width
  *   size_t count = clock_fit_prepare(pairs, n, host_per_second);  sorts, keeps the best of each interval of 100 ms
  *   struct clock_segment segments[count];                         the caller's, as many as pairs
  *   struct clock_fit fit;
@@ -8,28 +9,31 @@
  *   size_t hint = 0;
  *   struct clock_place place = clock_fit_map(&fit, device_ticks, &hint);
  *
- * Bound inside an interval: the larger half-width of its two pairs, plus the largest difference in it between
- * extrapolating from the left neighbour and from the right, plus a tick.  An interval whose slope is off the nominal one
- * by more than 1,000 ppm is broken (a jump, a stop): its whole deviation is the bound, or its length if that is less.
- * Before the first and after the last pair the uncertainty of the slope grows with the distance, up to 500 ppm; a single
- * pair assumes 500 ppm.  A neighbour's slope is measured over at least half the interval's length, so that a short
- * interval's noise is not multiplied; an interval that has no sound neighbour assumes a wander of 1 ppm.  A tick is as long
- * as the counter's values say: one that counts nanoseconds but shows only each thousandth has ticks of 1 us.
+ * Error bound inside an interval: the larger half-width of its two pairs, plus the largest difference in the
+ * interval between its own line and the extrapolation from the left or the right neighbour, plus a tick.  An
+ * interval whose slope differs from the nominal one by more than 1,000 ppm is broken (a jump, a stop): its bound is
+ * its whole deviation, or its length if that is less.  Before the first and after the last pair, the uncertainty of
+ * the slope grows with the distance, up to 500 ppm; a single pair assumes 500 ppm.  A neighbour's slope is measured
+ * over at least half of the interval's length, so that the noise of a short interval is not multiplied; an interval
+ * without a sound neighbour assumes a wander of 1 ppm.  The length of a tick is determined from the counter's
+ * values: a counter in nanoseconds that only shows multiples of 1000 has ticks of 1 us.
  *
- * Positions are device ticks since the first pair, unwrapped, signed: a counter may start anywhere, near 2^64 too.
- * What a position means may be in doubt, and the bound says so unless the event's cause tells (it does not begin before):
- *   one that jumped             between two pairs the line before the jump or the one behind it may hold
- *   a clock that stood still    the position means any moment of that time
- *   one that lost time          it may have jumped back, so that what it showed just before came again just after
- *   one that went backwards     a new epoch begins there; positions are looked for in the hint's epoch first
- * Logic only: no allocation, no system call, 64-bit modular arithmetic; used by the kit and by the timeline.
+ * Positions are device ticks since the first pair, unwrapped and signed: a counter may start anywhere, even near
+ * 2^64.
+ * A position may be ambiguous.  The bound then covers all its meanings, unless the event's cause is known (an event
+ * does not begin before its cause):
+ *   a clock that jumped          between two pairs, the line before the jump or the line after it may be valid
+ *   a clock that stopped         the position means any moment of that time
+ *   a clock that lost time       it may have jumped back, so that positions just before the jump were repeated after it
+ *   a clock that went backwards  a new epoch begins there; positions are looked for in the hint's epoch first
+ * Pure computation: no allocation, no system call, 64-bit modular arithmetic; used by the kit and by the timeline.
  */
 #ifndef EPPROF_CLOCK_FIT_H
 #define EPPROF_CLOCK_FIT_H
 
 #include "clock_segments.h"
 
-/* What ONNX Runtime's microseconds add to the error of a start and of an end. */
+/* Rounding error of ONNX Runtime's microseconds, for a start and for an end. */
 #define CLOCK_FIT_MICROSECOND_START_NS 1000u
 #define CLOCK_FIT_MICROSECOND_END_NS 2000u
 
@@ -39,7 +43,7 @@ struct clock_place {
 	enum clock_fit_kind kind;
 };
 
-/* Where position lies beyond pair `pair`, the first or the last of its epoch. */
+/* Places a position beyond pair `pair`, which is the first or the last of its epoch. */
 static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, size_t pair, int64_t position)
 {
 	const struct clock_segment *end = &fit->segments[pair];
@@ -73,7 +77,7 @@ static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, 
 	return place;
 }
 
-/* The epoch that holds position, as its first pair; `count` if none does. */
+/* Returns the first pair of the epoch that contains position; `count` if none does. */
 static inline size_t clock_fit_epoch(const struct clock_fit *fit, int64_t position)
 {
 	const struct clock_segment *segments = fit->segments;
@@ -84,14 +88,16 @@ static inline size_t clock_fit_epoch(const struct clock_fit *fit, int64_t positi
 	return first;
 }
 
-/* The pair at or before position: in the hint's epoch, or in one that holds it where the hint's cannot reach. */
+/* Returns the pair at or before position: in the hint's epoch or, if the position is out of that epoch's reach, in
+ * one that contains it. */
 static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t position, size_t hint)
 {
 	const struct clock_segment *segments = fit->segments;
 	size_t first = segments[hint].epoch_first;
 	size_t last = segments[hint].epoch_last;
 	if (position < segments[first].position || position > segments[last].position) {
-		/* Beyond its epoch, but before the clock is known to have gone backwards: still of that epoch. */
+		/* Beyond the epoch's pairs, but before the clock is known to have gone backwards: it still belongs
+		 * to that epoch. */
 		size_t end = position < segments[first].position ? first : last;
 		uint64_t host = clock_fit_outside(fit, end, position).host;
 		if (end == last ? last + 1 == fit->count || host <= clock_segment_first(&segments[last + 1])
@@ -115,7 +121,7 @@ static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t positio
 	return first;
 }
 
-/* Places an unwrapped position where the hint's epoch has it; what else it may mean is left to the caller. */
+/* Places an unwrapped position in the hint's epoch; the caller handles its other meanings. */
 static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
 	size_t pair = *hint < fit->count ? *hint : fit->count - 1;
@@ -138,8 +144,8 @@ static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int
 	return (struct clock_place){ host, segment->bound, (enum clock_fit_kind)segment->kind };
 }
 
-/* Another epoch that was at this position, or may have been, next to the one of the hint; false: none on that side.  Points
- * `*other` there. */
+/* Finds the epoch next to that of the hint if the clock was or may have been at this position in it; false: none on
+ * that side.  Sets `*other` to a pair of that epoch. */
 static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t position, size_t hint, int to_right,
                                         size_t *other, struct clock_place *place)
 {
@@ -155,13 +161,13 @@ static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t pos
 		*place = clock_fit_find(fit, position, other);
 		return 1;
 	}
-	/* Between the two epochs, by the clock as it goes on there. */
+	/* Between the two epochs: extrapolate the other epoch's clock. */
 	*place = clock_fit_outside(fit, *other, position);
 	return to_right ? position < first->position && place->host >= segments[own->epoch_last].host
 	                : position > last->position && place->host <= clock_segment_first(&segments[own->epoch_first]);
 }
 
-/* Places an unwrapped position; where it may mean several moments the bound holds them. */
+/* Places an unwrapped position; if it may mean several moments, the bound covers them. */
 static inline struct clock_place clock_fit_place(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
 	if (fit->count == 0)
@@ -183,7 +189,7 @@ static inline struct clock_place clock_fit_place(const struct clock_fit *fit, in
 	return place;
 }
 
-/* How far a clock that runs along `slope` moves on the host in `ticks`, which may be negative. */
+/* Returns the host ticks for `ticks` device ticks, which may be negative, along `slope`. */
 static inline int64_t clock_fit_move(const struct clock_fit *fit, int64_t ticks, uint64_t slope)
 {
 	uint64_t distance = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
@@ -192,9 +198,9 @@ static inline int64_t clock_fit_move(const struct clock_fit *fit, int64_t ticks,
 	return ticks < 0 ? -host : host;
 }
 
-/* Places a position that an interval with a jump may hold: on the line before the jump, or on the one behind it; the earlier one
- * that is inside the interval and not before the cause.  The bound reaches from one line to the other, but not before the cause: the
- * clock may have lost the time bit by bit.  False: neither may be meant. */
+/* Places a position in an interval with a jump: on the line before the jump or on the line after it.  Chooses the
+ * earlier place that is inside the interval and not before the cause.  The bound reaches from one line to the other,
+ * but not before the cause, because the clock may have lost the time gradually.  False: neither line is possible. */
 static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const struct clock_segment *own,
                                           int64_t position, uint64_t cause_host_ticks, struct clock_place *place)
 {
@@ -224,15 +230,16 @@ static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const str
 	return 1;
 }
 
-/* If the cause of an event began in an interval with a jump, or in the one before: the first moment that its position may mean and
- * that is no earlier.  False: no such interval, or the clock had no need to jump by then. */
+/* If the cause of an event began in an interval with a jump, or in the one before it: returns the earliest possible
+ * place that is not before the cause.  False: there is no such interval, or no jump is needed to explain the
+ * position. */
 static inline int clock_fit_place_by_jump(const struct clock_fit *fit, int64_t position, uint64_t cause_host_ticks,
                                           size_t *hint, struct clock_place *place)
 {
 	for (size_t i = *hint; i < fit->count && i <= *hint + 1; i++) {
 		const struct clock_segment *own = &fit->segments[i];
 		uint64_t offset = (uint64_t)position - (uint64_t)own->position;
-		/* The clock stood still there for longer than this interval. */
+		/* The clock stopped there for longer than this interval. */
 		if ((offset == 0 && own->still != 0) || (own->length != 0 && offset == own->length && own[1].still != 0))
 			return 0;
 		if (!own->around) {
@@ -247,8 +254,8 @@ static inline int clock_fit_place_by_jump(const struct clock_fit *fit, int64_t p
 	return 0;
 }
 
-/* Places a position of an event whose cause began at `cause_host_ticks`, which the hint points at: the first moment that it
- * may mean and that is no earlier. */
+/* Places a position of an event whose cause began at `cause_host_ticks`, to which the hint must point: at the
+ * earliest possible moment that is not before the cause. */
 static inline struct clock_place clock_fit_place_caused(const struct clock_fit *fit, int64_t position,
                                                         uint64_t cause_host_ticks, size_t *hint)
 {
@@ -267,7 +274,7 @@ static inline struct clock_place clock_fit_place_caused(const struct clock_fit *
 			place = beside;
 			*hint = other;
 		} else if (*hint == fit->segments[begin].epoch_last && place.kind == CLOCK_FIT_OUTSIDE) {
-			/* In the gap between the two epochs either may be meant. */
+			/* In the gap between the two epochs, either may be meant. */
 			place.bound = clock_fit_add(place.bound, distance);
 		}
 	}
@@ -291,22 +298,22 @@ static inline struct clock_place clock_fit_place_caused(const struct clock_fit *
 	return place;
 }
 
-/* The position of a counter's value: of those that it may stand for, the one closest to the hint's pair. */
+/* Returns the position of a counter value: the possible one that is closest to the hint's pair. */
 static inline int64_t clock_fit_position(const struct clock_fit *fit, uint64_t device_ticks, size_t hint)
 {
 	return clock_fit_unwrap(fit, device_ticks, hint < fit->count ? fit->segments[hint].position : 0);
 }
 
-/* Places a counter's value.  `*hint` is 0 at first and belongs to one run of queries: queries close to the one before
- * cost a multiplication, and a counter that wraps is unwrapped to the value closest to it.  The kit as one file does not need it,
- * and is free of warnings. */
+/* Places a counter value.  `*hint` is 0 at first and belongs to one sequence of queries: a query close to the
+ * previous one costs a multiplication, and a counter that wraps is unwrapped to the value closest to it.  `unused`
+ * avoids a warning in the kit as one file, which does not call this. */
 static inline __attribute__((unused)) struct clock_place clock_fit_map(const struct clock_fit *fit,
                                                                        uint64_t device_ticks, size_t *hint)
 {
 	return clock_fit_place(fit, clock_fit_position(fit, device_ticks, *hint), hint);
 }
 
-/* Points `*hint` at host time `host_ticks`. */
+/* Sets `*hint` to the pair at or before host time `host_ticks`. */
 static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_ticks, size_t *hint)
 {
 	size_t first = 0;
@@ -321,8 +328,9 @@ static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_tic
 	*hint = first;
 }
 
-/* The position of a value known to lie near host time `near_host_ticks` (its cause's start): right if that is less than half
- * a wrap away, however far apart the pairs are.  Points the hint there. */
+/* Returns the position of a counter value that is known to be near host time `near_host_ticks` (the start of its
+ * cause).  The result is right if they are less than half a wrap apart, regardless of the distance of the pairs.
+ * Sets the hint accordingly. */
 static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint64_t device_ticks,
                                               uint64_t near_host_ticks, size_t *hint)
 {
@@ -338,7 +346,7 @@ static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint6
 	return clock_fit_unwrap(fit, device_ticks, near);
 }
 
-/* The same as clock_fit_map for such a value, which belongs to an event that its cause precedes. */
+/* Like clock_fit_map, for the value of an event whose cause began at `near_host_ticks`. */
 static inline __attribute__((unused)) struct clock_place clock_fit_map_near(const struct clock_fit *fit,
                                                                             uint64_t device_ticks,
                                                                             uint64_t near_host_ticks, size_t *hint)

@@ -1,4 +1,5 @@
-/* Readings of two clocks side by side: the arithmetic of ticks, and which pairs a fit goes by.  Part of clock_fit.h. */
+/* Clock pairs: simultaneous readings of two clocks, arithmetic of ticks, and the choice of pairs for a fit.  Part of
+ * clock_fit.h. */
 #ifndef EPPROF_CLOCK_PAIRS_H
 #define EPPROF_CLOCK_PAIRS_H
 
@@ -7,14 +8,14 @@
 
 __extension__ typedef unsigned __int128 clock_fit_u128;
 
-/* At host time `host` +- half_width (host ticks) the device's counter stood at `device`. */
+/* At host time `host` +- half_width (host ticks), the device's counter was at `device`. */
 struct clock_pair {
 	uint64_t device;
 	uint64_t host;
 	uint64_t half_width;
 };
 
-/* The pair of a bracket: the device's counter was read between two readings of the host's clock. */
+/* Returns the pair of a reading of the device's counter between two readings of the host's clock. */
 static inline struct clock_pair clock_pair_of_bracket(uint64_t device, uint64_t host_before, uint64_t host_after)
 {
 	uint64_t width = host_after - host_before;
@@ -38,7 +39,7 @@ static inline uint64_t clock_fit_distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* By host time; at the same time the narrower one first. */
+/* Orders by host time; at equal times, the smaller half-width comes first. */
 static inline int clock_pair_before(const struct clock_pair *a, const struct clock_pair *b)
 {
 	return a->host != b->host ? a->host < b->host : a->half_width < b->half_width;
@@ -57,7 +58,8 @@ static inline void clock_pair_sift(struct clock_pair *pairs, size_t root, size_t
 	}
 }
 
-/* Sorts pairs by host time and keeps the narrowest of each 100 ms, the first and the last.  Returns how many stay. */
+/* Sorts pairs by host time and keeps the narrowest one of each 100 ms, the first and the last.  Returns the number
+ * kept. */
 static inline size_t clock_fit_prepare(struct clock_pair *pairs, size_t count, uint64_t host_per_second)
 {
 	size_t sorted = 1;
@@ -74,7 +76,8 @@ static inline size_t clock_fit_prepare(struct clock_pair *pairs, size_t count, u
 		}
 	}
 	uint64_t interval = host_per_second >= 10 ? host_per_second / 10 : 1;
-	/* The first interval is half a one, so that pairs read every 100 ms fall into the middle of theirs. */
+	/* The first interval has half the length, so that pairs read every 100 ms are in the middle of their
+	 * intervals. */
 	uint64_t origin = count ? pairs[0].host - interval / 2 : 0;
 	size_t kept = 0;
 	for (size_t i = 0; i < count;) {
@@ -85,7 +88,7 @@ static inline size_t clock_fit_prepare(struct clock_pair *pairs, size_t count, u
 			if (pairs[next].half_width < pairs[best].half_width)
 				best = next;
 		}
-		/* A pair is only ever moved to the left of where it stood, so what is still to be read stays. */
+		/* Pairs only move to the left of their old index, so unread ones are not overwritten. */
 		if (i == 0 && best != 0)
 			kept++;
 		struct clock_pair last = pairs[next - 1];

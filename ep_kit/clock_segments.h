@@ -1,6 +1,7 @@
-/* The line from pair to pair, and what it is worth: clock_fit.h says how.  Part of it.
+/* Builds the segments of a fit from pair to pair, and their error bounds: the rules are in clock_fit.h, of which
+ * this is a part.
  *
- * First positions and epochs, then the counter's step, then slopes and what is broken, then bounds. */
+ * Order: positions and epochs, the counter's step, slopes and broken intervals, bounds. */
 #ifndef EPPROF_CLOCK_SEGMENTS_H
 #define EPPROF_CLOCK_SEGMENTS_H
 
@@ -9,56 +10,57 @@
 #define CLOCK_FIT_BROKEN_PPM 1000u
 #define CLOCK_FIT_ASSUMED_PPM 500u
 #define CLOCK_FIT_WANDER_PPM 1u
-/* No clock's rate is further from the nominal one. */
+/* Upper limit for the deviation of any clock's rate from the nominal one. */
 #define CLOCK_FIT_RATE_PPM 50000u
 
-/* Intervals of different lengths that tell the counter's step, and how many steps long they are at least. */
+/* Number of differing intervals that determine the counter's step, and their minimum length in steps. */
 #define CLOCK_FIT_STEP_INTERVALS 8u
 #define CLOCK_FIT_STEP_PARTS 64u
-/* A position that stands for longer than this part of a second is worth asking for its cause. */
+/* If a position lasts longer than this fraction of a second, the cause of an event is needed to place it. */
 #define CLOCK_FIT_STILL_PART 1000u
 
 enum clock_fit_kind {
-	CLOCK_FIT_NONE = 0,    /* no pair: no place */
+	CLOCK_FIT_NONE = 0,    /* no pair, so no place */
 	CLOCK_FIT_FITTED = 1,  /* between two pairs */
 	CLOCK_FIT_FORMULA = 2, /* one pair: ONNX Runtime's formula */
 	CLOCK_FIT_OUTSIDE = 3, /* before the first or after the last pair */
 	CLOCK_FIT_BROKEN = 4   /* in an interval that holds a jump, or while the clock stood still */
 };
 
-/* From one pair to the next; the last pair's has no length.  Pairs at one position are one: the clock stood still. */
+/* The interval from one pair to the next; that of the last pair has no length.  Pairs at one position are merged:
+ * the clock stopped. */
 struct clock_segment {
 	int64_t position;     /* of its left pair */
 	uint64_t length;      /* device ticks; 0: the epoch ends here */
-	uint64_t host;        /* of its left pair; of the last one at this position */
-	uint64_t still;       /* host ticks since the first one at this position */
-	uint64_t lost;        /* host ticks more than the device says, if it is broken */
-	uint64_t before;      /* host ticks: the same positions may have been shown so much earlier, */
+	uint64_t host;        /* of its left pair; of the last pair at this position */
+	uint64_t still;       /* host ticks since the first pair at this position */
+	uint64_t lost;        /* host ticks in excess of the device's ticks, if the interval is broken */
+	uint64_t before;      /* host ticks: the same positions may have occurred this much earlier, */
 	uint64_t after;       /* or later */
 	uint64_t slope;       /* host ticks a device tick, `shift` fractional bits */
-	uint64_t around;      /* the slope on both sides of a jump inside it; 0: it holds none, as far as is known */
-	uint64_t bound;       /* host ticks, anywhere inside */
-	uint64_t bend;        /* the part of it that comes from the neighbours */
+	uint64_t around;      /* the slope on both sides of a jump in this interval; 0: no known jump */
+	uint64_t bound;       /* host ticks, for any position in the interval */
+	uint64_t bend;        /* the part of `bound` that comes from the neighbours */
 	uint64_t half_width;  /* of its left pair */
-	uint32_t epoch_first; /* pairs */
+	uint32_t epoch_first; /* index of a pair, as is epoch_last */
 	uint32_t epoch_last;
 	uint32_t kind; /* enum clock_fit_kind */
 };
 
 struct clock_fit {
 	const struct clock_segment *segments;
-	size_t count; /* of segments */
+	size_t count; /* number of segments */
 	uint64_t device_first;
 	uint64_t device_per_second;
 	uint64_t host_per_second;
-	uint64_t slope; /* the nominal one */
-	uint64_t tick;  /* a step of the device's counter in host ticks, at least 1 */
+	uint64_t slope; /* the nominal slope */
+	uint64_t tick;  /* step of the device's counter in host ticks, at least 1 */
 	uint32_t shift;
 	uint32_t unused_bits; /* 64 - bits */
-	uint32_t is_doubtful; /* 1: positions may mean several moments, so an event's cause is worth knowing */
+	uint32_t is_doubtful; /* 1: positions may be ambiguous, so the cause of an event is useful */
 };
 
-/* The slope of a line through two pairs: host ticks over device ticks (above 0), saturated. */
+/* Returns the slope of a line through two pairs: host ticks per device tick (> 0), saturated. */
 static inline uint64_t clock_fit_slope(const struct clock_fit *fit, uint64_t host_ticks, uint64_t device_ticks)
 {
 	clock_fit_u128 slope = ((clock_fit_u128)host_ticks << fit->shift) / device_ticks;
@@ -70,20 +72,21 @@ static inline uint64_t clock_fit_advance(const struct clock_fit *fit, uint64_t d
 	return (uint64_t)((clock_fit_u128)device_ticks * slope >> fit->shift);
 }
 
-/* The unwrapped position of a counter's value that lies closest to `near`. */
+/* Returns the unwrapped position of a counter value that is closest to `near`. */
 static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t device_ticks, int64_t near)
 {
 	uint64_t offset = (device_ticks - fit->device_first - (uint64_t)near) << fit->unused_bits;
 	return (int64_t)((uint64_t)near + (uint64_t)((int64_t)offset >> fit->unused_bits));
 }
 
-/* When its position was seen first. */
+/* Returns the host time at which the position was first seen. */
 static inline uint64_t clock_segment_first(const struct clock_segment *segment)
 {
 	return segment->host - segment->still;
 }
 
-/* How much the slope left (right) of a segment differs from its own, over its length; UINT64_MAX: no sound neighbour. */
+/* Returns the deviation over a segment's length between its slope and that of its left (right) neighbours;
+ * UINT64_MAX: no sound neighbour. */
 static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct clock_segment *segments, size_t i,
                                       int to_right)
 {
@@ -105,7 +108,7 @@ static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct 
 	return UINT64_MAX;
 }
 
-/* Positions and epochs; pairs at one position become one. */
+/* Sets positions and epochs; merges pairs at one position. */
 static inline void clock_fit_lay_out(struct clock_fit *fit, struct clock_segment *segments,
                                      const struct clock_pair *pairs, size_t pairs_count)
 {
@@ -147,8 +150,8 @@ static inline void clock_fit_lay_out(struct clock_fit *fit, struct clock_segment
 	}
 }
 
-/* The step of the counter in ticks: what the distances between pairs have in common, if there are many and they are not
- * common for being alike. */
+/* Returns the step of the counter in ticks: the greatest common divisor of the distances between pairs, if there are
+ * enough distances that differ. */
 static inline uint64_t clock_fit_step(const struct clock_fit *fit, const struct clock_segment *segments)
 {
 	uint64_t step = 0, sum = 0, intervals = 0, differing = 0, last = 0;
@@ -169,7 +172,7 @@ static inline uint64_t clock_fit_step(const struct clock_fit *fit, const struct 
 	return differing >= CLOCK_FIT_STEP_INTERVALS && step <= sum / intervals / CLOCK_FIT_STEP_PARTS ? step : 1;
 }
 
-/* Slopes; what is broken.  Returns how much time an interval lost, if it is broken. */
+/* Sets slope and kind of an interval.  Returns the time that the interval lost, if it is broken. */
 static inline uint64_t clock_fit_lay_interval(const struct clock_fit *fit, struct clock_segment *own)
 {
 	uint64_t host_ticks = clock_segment_first(&own[1]) - own->host;
@@ -181,17 +184,17 @@ static inline uint64_t clock_fit_lay_interval(const struct clock_fit *fit, struc
 	if (deviation <= explained || deviation - explained <= clock_fit_scale(nominal, CLOCK_FIT_BROKEN_PPM, 1000000))
 		return 0;
 	own->kind = CLOCK_FIT_BROKEN;
-	/* The nominal rate is not the true one. */
+	/* The true rate may differ from the nominal one. */
 	deviation = clock_fit_add(deviation, clock_fit_scale(host_ticks, CLOCK_FIT_ASSUMED_PPM, 1000000));
 	own->bend = deviation < host_ticks ? deviation : host_ticks;
 	return host_ticks > nominal ? deviation : 0;
 }
 
-/* An interval that lost time may hold a jump back: what the counter showed so long before it, it showed once more in it, and
- * what it shows after it, it may have shown in it before. */
+/* An interval that lost time may contain a jump back: positions up to that much before it may have been repeated in
+ * it, and positions after it may have occurred in it before. */
 struct clock_doubt {
 	uint64_t lost;  /* host ticks */
-	uint64_t ticks; /* of the device, from the interval on, that are in doubt */
+	uint64_t ticks; /* device ticks from the interval on that are ambiguous */
 };
 
 static inline void clock_doubt_pass(struct clock_doubt *doubt, uint64_t length)
@@ -240,8 +243,8 @@ static inline int clock_slope_is_near(uint64_t slope, uint64_t other, uint64_t p
 	return clock_fit_distance(slope, other) <= clock_fit_scale(slope, ppm, 1000000);
 }
 
-/* The slope around a broken interval that holds a jump.  One whose neighbour has the same slope is of a clock that is far from its
- * nominal rate, and one without a neighbour may be. */
+/* Returns the slope around a broken interval with a jump; 0: no jump.  If a neighbour has the same slope, there is
+ * no jump, but the clock's rate is far from nominal; without a neighbour, that is possible too. */
 static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struct clock_segment *segments, size_t i)
 {
 	const struct clock_segment *own = &segments[i];
@@ -250,7 +253,7 @@ static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struc
 		if (to_right ? i + 2 > own->epoch_last : i == own->epoch_first)
 			continue;
 		const struct clock_segment *beside = to_right ? own + 1 : own - 1;
-		/* The noise of a short one is large. */
+		/* A short neighbour has too much noise. */
 		if (clock_segment_first(&beside[1]) - beside->host < (clock_segment_first(&own[1]) - own->host) / 2)
 			continue;
 		if (clock_slope_is_near(own->slope, beside->slope, CLOCK_FIT_BROKEN_PPM))
@@ -258,12 +261,12 @@ static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struc
 		if (!around || clock_fit_distance(beside->slope, fit->slope) < clock_fit_distance(around, fit->slope))
 			around = beside->slope;
 	}
-	/* That may be a jump too. */
+	/* A neighbour with an impossible rate may contain a jump itself. */
 	return around && !clock_slope_is_near(fit->slope, around, CLOCK_FIT_RATE_PPM) ? fit->slope : around;
 }
 
 /* Builds the fit over prepared pairs.  `segments` has room for `count` and must live as long as the fit.
- * bits: where the device's counter wraps; 0: 64.  Rates of 0 are taken for 1. */
+ * bits: the width of the device's counter; 0: 64.  Rates of 0 are replaced by 1. */
 static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs,
                                    size_t count, uint64_t device_per_second, uint64_t host_per_second, uint32_t bits)
 {

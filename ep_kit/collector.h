@@ -1,12 +1,14 @@
-/* Handing over to the collector under ONNX Runtime, as events happen, beside the batch at the end (batch.h).
+/* Submits events to the collector under ONNX Runtime while they happen, in addition to the batch at the end
+ * (batch.h).
  *
- * StartProfiling looks for the collector's library.  The first events join its recording: which of the two is told of an
- * event first depends on the order of the providers, so each StartEvent, StopEvent and token tries, a limited number of times.
- * From then on full chunks are handed over as to an epprof host, but stay for ONNX Runtime.  An event's parent is a token
- * here and becomes the recording's own number on the way.
+ * StartProfiling looks for the collector's library.  The first events join its recording.  If the kit or the
+ * collector learns of an event first depends on the order of the providers, so each StartEvent, StopEvent and token
+ * tries to join, a limited number of times.  From then on full chunks are submitted as to an epprof host, but are
+ * kept for ONNX Runtime.  An event's parent is a token in the kit, and is converted to the recording's id when it is
+ * submitted.
  *
- * When all memory for chunks is in use, the last ones serve the collector alone: they are emptied when they are full, and
- * ONNX Runtime's profile lacks their events, which are counted.
+ * When all memory for chunks is in use, each thread's last chunk is used for the collector only: it is emptied when
+ * it is full, and ONNX Runtime's profile lacks its events, which are counted.
  */
 #ifndef EPPROF_KIT_COLLECTOR_H
 #define EPPROF_KIT_COLLECTOR_H
@@ -34,7 +36,7 @@ static int kit_collector_look(struct dl_phdr_info *info, size_t bytes, void *pat
 	return 1;
 }
 
-/* NULL: there is none. */
+/* Returns the collector, or NULL if its library is not loaded. */
 static const EpprofCollector *kit_collector_find(void)
 {
 	char path[KIT_PATH_BYTES] = "";
@@ -59,7 +61,7 @@ static inline bool kit_join_enter(struct kit *kit)
 	return atomic_exchange_explicit(&kit->joining, 1, memory_order_acquire) == 0;
 }
 
-/* What was kept so far. */
+/* Submits the pairs stored so far. */
 static void kit_push_kept_pairs(struct kit *kit)
 {
 	if (atomic_exchange_explicit(&kit->pairs_busy, 1, memory_order_acquire))
@@ -69,7 +71,7 @@ static void kit_push_kept_pairs(struct kit *kit)
 	atomic_store_explicit(&kit->pairs_busy, 0, memory_order_release);
 }
 
-/* Tries to join, in an event of ONNX Runtime's.  False: another thread tries at this moment. */
+/* Tries to join, during an event of ONNX Runtime.  False: another thread is trying now. */
 static __attribute__((noinline)) bool kit_join(struct kit *kit, uint64_t ort_id)
 {
 	if (!kit_join_enter(kit))
@@ -93,8 +95,8 @@ static inline void kit_join_if_due(struct kit *kit, uint64_t ort_id)
 		kit_join(kit, ort_id);
 }
 
-/* For a token: both have been told of the event, so if this does not join nothing will.  From then on no event of the run is
- * handed over, rather than some of them without their causes. */
+/* Joins for a token: both sides know the event, so if this does not join, nothing will.  In that case no event of
+ * the run is submitted, instead of some without their causes. */
 static inline EpprofRecording *kit_join_for_token(struct kit *kit, uint64_t ort_id)
 {
 	while (atomic_load_explicit(&kit->may_join, memory_order_relaxed)) {

@@ -1,16 +1,17 @@
-/* The kit for execution providers: epprof/ep.h says what it does.  This is the one file to compile; the headers beside it
- * are its parts:
+/* The kit for execution providers; epprof/ep.h documents it.  Compile only this file; the headers in this folder are
+ * its parts:
  *
- *   kit.h        what a profiler, a thread and a buffer hold, and who may touch it
- *   stack.h      the threads, and the host events open on each
- *   buffer.h     the events in hand
- *   pairs.h      the device's clock beside the host's
- *   handover.h   to an epprof host: as buffers fill
- *   collector.h  to the collector in ONNX Runtime: likewise
- *   tokens.h, token_find.h, profile_start.h, batch.h, json_text.h   to ONNX Runtime: in EndProfiling
+ *   kit.h        the structs of a profiler, a thread and a buffer, and the rules for access to them
+ *   stack.h      the threads, and the open host events of each
+ *   buffer.h     the events that were not submitted yet
+ *   pairs.h      clock pairs: the device's clock against the host's
+ *   handover.h   submits to an epprof host when buffers are full
+ *   collector.h  the same for the collector under ONNX Runtime
+ *   tokens.h, token_find.h, profile_start.h, batch.h, json_text.h, json_value.h   to ONNX Runtime: in EndProfiling
  *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
  *
- * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints, aborts, or waits while it records.
+ * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints or aborts, and never waits while it
+ * records.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -67,7 +68,7 @@ static void kit_host_setup(struct kit *kit, uint32_t version)
 		kit->host_ticks_per_second = per_second();
 	else
 		kit->push = NULL;
-	/* A clock without a place for batches serves if it counts ns, as the kit's own does. */
+	/* A host clock without PushEvents can be used if it counts ns, as the kit's own clock does. */
 	if (!kit->push && (!per_second || kit->host_ticks_per_second != 1000000000)) {
 		kit->host_ticks_per_second = 1000000000;
 		kit->host_ticks = NULL;
@@ -95,7 +96,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 		kit_profile_start(kit);
 		atomic_store(&kit->batch_no_room, 0);
 		atomic_store(&kit->batch_failures, 0);
-		/* Its clock would be another. */
+		/* The collector uses CLOCK_MONOTONIC, so it cannot be used if the host provides a clock of its own. */
 		kit->collector = kit->host_ticks ? NULL : kit_collector_find();
 		kit->join_tries = KIT_JOIN_TRIES;
 		atomic_store(&kit->may_join, kit->collector != NULL);
@@ -104,7 +105,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 		kit->pair_first = kit_pair_read(kit);
 		kit_pair_add(kit, &kit->pair_first);
 	}
-	atomic_store(&kit->run, run + 3); /* the next number, and on */
+	atomic_store(&kit->run, run + 3); /* next number, and on */
 	return NULL;
 }
 
@@ -140,7 +141,7 @@ static OrtStatus *kit_stop_event(OrtEpProfilerImpl *impl, uint64_t id, const Ort
 	return NULL;
 }
 
-/* The chunks of all threads, in the order in which each filled them; for an epprof host they are handed over instead. */
+/* Returns the chunks of all threads, each thread's in order; for an epprof host, submits them and returns NULL. */
 static struct kit_chunk *kit_collect(struct kit *kit)
 {
 	struct kit_chunk *all = NULL;
@@ -169,7 +170,7 @@ static struct kit_chunk *kit_collect(struct kit *kit)
 
 static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *container, struct kit_chunk *chunks)
 {
-	/* Too large for a foreign thread's stack. */
+	/* Too large for the stack of a foreign thread. */
 	struct kit_batch *batch = container ? calloc(1, sizeof(*batch)) : NULL;
 	OrtStatus *status = NULL;
 	if (batch)
@@ -180,7 +181,7 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 		if (!batch)
 			kit_batch_count_lost(kit, chunk->pushed_count, chunk->events_count - chunk->pushed_count);
 	}
-	/* Not before: what any event's parent was may stand in any chunk. */
+	/* Only now, because the parent of any event may be in any chunk. */
 	while (chunks) {
 		struct kit_chunk *next = chunks->next;
 		kit_chunk_destroy(kit, chunks);
@@ -255,9 +256,9 @@ static void kit_release(OrtEpProfilerImpl *impl)
 		release(profiler, user);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
-/* What is wrong with the options, or NULL and a copy of them. */
+/* Checks and copies the options.  Returns the error, or NULL. */
 static const char *kit_options_read(epp_ep_options *options, const epp_ep_options *given)
 {
 	const unsigned char *bytes = (const unsigned char *)given;
@@ -383,7 +384,7 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
 	struct kit_thread *thread = kit_thread_get(kit);
 	if (!thread || !kit_thread_enter(thread)) {
-		/* EndProfiling may have been at it, and another run may have begun since. */
+		/* EndProfiling may have held `busy`, and another run may have begun since. */
 		bool same_run = kit_run_is_on(run) && atomic_load(&kit->run) == run;
 		kit_count_lost(kit, same_run ? KIT_OTHER : KIT_OUTSIDE_RUN, 1);
 		return;

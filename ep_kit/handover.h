@@ -1,7 +1,7 @@
-/* Handing over to an epprof host, or to the collector: events as they lie, clock and pairs, and the ledger with them.
+/* Submits to an epprof host or to the collector: events in place, clocks and pairs, each with the ledger.
  *
- * A ledger counts what was handed over with it or before, and what was lost so far: a trace cut off at any moment
- * balances, but for what the EP still had in hand.
+ * A ledger counts the events submitted with it or before, and those lost so far.  So a trace that is cut off at any
+ * moment balances, except for events that were still in the EP's buffers.
  */
 #ifndef EPPROF_KIT_HANDOVER_H
 #define EPPROF_KIT_HANDOVER_H
@@ -37,7 +37,7 @@ static void kit_push_events(const struct kit *kit, const EpprofEvent *events, si
 	kit_push(kit, &(EpprofBatch){ .events = events, .events_count = count });
 }
 
-/* The kit has one clock, number 0. */
+/* The kit has a single clock, number 0. */
 static EpprofClock kit_clock(const struct kit *kit)
 {
 	return (EpprofClock){
@@ -53,7 +53,7 @@ static void kit_push_clock(const struct kit *kit)
 	kit_push(kit, &(EpprofBatch){ .clocks = &clock, .clocks_count = 1 });
 }
 
-/* To a recording that other threads do not know of yet. */
+/* Pushes the clock to a recording that other threads cannot see yet. */
 static void kit_push_clock_to(const struct kit *kit, EpprofRecording *recording)
 {
 	const EpprofClock clock = kit_clock(kit);
@@ -71,7 +71,7 @@ static void kit_push_pair(const struct kit *kit, const struct clock_pair *pair)
 	kit_push(kit, &(EpprofBatch){ .pairs = &pushed, .pairs_count = 1 });
 }
 
-/* A wait that ends now. */
+/* Submits a wait that ends now. */
 static void kit_push_wait(const struct kit *kit, uint64_t parent, uint64_t start_host_ticks)
 {
 	uint64_t now = kit_host_ticks(kit);

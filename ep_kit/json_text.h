@@ -1,11 +1,12 @@
-/* Strings for ONNX Runtime, prepared so that its profile is JSON and has them as they were.  Bytes that are not UTF-8
- * become U+FFFD.
+/* Prepares strings for ONNX Runtime so that its profile is valid JSON and contains them unchanged.  Bytes that are
+ * not UTF-8 become U+FFFD.
  *
- * Before 1.31 ONNX Runtime writes strings as they are, so quotes, backslashes and control characters are escaped here.  From
- * 1.31 on it escapes them itself.
+ * Before 1.31, ONNX Runtime writes strings unescaped, so quotes, backslashes and control characters are escaped
+ * here.  From 1.31 on, it escapes them itself.
  *
- * All versions write an arg's value that begins with a bracket or a brace without quotes and as it is.  Before 1.31 its first
- * character is escaped, which makes it a string.  From 1.31 on it stays if it is JSON; otherwise a space is put in front.
+ * All versions write an arg's value that begins with a bracket or a brace without quotes and unescaped.  Before
+ * 1.31, its first character is escaped here, which makes it a string.  From 1.31 on, it is unchanged if it is JSON;
+ * otherwise a space is inserted in front.
  */
 #ifndef EPPROF_KIT_JSON_TEXT_H
 #define EPPROF_KIT_JSON_TEXT_H
@@ -19,17 +20,17 @@
 #include "json_value.h"
 
 #define JSON_ESCAPING_ORT_VERSION 31u /* the minor version of ONNX Runtime from which on it escapes strings */
-#define JSON_ESCAPE_BYTES_MAX 6u      /* \u001f, for one byte */
+#define JSON_ESCAPE_BYTES_MAX 6u      /* \u001f, for a single byte */
 
-/* Grows by what is asked for at once, and is emptied for each event. */
+/* A buffer that is emptied for each event and grows to the size requested for it. */
 struct json_text {
 	char *bytes;
 	size_t used;
 	size_t room;
-	bool is_escaped_later; /* by ONNX Runtime */
+	bool is_escaped_later; /* ONNX Runtime escapes the strings */
 };
 
-/* Empties it and makes room; false: no memory. */
+/* Empties the buffer and makes room; false: no memory. */
 static inline bool json_text_reset(struct json_text *text, size_t room)
 {
 	text->used = 0;
@@ -41,7 +42,7 @@ static inline bool json_text_reset(struct json_text *text, size_t room)
 	return text->bytes != NULL;
 }
 
-/* How many bytes the UTF-8 character at `at` has; 0: it is none. */
+/* Returns the length of the UTF-8 character at `at`; 0: invalid. */
 static size_t json_character_bytes(const unsigned char *at)
 {
 	if (at[0] < 0x80)
@@ -53,7 +54,7 @@ static size_t json_character_bytes(const unsigned char *at)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	/* Overlong forms, surrogates, beyond U+10FFFF. */
+	/* Rejects overlong forms, surrogates, and values beyond U+10FFFF. */
 	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf0 && at[1] < 0x90) ||
 	    (at[0] == 0xf4 && at[1] > 0x8f))
 		return 0;
@@ -69,7 +70,7 @@ static char *json_escape_byte(char *to, unsigned byte)
 	return to + 6;
 }
 
-/* Adds a string, prepared, with its end; there is room. */
+/* Adds a prepared string with its NUL; the caller has reserved the room. */
 static inline const char *json_text_add(struct json_text *text, const char *string, bool is_value)
 {
 	const unsigned char *from = (const unsigned char *)string;
@@ -80,7 +81,7 @@ static inline const char *json_text_add(struct json_text *text, const char *stri
 	if (is_raw && escapes)
 		to = json_escape_byte(to, *from++);
 	else if (is_raw)
-		*to++ = ' '; /* taken away below if the value is JSON */
+		*to++ = ' '; /* skipped below if the value is JSON */
 	while (*from != '\0') {
 		size_t bytes = json_character_bytes(from);
 		if (bytes == 0) {
@@ -105,7 +106,7 @@ static inline const char *json_text_add(struct json_text *text, const char *stri
 	return is_raw && !escapes && json_is_container(begin + 1) ? begin + 1 : begin;
 }
 
-/* The most that it can take. */
+/* Returns an upper bound of a string's prepared size. */
 static inline size_t json_text_bytes(const char *string)
 {
 	return strlen(string) * JSON_ESCAPE_BYTES_MAX + 1;

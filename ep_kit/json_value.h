@@ -1,5 +1,5 @@
-/* Whether a string is one JSON object or array.  ONNX Runtime writes an arg's value that begins like one without quotes, so
- * one that is not JSON would spoil the profile.  Recursive descent with a limited depth. */
+/* Checks if a string is a JSON object or array.  ONNX Runtime writes an arg's value that begins like one without
+ * quotes, so a value that is not JSON would make the profile invalid.  Recursive descent with a limited depth. */
 #ifndef EPPROF_KIT_JSON_VALUE_H
 #define EPPROF_KIT_JSON_VALUE_H
 
@@ -9,7 +9,7 @@
 
 #define JSON_DEPTH_MAX 32u
 
-/* The functions below return where what they read ends, or NULL if it is not JSON. */
+/* The functions below return the end of what they parsed, or NULL if it is not JSON. */
 
 static inline const char *json_space_end(const char *at)
 {
@@ -86,7 +86,7 @@ static inline const char *json_value_end(const char *at, unsigned depth)
 	}
 }
 
-/* The string is UTF-8. */
+/* `string` must be UTF-8. */
 static inline bool json_is_container(const char *string)
 {
 	const char *end = *string == '{' || *string == '[' ? json_value_end(string, 0) : NULL;

@@ -1,10 +1,10 @@
-/* The kit's state: what a profiler, a thread and a buffer hold, and who may touch it.
+/* The kit's state: the structs of a profiler, a thread and a buffer, and the rules for access to them.
  *
- * A kit is one profiler.  `run` counts its runs and says in its lowest bit whether one is on; whoever works for a run
- * compares with it.  A kit_thread belongs to one thread: its stack is that thread's alone; everything that EndProfiling
- * collects (chunks, tokens) is touched only with the thread's `busy` held, which nobody waits for but EndProfiling.  So:
- * a thread that holds `busy` and then sees its run on may add; EndProfiling ends the run, then takes every `busy` once,
- * and from there on has everything to itself.
+ * A kit is one profiler.  `run` counts its runs; its lowest bit is set while a run is on.  Code that works for a run
+ * compares `run` with the value that it started with.  A kit_thread belongs to one thread: only that thread touches
+ * its stack.  Everything that EndProfiling collects (chunks, tokens) is accessed only with the thread's `busy` held,
+ * and only EndProfiling waits for `busy`.  So a thread that holds `busy` and then sees its run on may add data.
+ * EndProfiling ends the run, then takes each `busy` once, and then has exclusive access to everything.
  */
 #ifndef EPPROF_KIT_H
 #define EPPROF_KIT_H
@@ -27,24 +27,25 @@
 #define KIT_STRING_BYTES_MAX 65536u
 #define KIT_ARGS_MAX 256u
 #define KIT_COPIES_BITS 6
-#define KIT_TOKEN_BLOCKS 20u /* of 256, 512, 1,024, ... tokens */
+#define KIT_TOKEN_BLOCKS 20u /* sizes: 256, 512, 1,024, ... tokens */
 #define KIT_TOKEN_BLOCK_FIRST 256u
 
 #define kit_likely(condition) __builtin_expect(!!(condition), 1)
 
-/* Events from the front, args and strings from the end: an event is handed to an epprof host as it lies here.  A string
- * that comes again lies once, so that its place tells the host what it is. */
+/* Events grow from the front, args and strings from the end, so an epprof host receives the events in place.  A
+ * repeated string is stored once, so that the host can recognise it by its address. */
 struct kit_chunk {
-	struct kit_chunk *next; /* the one filled before it */
-	uint32_t bytes;         /* of all, this header too */
+	struct kit_chunk *next; /* the chunk that was filled before this one */
+	uint32_t bytes;         /* size of the chunk, including this header */
 	uint32_t events_count;
-	uint32_t text_bytes;   /* used, from the end */
-	uint32_t pushed_count; /* events that the collector was given: token_find.h says how they lie from then on */
-	bool is_collectors;    /* emptied when it is full: nothing but events may be in it */
+	uint32_t text_bytes; /* used bytes at the end */
+	/* number of events submitted to the collector; token_find.h describes their fields from then on */
+	uint32_t pushed_count;
+	bool is_collectors; /* emptied when it is full, so it must contain nothing but events and their texts */
 	EpprofEvent events[];
 };
 
-/* A host event whose token was taken, as StopEvent saw it; strings that are not known are NULL. */
+/* The event of a token, as StopEvent saw it; unknown strings are NULL. */
 struct kit_context {
 	int64_t start_us;
 	const char *name;
@@ -54,13 +55,13 @@ struct kit_context {
 
 struct kit_token {
 	uint64_t correlation_id;
-	uint64_t recorded_id;              /* the event's in the collector's recording; 0: none */
-	uint32_t thread_id;                /* of who took it, which is who the event is open for */
-	uint64_t taken_ns;                 /* durations only: when, on the host's clock */
-	const struct kit_context *context; /* in a chunk; NULL: the event did not end, or there was no room */
+	uint64_t recorded_id;              /* id of the event in the collector's recording; 0: none */
+	uint32_t thread_id;                /* of the thread that took it, on which the event is open */
+	uint64_t taken_ns;                 /* for clocks with durations only: host time when it was taken */
+	const struct kit_context *context; /* in a chunk; NULL: the event has not stopped, or there was no room */
 };
 
-/* A string that lies in a chunk already: EPs emit the same names and keys from the same places again and again. */
+/* A string that is already in a chunk: EPs emit the same names and keys from the same addresses again and again. */
 struct kit_copy {
 	const char *source;
 	const char *copy; /* NULL: none */
@@ -74,27 +75,27 @@ struct kit_open {
 
 struct kit_thread {
 	struct kit_thread *next; /* in kit.threads; set once */
-	_Atomic uint64_t owner;  /* the thread that has it: its serial << 22 | its tid; 0: nobody */
+	_Atomic uint64_t owner;  /* the owning thread: its serial << 22 | its tid; 0: none */
 
-	/* The owner's. */
-	uint32_t run;            /* that the stack belongs to */
-	_Atomic uint32_t beyond; /* open events above the stack's end; relaxed */
-	_Atomic uint32_t depth;  /* always stored last, with release: the next owner begins by loading it */
+	/* Only for the owner. */
+	uint32_t run;            /* the run that the stack belongs to */
+	_Atomic uint32_t beyond; /* number of open events beyond the stack's end; relaxed */
+	_Atomic uint32_t depth;  /* always stored last, with release: the next owner loads it first */
 
 	_Atomic uint32_t busy;
-	/* Of whoever holds `busy`. */
-	uint32_t chunk_bytes; /* of the chunk to make next */
-	uint32_t unchecked;   /* events since the host's clock was last looked at */
+	/* Only with `busy` held. */
+	uint32_t chunk_bytes; /* of the next chunk */
+	uint32_t unchecked;   /* number of events since the host's clock was last read */
 	struct kit_chunk *chunk;
-	_Atomic uint64_t in_hand;                      /* events in chunks; read by anyone */
-	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* as long as the chunks that they are in */
+	_Atomic uint64_t in_hand; /* number of events in chunks that were not submitted; read by any thread */
+	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* valid as long as the chunks with the copies */
 
 	struct kit_open open[KIT_OPEN_MAX];
 };
 
 enum kit_loss { KIT_NO_BUFFER, KIT_REFUSED, KIT_OUTSIDE_RUN, KIT_OTHER, KIT_LOSS_COUNT };
 
-/* Sums over the kit's life; a ledger is the difference of two. */
+/* Sums since the kit was created; a ledger is the difference of two. */
 struct kit_sums {
 	uint64_t delivered;
 	uint64_t lost[KIT_LOSS_COUNT];
@@ -102,13 +103,13 @@ struct kit_sums {
 
 struct kit {
 	uint64_t generation;  /* unique in this copy of the kit, never reused */
-	_Atomic uint32_t run; /* number << 1 | on */
+	_Atomic uint32_t run; /* number << 1 | is on */
 	uint32_t clock_unused_bits;
 	EpprofApi_PushEvents_SinceV1_Fn push; /* NULL: the host is ONNX Runtime */
 	EpprofApi_HostTicks_SinceV1_Fn host_ticks;
-	_Atomic(struct kit_thread *) threads; /* grows; freed in Release */
+	_Atomic(struct kit_thread *) threads; /* grows only; freed in Release */
 	_Atomic size_t threads_count;
-	_Atomic size_t sweep_count; /* at how many threads the dead are looked for */
+	_Atomic size_t sweep_count; /* number of threads at which to search for dead ones */
 
 	epp_ep_profiler *profiler;
 	epp_ep_options options;
@@ -117,45 +118,45 @@ struct kit {
 	const OrtEpApi *ep_api;
 	pid_t pid;
 	bool on_heap;
-	bool host_escapes; /* strings that it writes into its JSON */
+	bool host_escapes; /* it escapes strings in its JSON itself */
 
 	_Atomic uint64_t delivered;
 	_Atomic uint64_t lost[KIT_LOSS_COUNT];
-	struct kit_sums sums_before; /* where this run's ledger begins */
-	struct kit_sums sums_end;    /* where the last one ended */
+	struct kit_sums sums_before; /* start of this run's ledger */
+	struct kit_sums sums_end;    /* end of the last run's ledger */
 	_Atomic size_t bytes_in_hand;
 
-	/* The clock: when a pair is due. */
+	/* The clock: when the next pair is due. */
 	uint64_t pair_interval_host;
 	int64_t pair_interval_device;
-	uint32_t check_events; /* after so many events the host's clock is looked at */
+	uint32_t check_events; /* the host's clock is read after this many events */
 	_Atomic uint64_t pair_host;
 	_Atomic uint64_t pair_device;
 
-	/* ONNX Runtime alone. */
-	int64_t offset_ns;          /* StartProfiling's */
-	uint64_t start_ns;          /* of the host's clock, in StartProfiling */
-	int64_t to_unix_ns;         /* what the time of day was beyond the host's clock, in StartProfiling */
-	_Atomic int64_t profile_us; /* time of day at which the profile began; 0: not known */
+	/* Only with ONNX Runtime. */
+	int64_t offset_ns;          /* argument of StartProfiling */
+	uint64_t start_ns;          /* host time of StartProfiling */
+	int64_t to_unix_ns;         /* wall-clock time minus host time in StartProfiling */
+	_Atomic int64_t profile_us; /* wall-clock time at which ONNX Runtime's profile began; 0: unknown */
 	uint32_t token_serial;
 	_Atomic uint32_t tokens_count;
 	_Atomic(struct kit_token *) tokens[KIT_TOKEN_BLOCKS];
-	_Atomic uint64_t contexts_lost; /* tokens and contexts without room */
-	_Atomic uint64_t cut_count;     /* strings and args cut */
+	_Atomic uint64_t contexts_lost; /* number of tokens and contexts for which there was no room */
+	_Atomic uint64_t cut_count;     /* number of strings and args that were cut */
 	_Atomic uint32_t pairs_busy;
 	uint32_t pairs_count;
 	uint32_t pairs_room;
 	struct clock_pair *pairs;
-	struct clock_pair pair_first; /* StartProfiling's, should there be no memory */
+	struct clock_pair pair_first; /* StartProfiling's pair, used if there is no memory */
 
-	/* The collector in ONNX Runtime. */
+	/* The collector, a library in ONNX Runtime's process. */
 	const EpprofCollector *collector;     /* NULL: there is none */
-	_Atomic(EpprofRecording *) recording; /* NULL: not joined; else until EndProfiling or Release */
+	_Atomic(EpprofRecording *) recording; /* NULL: not joined; otherwise valid until EndProfiling or Release */
 	_Atomic bool may_join;
 	_Atomic uint32_t joining;
-	uint32_t join_tries;             /* left; with `joining` held */
-	_Atomic uint64_t batch_no_room;  /* events that the collector has and ONNX Runtime gets not: no room, */
-	_Atomic uint64_t batch_failures; /* and refused by it */
+	uint32_t join_tries;             /* remaining tries; only with `joining` held */
+	_Atomic uint64_t batch_no_room;  /* events that the collector received and ONNX Runtime does not: no room, */
+	_Atomic uint64_t batch_failures; /* or refused by ONNX Runtime */
 };
 
 static inline struct kit *kit_of(const OrtEpProfilerImpl *impl)
@@ -177,7 +178,7 @@ static inline bool kit_has_clock(const struct kit *kit)
 	return kit->options.now_ticks || kit->options.own_clock_pairs;
 }
 
-/* How far `to` lies after `from` on the device's clock, negative if before. */
+/* Returns the device ticks from `from` to `to`; negative if `to` is earlier. */
 static inline int64_t kit_clock_since(const struct kit *kit, uint64_t to, uint64_t from)
 {
 	return (int64_t)((to - from) << kit->clock_unused_bits) >> kit->clock_unused_bits;
@@ -188,7 +189,7 @@ static inline void kit_count_lost(struct kit *kit, enum kit_loss reason, uint64_
 	atomic_fetch_add_explicit(&kit->lost[reason], count, memory_order_relaxed);
 }
 
-/* Accounts for memory that events in hand take; false: it would be too much. */
+/* Reserves memory for events; false: it would exceed buffer_bytes. */
 static inline bool kit_bytes_take(struct kit *kit, size_t bytes)
 {
 	size_t before = atomic_fetch_add_explicit(&kit->bytes_in_hand, bytes, memory_order_relaxed);
@@ -211,7 +212,8 @@ static inline struct kit_sums kit_sums_read(const struct kit *kit)
 	return sums;
 }
 
-/* The ledger of this run as of `sums`: without what is in hand, so that it balances with what the host has. */
+/* Returns the ledger of this run as of `sums`.  Events that are still in chunks do not count, so that it balances
+ * with what the host received. */
 static inline EpprofLedger kit_ledger(const struct kit *kit, const struct kit_sums *sums)
 {
 	const struct kit_sums *before = &kit->sums_before;

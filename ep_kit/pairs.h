@@ -1,8 +1,8 @@
-/* Clock pairs: one in StartProfiling, one in EndProfiling, one about every 100 ms by a thread that emits.
+/* Clock pairs: one in StartProfiling, one in EndProfiling, and one about every 100 ms by a thread that emits.
  *
- * When one is due is told by the events' own ticks, which costs nothing; every so many events the host's clock is asked,
- * for counters that wrap soon or stand still, each time for one that wraps within seconds.
- * An epprof host gets each pair at once.  For ONNX Runtime they are kept; a full list is thinned out.
+ * The events' own ticks show when a pair is due, which costs nothing.  Every check_events events the host's clock is
+ * read too, for counters that wrap soon or stop; for a counter that wraps within seconds, it is read at every event.
+ * An epprof host receives each pair at once.  For ONNX Runtime they are stored; a full list is thinned by half.
  */
 #ifndef EPPROF_KIT_PAIRS_H
 #define EPPROF_KIT_PAIRS_H
@@ -27,7 +27,7 @@ static void kit_pairs_setup(struct kit *kit)
 	kit->check_events = largest / KIT_SOON_SECONDS < per_second ? 1 : KIT_CHECK_EVENTS;
 }
 
-/* The narrowest of a few tries. */
+/* Reads the clocks a few times and returns the pair with the smallest half-width. */
 static struct clock_pair kit_pair_read(const struct kit *kit)
 {
 	struct clock_pair best = { 0, 0, UINT64_MAX };
@@ -43,7 +43,7 @@ static struct clock_pair kit_pair_read(const struct kit *kit)
 	return best;
 }
 
-/* Keeps a pair for EndProfiling.  With `pairs_busy` held. */
+/* Stores a pair for EndProfiling.  `pairs_busy` must be held. */
 static void kit_pair_keep(struct kit *kit, const struct clock_pair *pair)
 {
 	if (kit->pairs_count == kit->pairs_room && kit->pairs_room < KIT_PAIRS_MAX) {
@@ -69,7 +69,7 @@ static void kit_pair_add(struct kit *kit, const struct clock_pair *pair)
 	kit_push_pair(kit, pair);
 	if (kit->push)
 		return;
-	/* Somebody else adds one at this moment: as good. */
+	/* Another thread is adding a pair now, which is as good. */
 	if (atomic_exchange_explicit(&kit->pairs_busy, 1, memory_order_acquire))
 		return;
 	kit_pair_keep(kit, pair);
@@ -88,7 +88,7 @@ static __attribute__((noinline)) void kit_pair_when_due(struct kit *kit, struct 
 	kit_pair_add(kit, &pair);
 }
 
-/* After an event that ended at `end_ticks`. */
+/* Called after an event that ended at `end_ticks`. */
 static inline void kit_pair_check(struct kit *kit, struct kit_thread *thread, uint64_t end_ticks)
 {
 	if (!kit->options.now_ticks)

@@ -1,9 +1,10 @@
-/* When ONNX Runtime's profile began, from its events.
+/* Computes when ONNX Runtime's profile began, from its events.
  *
- * StartProfiling's offset is as old as the call took to arrive: a thread that is preempted there, or that loads a page, would
- * place all device events too early by that.  An event's correlation id is its start since the epoch, its time that since the
- * beginning of the profile: the difference is the time of day at which the profile began, to a microsecond.
- * A host whose ids are something else gives a beginning that is out of bounds, and the offset is taken as it is.
+ * ONNX Runtime computes StartProfiling's offset before the call arrives.  If the thread is preempted in between, or
+ * loads a page, all device events would be placed too early by that delay.  An event's correlation id is its start
+ * since the epoch, and its timestamp is its start since the beginning of the profile: the difference is the
+ * wall-clock time of the beginning, exact to a microsecond.
+ * If a host uses other ids, the computed beginning is out of bounds, and the offset is used unchanged.
  */
 #ifndef EPPROF_KIT_PROFILE_START_H
 #define EPPROF_KIT_PROFILE_START_H
@@ -15,7 +16,8 @@
 #define KIT_UNIX_TRIES 3
 #define KIT_LATE_MAX_NS 10000000000
 
-/* In StartProfiling: the time of day beside the host's clock, by the narrowest of a few tries. */
+/* Called in StartProfiling: reads wall-clock time against the host's clock a few times, and uses the reading with
+ * the narrowest bracket. */
 static void kit_profile_start(struct kit *kit)
 {
 	uint64_t narrowest = UINT64_MAX, before = kit_host_ticks(kit);
@@ -37,7 +39,7 @@ static inline void kit_profile_start_learn(struct kit *kit, uint64_t id, int64_t
 	atomic_store_explicit(&kit->profile_us, (int64_t)(id - (uint64_t)start_us), memory_order_relaxed);
 }
 
-/* How old the offset was when it came, as far as the microsecond shows it. */
+/* Returns the age of the offset when StartProfiling began, as far as a resolution of a microsecond shows it. */
 static int64_t kit_profile_start_late_ns(const struct kit *kit)
 {
 	int64_t profile_us = atomic_load_explicit(&kit->profile_us, memory_order_relaxed), profile_ns, late_ns;

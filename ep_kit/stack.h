@@ -1,10 +1,11 @@
-/* The threads of a kit and their stacks of open host events: who is this thread, what is open on it.
+/* Finds the kit_thread of the calling thread, and keeps its stack of open host events.
  *
- * ONNX Runtime interleaves events of several threads and of several profilers and gives two open events the same id, so
- * there is a stack for each thread and profiler, and the innermost entry of an id is the one meant.
- * There is no destructor for threads: ONNX Runtime unloads EP libraries, and a destructor would then be code that is
- * gone.  A thread finds its kit_thread through a small cache in thread-local storage, keyed by the kit's generation; what
- * a dead thread had is found when the list has doubled, by asking the kernel which threads live, and is used again.
+ * ONNX Runtime interleaves events of several threads and profilers, and uses the same id for two open events.  So
+ * there is a stack for each thread and profiler, and an id refers to its innermost entry.
+ * There is no thread destructor, because ONNX Runtime unloads EP libraries, and the destructor's code would then be
+ * unmapped.  A thread finds its kit_thread through a small cache in thread-local storage, keyed by the kit's
+ * generation.  When the number of threads has doubled, the kit asks the kernel which threads are alive and reuses
+ * the kit_threads of dead ones.
  */
 #ifndef EPPROF_KIT_STACK_H
 #define EPPROF_KIT_STACK_H
@@ -34,8 +35,8 @@ struct kit_cached {
 };
 
 static __thread struct {
-	uint64_t owner;           /* what this thread is called in kit_thread.owner */
-	struct kit_cached recent; /* where it lies does not depend on the kit: one load less in a row */
+	uint64_t owner;           /* value for kit_thread.owner */
+	struct kit_cached recent; /* the last entry used; its address does not depend on the kit, which saves a load */
 	struct kit_cached cache[KIT_CACHE_ENTRIES];
 } kit_local;
 
@@ -49,8 +50,8 @@ static bool kit_tid_lives(const struct kit *kit, uint64_t owner)
 	return syscall(SYS_tgkill, kit->pid, kit_owner_tid(owner), 0) == 0 || errno != ESRCH;
 }
 
-/* Takes what dead threads had away from them.  Returns how many live.  In a forked child all seem to: the parent's would
- * look dead there, the one that forked among them. */
+/* Releases the kit_threads of dead threads; returns the number of live ones.  In a forked child all count as alive,
+ * because the parent's threads, including the one that forked, would appear dead there. */
 static size_t kit_threads_sweep(struct kit *kit)
 {
 	bool child = getpid() != kit->pid;
@@ -71,7 +72,7 @@ static struct kit_thread *kit_thread_claim(struct kit *kit)
 		uint64_t nobody = 0;
 		if (atomic_load_explicit(&thread->owner, memory_order_relaxed) == 0 &&
 		    atomic_compare_exchange_strong(&thread->owner, &nobody, kit_local.owner)) {
-			/* Pairs with the dead owner's last store: the stack is ours now. */
+			/* Pairs with the dead owner's last store: from now on the stack belongs to this thread. */
 			(void)atomic_load_explicit(&thread->depth, memory_order_acquire);
 			thread->run = 0;
 			atomic_store_explicit(&thread->depth, 0, memory_order_release);
@@ -90,14 +91,15 @@ static struct kit_thread *kit_thread_add(struct kit *kit)
 	thread->chunk_bytes = KIT_CHUNK_FIRST_BYTES;
 	atomic_init(&thread->owner, kit_local.owner);
 	thread->next = atomic_load(&kit->threads);
-	/* Sequentially consistent, as is EndProfiling's walk: either it finds this thread, or this thread finds the run over. */
+	/* Sequentially consistent, like EndProfiling's walk: either EndProfiling finds this thread, or this thread
+	 * sees that the run is over. */
 	while (!atomic_compare_exchange_weak(&kit->threads, &thread->next, thread))
 		;
 	atomic_fetch_add_explicit(&kit->threads_count, 1, memory_order_relaxed);
 	return thread;
 }
 
-/* The slow way to this thread's kit_thread; NULL without memory. */
+/* Slow path: finds or adds this thread's kit_thread; NULL: no memory. */
 static __attribute__((noinline)) struct kit_thread *kit_thread_find(struct kit *kit)
 {
 	int saved_errno = errno;
@@ -112,7 +114,7 @@ static __attribute__((noinline)) struct kit_thread *kit_thread_find(struct kit *
 		thread = kit_thread_claim(kit);
 	size_t sweep_count = atomic_load(&kit->sweep_count);
 	size_t count = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
-	/* Twice as many as lived last time: one of the threads that see it looks for dead ones. */
+	/* Twice as many as were alive last time: one of the threads that see this searches for dead ones. */
 	if (!thread && count >= sweep_count && atomic_compare_exchange_strong(&kit->sweep_count, &sweep_count, SIZE_MAX)) {
 		size_t living = kit_threads_sweep(kit);
 		thread = kit_thread_claim(kit);
@@ -137,13 +139,14 @@ static inline struct kit_thread *kit_thread_get(struct kit *kit)
 	return thread;
 }
 
-/* Whether a run is on; its number otherwise serves comparison only.  Relaxed: the host orders its calls. */
+/* Returns true if a run is on; the other bits are only compared.  Relaxed loads suffice, because the host orders its
+ * calls. */
 static inline bool kit_run_is_on(uint32_t run)
 {
 	return run & 1;
 }
 
-/* How deep the stack is in this run; what an earlier run left open is dropped. */
+/* Returns the depth of the stack in this run; events that an earlier run left open are dropped. */
 static inline uint32_t kit_stack_depth(struct kit_thread *thread, uint32_t run)
 {
 	if (kit_likely(thread->run == run))
@@ -166,7 +169,8 @@ static inline void kit_stack_push(struct kit_thread *thread, uint32_t run, uint6
 	atomic_store_explicit(&thread->depth, depth + 1, memory_order_release);
 }
 
-/* Closes the innermost event of this id and what is open inside of it.  Returns its token; 0: not taken, not found. */
+/* Closes the innermost event of this id and the events inside it.  Returns its token; 0: none was taken, or there is
+ * no such event. */
 static inline uint64_t kit_stack_pop(struct kit_thread *thread, uint32_t run, uint64_t id)
 {
 	uint32_t at = kit_stack_depth(thread, run);
@@ -183,7 +187,8 @@ static inline uint64_t kit_stack_pop(struct kit_thread *thread, uint32_t run, ui
 	return thread->open[at - 1].token;
 }
 
-/* Takes `busy`; false: somebody else has it, so this is EndProfiling's or a signal handler's moment. */
+/* Takes `busy`.  Returns false if it is taken: EndProfiling is collecting, or this is a signal handler that
+ * interrupted an emit. */
 static inline bool kit_thread_enter(struct kit_thread *thread)
 {
 	return atomic_exchange_explicit(&thread->busy, 1, memory_order_seq_cst) == 0;
@@ -194,8 +199,8 @@ static inline void kit_thread_leave(struct kit_thread *thread)
 	atomic_store_explicit(&thread->busy, 0, memory_order_release);
 }
 
-/* EndProfiling's way in: waits for an emit that is under way, but not for a thread that died in one or that a fork left
- * behind. */
+/* Takes `busy` for EndProfiling.  Waits for an emit in progress, but not for a thread that died in one or that only
+ * exists in the parent of a fork. */
 static void kit_thread_wait(const struct kit *kit, struct kit_thread *thread)
 {
 	const struct timespec pause = { .tv_nsec = 20000 };

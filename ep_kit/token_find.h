@@ -1,4 +1,4 @@
-/* Where a token's entry is: a table that grows by blocks (tokens.h); and the tokens of events. */
+/* Finds a token's entry in a table that grows by blocks (tokens.h), and the token of an event. */
 #ifndef EPPROF_KIT_TOKEN_FIND_H
 #define EPPROF_KIT_TOKEN_FIND_H
 
@@ -20,7 +20,7 @@ static inline size_t kit_token_place(uint32_t index, unsigned block)
 	return index + KIT_TOKEN_BLOCK_FIRST - kit_token_block_count(block);
 }
 
-/* The entry of a token of this run, or NULL. */
+/* Returns the entry of a token of this run, or NULL. */
 static struct kit_token *kit_token_find(struct kit *kit, uint64_t token)
 {
 	uint32_t index = (uint32_t)token - 1;
@@ -33,8 +33,8 @@ static struct kit_token *kit_token_find(struct kit *kit, uint64_t token)
 	return tokens ? &tokens[kit_token_place(index, block)] : NULL;
 }
 
-/* An event that the collector was given keeps the index of its token, or 0, in `clock`, which is 0 as long as it is handed
- * over, and in `parent` the id by which the collector has it; 0: it has counted it as lost. */
+/* In an event that was submitted to the collector, `clock` (0 until then) becomes the index of its token, or 0, and
+ * `parent` becomes the event's id in the collector's recording; 0: the collector counted it as lost. */
 static void kit_event_pushed(struct kit *kit, EpprofEvent *event, uint64_t recorded_id)
 {
 	event->clock = kit_token_find(kit, event->parent) ? (uint32_t)event->parent : 0;
@@ -48,7 +48,7 @@ static uint64_t kit_event_token(const struct kit *kit, const EpprofEvent *event,
 	return event->clock ? (uint64_t)kit->token_serial << 32 | event->clock : 0;
 }
 
-/* The parent of an event in the collector's recording; whoever has the token got it after its entry was written. */
+/* Returns the parent's id in the collector's recording.  A token is known only after its entry was written. */
 static inline uint64_t kit_recorded_id(struct kit *kit, uint64_t token)
 {
 	const struct kit_token *entry = token ? kit_token_find(kit, token) : NULL;

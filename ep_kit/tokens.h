@@ -1,9 +1,9 @@
-/* Tokens under ONNX Runtime: what the parent of an event was.
+/* Tokens under ONNX Runtime: they identify the parents of events.
  *
- * ONNX Runtime's ids are not unique, so a token is a number of the kit's own: the run's serial and an index into a table
- * that grows by blocks.  Only an event whose token was taken is remembered: its id at once, its name and op when it stops.
- * In an epprof host ids are unique, a token is the id, and none of this is used.
- * Writing: with the thread's `busy` held.  Reading: EndProfiling, when it has everything to itself.
+ * ONNX Runtime's ids are not unique, so a token is the kit's own number: the run's serial and an index into a table
+ * that grows by blocks.  Only events whose token was taken are stored: the id at once, the name and op when the
+ * event stops.  In an epprof host ids are unique, a token is the id, and this file is not used.
+ * Writers hold the thread's `busy`.  Only EndProfiling reads, when it has exclusive access.
  */
 #ifndef EPPROF_KIT_TOKENS_H
 #define EPPROF_KIT_TOKENS_H
@@ -17,7 +17,7 @@
 #include "profile_start.h"
 #include "stack.h"
 
-/* Makes sure that a block is there; false: no memory for it. */
+/* Allocates a block if it does not exist; false: no memory. */
 static bool kit_token_block_make(struct kit *kit, unsigned block)
 {
 	if (block >= KIT_TOKEN_BLOCKS)
@@ -40,7 +40,8 @@ static bool kit_token_block_make(struct kit *kit, unsigned block)
 static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct kit_thread *thread, struct kit_open *open)
 {
 	uint32_t index = atomic_load_explicit(&kit->tokens_count, memory_order_relaxed);
-	/* The room first, then the number: one given back would be another thread's, which is past it already. */
+	/* Allocate first, then take the number: a number cannot be returned, because other threads may have taken
+	 * later ones. */
 	do {
 		if (index >= UINT32_MAX / 2 || !kit_token_block_make(kit, kit_token_block(index))) {
 			atomic_fetch_add_explicit(&kit->contexts_lost, 1, memory_order_relaxed);
@@ -57,7 +58,7 @@ static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct
 		.taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit),
 	};
 	open->token = token;
-	/* The next owner of this stack must see the token: the depth is stored last, as ever. */
+	/* Store the depth again with release, so that the next owner of this stack sees the token. */
 	atomic_store_explicit(&thread->depth, atomic_load_explicit(&thread->depth, memory_order_relaxed),
 	                      memory_order_release);
 	return token;
@@ -70,7 +71,7 @@ static const char *kit_token_text(const struct kit *kit, const OrtProfilingEvent
 	return text;
 }
 
-/* The event of a token stops: what it is, is known now. */
+/* Called when the event of a token stops: stores its name, op and start. */
 static __attribute__((noinline)) void kit_token_complete(struct kit *kit, struct kit_thread *thread, uint64_t token,
                                                          const OrtProfilingEvent *event)
 {

@@ -1,5 +1,5 @@
-/* Events come in order of their start, so for each lane the lines of the events that enclose
- * the present one are kept by depth: a duration that is added to an event's own time is taken from the one around it. */
+/* Implements accumulator.h.  Events come in order of start, so the lines of the events that enclose the current one
+ * are kept by depth for each lane: an event's duration is subtracted from the own time of the event around it. */
 #include "analysis/accumulator.h"
 
 #include <search.h>
@@ -73,15 +73,15 @@ fail:
 	return NULL;
 }
 
-/* A name, and what tells apart lines of that name. */
+/* A name and the text that distinguishes lines of that name. */
 struct named {
 	const char *name;
 	size_t name_bytes;
-	const char *detail; /* NULL: nothing */
+	const char *detail; /* NULL: none */
 	uint32_t category;
 };
 
-/* The line of a name that was not met under this key before. */
+/* Finds or adds the line of a name that is new under this key. */
 static struct accumulator_line *new_line_by_name(struct accumulator_table *table, const struct named *named, uint64_t key)
 {
 	static const char others[] = "(other names)";
@@ -107,7 +107,7 @@ static struct accumulator_line *new_line_by_name(struct accumulator_table *table
 	return tsearch(line, &table->by_text, by_text) ? line : NULL;
 }
 
-/* `type`: of a kernel, the line of the operator that caused it; NULL: not known. */
+/* `type`: for a kernel, the line of the operator type that caused it; NULL: not known. */
 static struct accumulator_line *line_by_name(struct accumulator_table *table, const epp_event *event,
                                              const struct accumulator_line *type)
 {
@@ -129,7 +129,7 @@ static struct accumulator_line *line_by_name(struct accumulator_table *table, co
 /* ---- operator types ---- */
 
 struct node_args {
-	epp_trace_arg op, provider; /* key NULL: there is none */
+	epp_trace_arg op, provider; /* key NULL: the arg is missing */
 };
 
 static void take_arg(struct node_args *found, const epp_trace_arg *arg)
@@ -169,7 +169,7 @@ static bool is_type(const struct accumulator_line *type, const struct node_args 
 	       (!args->provider.text_bytes || memcmp(provider, args->provider.value.text, args->provider.text_bytes) == 0);
 }
 
-/* A key that no other line has: it is looked up by its texts. */
+/* Finds or adds an operator type by its texts.  The key of a new line is its index, which is unique. */
 static struct accumulator_line *new_type(struct accumulator *accumulator, const struct node_args *args)
 {
 	struct accumulator_table *table = &accumulator->tables[EPP_BY_OP_TYPE];
@@ -191,8 +191,8 @@ static struct accumulator_line *new_type(struct accumulator *accumulator, const 
 	return line;
 }
 
-/* Sets the operator type of a node's line, as this event tells it, and keeps it for the kernels that the node causes.  False:
- * no memory. */
+/* Sets the operator type of a node's line from this event's args, and stores it for the kernels that the node
+ * causes.  False: no memory. */
 static bool add_type(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
                      struct accumulator_line *named)
 {
@@ -248,7 +248,7 @@ static struct accumulator_line *line_by_track(struct accumulator *accumulator, c
 {
 	bool is_device = track->kind == EPP_TRACK_DEVICE;
 	struct accumulator_table *table = &accumulator->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
-	/* The calls that plugins report of a thread are its own. */
+	/* Calls that plugins report for a thread count for that thread's line. */
 	const epp_trace_track *shown = track->thread ? track->thread : track;
 	struct accumulator_line *line = hash_map_pointer(&table->index, shown->track);
 
@@ -307,7 +307,7 @@ static bool add_duration(struct accumulator_line *line, int64_t duration_ns)
 	return histogram_add(&line->durations, duration_ns);
 }
 
-/* An op or kernel. */
+/* Adds an event to the line of an op or a kernel. */
 static bool add_named(const struct accumulator *accumulator, struct accumulator_line *line, const epp_event *event)
 {
 	if (line->line.warmup_count >= accumulator->warmup_count)
@@ -317,7 +317,7 @@ static bool add_named(const struct accumulator *accumulator, struct accumulator_
 	return true;
 }
 
-/* A node's operator type: its first events are warm-up where they are the node's. */
+/* Adds an event to a node's operator type: it counts as warm-up if it is warm-up of the node. */
 static bool add_of_type(const struct accumulator *accumulator, const struct accumulator_line *named, const epp_event *event)
 {
 	struct accumulator_line *type = named->type;
@@ -329,7 +329,7 @@ static bool add_of_type(const struct accumulator *accumulator, const struct accu
 	return true;
 }
 
-/* Takes an event's time from what it lies in. */
+/* Subtracts an event's duration from the own time of the event around it. */
 static void nest(struct accumulator_stack *stack, const epp_event *event, struct accumulator_line *named,
                  struct accumulator_line *tracked)
 {
@@ -446,7 +446,7 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	    !add_busy(tracked, event))
 		return epp_status_no_memory();
 	nest(stack, event, named, tracked);
-	/* A call is within the event that made it, which is on the thread's own lane. */
+	/* A call is inside the event that made it, which is on the thread's own lane. */
 	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
 		tracked->line.self_ns -= event->duration_ns;
 	return NULL;
@@ -472,7 +472,7 @@ void accumulator_end(struct accumulator *accumulator)
 	}
 }
 
-/* Lines are destroyed by their array. */
+/* For tdestroy: does nothing, because the array owns the lines. */
 static void keep(void *line)
 {
 	(void)line;

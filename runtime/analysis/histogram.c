@@ -1,4 +1,5 @@
-/* Values below 64 have a bucket each; octave n > 0 holds those of n + 6 bits, by the six bits behind the first. */
+/* Implements histogram.h.  Values below 64 have a bucket each; octave n > 0 holds values of n + 6 bits, by the six
+ * bits after the leading one. */
 #include "analysis/histogram.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ uint64_t epp_histogram_count(const epp_histogram *histogram)
 	return histogram->count;
 }
 
-/* The middle of a bucket. */
+/* Returns the middle of a bucket. */
 static int64_t bucket_value(unsigned octave, unsigned bucket)
 {
 	if (!octave)

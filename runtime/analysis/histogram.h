@@ -1,5 +1,5 @@
-/* How values are spread, in little memory: buckets whose width is at most 1/64 of their values, so that a quantile is
- * within 0.8 % of the true one. */
+/* A histogram in little memory: the width of a bucket is at most 1/64 of its values, so a quantile has an error of
+ * at most 0.8 %. */
 #ifndef EPPROF_RUNTIME_ANALYSIS_HISTOGRAM_H
 #define EPPROF_RUNTIME_ANALYSIS_HISTOGRAM_H
 
@@ -8,7 +8,7 @@
 
 #include "epprof/summary.h"
 
-/* Each octave (from one power of two to the next) has this many buckets; made when its first value comes. */
+/* Number of buckets of each octave (from one power of two to the next); an octave is allocated with its first value. */
 #define SPREAD_BUCKETS 64u
 #define SPREAD_OCTAVES 59u
 

@@ -1,5 +1,5 @@
-/* Copies come in order of their start, so what they cover up to a time is a sum that only grows: a gap's part of it is the
- * difference of two such sums. */
+/* Implements idle.h.  Copies come in order of start, so the time that they cover up to a point is a growing sum, and
+ * their part of a gap is the difference of two such sums. */
 #include "analysis/idle.h"
 
 void idle_copy(struct idle_copies *copies, int64_t start_ns, int64_t end_ns)
@@ -21,13 +21,13 @@ void idle_copy(struct idle_copies *copies, int64_t start_ns, int64_t end_ns)
 	copies->spans[next].before_ns = before_ns;
 }
 
-/* How long copies ran before a time. */
+/* Returns the total time of copies before a time. */
 static int64_t covered(const struct idle_copies *copies, int64_t until_ns)
 {
 	const uint64_t oldest = copies->count > IDLE_COPIES ? copies->count - IDLE_COPIES : 0;
 	uint64_t low = oldest, high = copies->count;
 
-	/* The first that starts at `until_ns` or later. */
+	/* Find the first span that starts at `until_ns` or later. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 		if (copies->spans[middle % IDLE_COPIES].start_ns < until_ns)

@@ -1,4 +1,4 @@
-/* A tally of a whole timeline, for callers of the library. */
+/* Implements epprof/summary.h: accumulates a whole timeline. */
 #include "epprof/summary.h"
 
 #include <stdlib.h>

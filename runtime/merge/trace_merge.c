@@ -1,5 +1,5 @@
-/* epp_trace_merge: clocks first, then numbers, then the records of one trace after the other.  The timeline merges them by
- * time when it reads. */
+/* Implements epp_trace_merge: maps the clocks, assigns numbers, then copies the records of one trace after the
+ * other.  The timeline merges them by time when the trace is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char *path_of(const struct trace_merge *merge, size_t input)
 	return path ? path : "a session";
 }
 
-/* ---- the same recording twice ---- */
+/* ---- duplicate recordings ---- */
 
 struct origin {
 	uint64_t origin;
@@ -34,7 +34,8 @@ static uint64_t first_half(const uint8_t *file_id)
 	return half;
 }
 
-/* By the file ids, which stand in a merged trace for each process; several processes of one trace are one recording. */
+/* Compares the file ids, which a merged trace has for each process.  Several processes of one trace are one
+ * recording. */
 static epp_status *refuse_doubles(const struct trace_merge *merge)
 {
 	size_t count = 0, room = 0;
@@ -94,7 +95,7 @@ static epp_status *take_inputs(struct trace_merge *merge, epp_trace *const *trac
 	return refuse_doubles(merge);
 }
 
-/* ---- how the clocks were brought on ---- */
+/* ---- reporting how the clocks were mapped ---- */
 
 static void tell_machine(const struct trace_merge *merge, const struct merge_machine *machine)
 {

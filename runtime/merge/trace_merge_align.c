@@ -1,10 +1,11 @@
-/* Brings machines together by events that they have in common: barriers, most often.
+/* Aligns the clocks of machines by an event that occurs in all of them, usually a barrier.
  *
- * The first event of that name in one process is the first in all others, and so on.  Of the k-th one a machine knows that
- * it ended between the latest start and the earliest end among its processes: whoever leaves a barrier has seen all others
- * enter it.  The earliest ends are laid upon each other by one offset, and by a drift where that explains what is left.
- * The error: what is left at the worst event, what the best event leaves open on either side, and how far the clocks may
- * drift apart outside of the events.
+ * The first event of that name in one process corresponds to the first one in all others, and so on.  A barrier ends
+ * for each process after all processes entered it.  So the k-th barrier ended on a machine between the latest start
+ * and the earliest end among the machine's processes.  The earliest ends of two machines are matched by a constant
+ * offset, and by a drift if that explains the rest.
+ * The error is the sum of the residual at the worst event, the uncertainty of the best event on either side, and the
+ * possible drift of the clocks outside of the events.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,11 +17,11 @@
 #include "merge/trace_merge.h"
 
 #define OCCURRENCES_MAX (1u << 20)
-/* What clocks that nobody compared may drift by, and the most that is believed. */
+/* Assumed drift of clocks that were never compared, and the limit for a measured drift. */
 #define DRIFT_ASSUMED 500e-6
 #define DRIFT_MOST 1000e-6
 
-/* One event in one process, then on one machine: when it may have ended (or begun), and what that leaves open. */
+/* An event in one process, or joined for a machine: the latest possible end (or start), and its uncertainty. */
 struct occurrence {
 	int64_t at_ns;
 	int64_t open_ns;
@@ -35,7 +36,7 @@ static bool add(struct occurrences *found, int64_t start_ns, int64_t end_ns, boo
 {
 	if (!array_reserve(&found->list, &found->room, found->count + 1, sizeof(*found->list)))
 		return false;
-	/* An event's length says when it cannot have ended, nothing of when it began. */
+	/* With ends, the event's length bounds its end time; a start has no such bound. */
 	found->list[found->count++] = starts ? (struct occurrence){ start_ns, 0 }
 	                                     : (struct occurrence){ end_ns, end_ns - start_ns };
 	return true;
@@ -96,7 +97,7 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 	for (size_t i = 0; i < reader->blocks_count && name && !status; i++) {
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_INSTANT)))
 			continue;
-		/* What cannot be decoded is told by the copy. */
+		/* Blocks that cannot be decoded are reported when they are copied. */
 		status = reader_block_decode(reader, &reader->blocks[i], &decoded);
 		if (!status)
 			status = find_in_block(merge, input, decoded.records, decoded.count, name, found);
@@ -110,11 +111,11 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 
 /* ---- one machine ---- */
 
-/* The same event in another process of the machine: what is certain of both. */
+/* Joins the same event of another process of the machine: keeps what is certain for both. */
 static void join(struct occurrence *machine, const struct occurrence *process, bool starts)
 {
 	if (starts) {
-		/* Who begins what all begin together does so at the earliest when the first one does. */
+		/* A common start is at the earliest of the processes' starts. */
 		int64_t apart_ns = llabs(process->at_ns - machine->at_ns);
 		machine->at_ns = process->at_ns < machine->at_ns ? process->at_ns : machine->at_ns;
 		machine->open_ns = apart_ns > machine->open_ns ? apart_ns : machine->open_ns;
@@ -123,7 +124,7 @@ static void join(struct occurrence *machine, const struct occurrence *process, b
 	int64_t start_ns = machine->at_ns - machine->open_ns, other_ns = process->at_ns - process->open_ns;
 	start_ns = other_ns > start_ns ? other_ns : start_ns;
 	machine->at_ns = process->at_ns < machine->at_ns ? process->at_ns : machine->at_ns;
-	/* Ended here before it began there: no barrier, and so much is open. */
+	/* If it ended here before it began there, it is no barrier, and the uncertainty is that large. */
 	machine->open_ns = llabs(machine->at_ns - start_ns);
 }
 
@@ -134,7 +135,7 @@ static void say_counts(const struct trace_merge *merge, const struct merge_input
 		                 merge->options->align, least);
 }
 
-/* Of all processes of a machine that have such events; `*uneven`: not all have as many. */
+/* Joins the events of all processes of a machine that have any; sets `*uneven` if their numbers differ. */
 static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t number, struct occurrences *machine,
                                    bool *uneven)
 {
@@ -168,8 +169,8 @@ static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t num
 /* ---- two machines ---- */
 
 struct fit {
-	double offset_ns, slope; /* at the pivot */
-	double left_ns;          /* what it leaves at the worst event */
+	double offset_ns, slope; /* offset_ns is valid at the pivot */
+	double left_ns;          /* the residual at the worst event */
 	int64_t pivot_ns;
 };
 
@@ -184,7 +185,7 @@ static double left_over(const struct fit *fit, const struct occurrence *from, co
 	return worst_ns;
 }
 
-/* The middle of the offsets; a drift too, if it halves what is left: less would be noise. */
+/* Fits the middle of the offsets, and a drift if that halves the residual: a smaller gain would be noise. */
 static struct fit fit_offsets(const struct occurrence *from, const struct occurrence *to, size_t count)
 {
 	double least_ns = INFINITY, most_ns = -INFINITY, mean_ns = 0, time_ns = 0, products = 0, squares = 0;
@@ -220,7 +221,7 @@ static int64_t least_open(const struct occurrence *list, size_t count)
 	return least_ns;
 }
 
-/* How far from the events the machine's traces reach, in host time of the machine. */
+/* Returns how far the machine's traces extend beyond the events, in host time of the machine. */
 static double reach_outside(const struct trace_merge *merge, uint32_t number, const struct occurrence *list, size_t count)
 {
 	int64_t before_ns = 0, behind_ns = 0;

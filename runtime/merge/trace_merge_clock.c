@@ -1,8 +1,9 @@
-/* Which traces share a clock, and how the clocks of machines are brought together.
+/* Finds the traces that share a clock, and maps the clocks of machines to each other.
  *
- * Traces of one boot that read the same counter go by one map of that counter, made of the readings of all: what happened
- * first comes first.  Another clock of the same boot is brought on by CLOCK_MONOTONIC, another boot by CLOCK_REALTIME: at
- * the reading that is best, with what it was set by meanwhile as part of the error.
+ * Traces of one boot that read the same counter use one map of that counter, made from the clock samples of all of
+ * them, so the order of their events is exact.  Another clock of the same boot is mapped by CLOCK_MONOTONIC, another
+ * boot by CLOCK_REALTIME: at the most precise sample, and any change of CLOCK_REALTIME in between is part of the
+ * error.
  */
 #include <bsd/stdlib.h>
 #include <stdarg.h>
@@ -13,12 +14,12 @@
 #include "base/status.h"
 #include "merge/trace_merge.h"
 
-/* A unix time before this (2001) is none: imported traces count from 0. */
+/* A unix time before this (2001) is not one: imported traces count from 0. */
 #define UNIX_NS_LEAST 1000000000000000000
-/* Offsets stay so far below 2^62 that sums of a few do not overflow. */
+/* Offsets are limited so far below 2^62 that sums of a few do not overflow. */
 #define OFFSET_NS_MAX (ITEM_NS_MAX / 4)
-/* Clocks whose distance to CLOCK_REALTIME differs by more than this do not count from the same moment: a container with a
- * time of its own. */
+/* If the difference to CLOCK_REALTIME differs by more than this, two CLOCK_MONOTONIC do not have the same zero: for
+ * example a container with a time namespace. */
 #define SAME_ZERO_NS 1000000000
 
 void trace_merge_tell(const struct trace_merge *merge, const char *format, ...)
@@ -34,7 +35,7 @@ void trace_merge_tell(const struct trace_merge *merge, const char *format, ...)
 	merge->receipt(merge->receipt_user, text);
 }
 
-/* ---- readings ---- */
+/* ---- clock samples ---- */
 
 static int64_t distance(int64_t a, int64_t b)
 {
@@ -50,14 +51,15 @@ static int64_t realtime_offset(const struct epf_host_pair *pair)
 	return __builtin_sub_overflow(pair->realtime_ns, pair->monotonic_ns, &offset) ? INT64_MAX : offset;
 }
 
-/* The pairs, or the one that stands for them. */
+/* Returns the input's clock samples, or its zero if it has none. */
 static const struct epf_host_pair *pairs_of(const struct reader *reader, const struct epf_host_pair *zero, size_t *count)
 {
 	*count = reader->pairs_count ? reader->pairs_count : 1;
 	return reader->pairs_count ? reader->pairs : zero;
 }
 
-/* How far a map may be off CLOCK_MONOTONIC: by the readings that it goes through, or all if it goes by the nominal rate. */
+/* Returns the error of a map against CLOCK_MONOTONIC: at the samples that it passes through, or at all if it uses
+ * the nominal rate. */
 static int64_t map_error(const struct host_clock *clock, const struct epf_host_pair *pairs, size_t count, int64_t zero_ns)
 {
 	int64_t error_ns = 0;
@@ -76,7 +78,7 @@ static int64_t map_error(const struct host_clock *clock, const struct epf_host_p
 	return error_ns;
 }
 
-/* The unix time at the zero, by the reading that is best. */
+/* Computes the unix time at the machine's zero from the most precise sample. */
 static void find_realtime(struct merge_machine *machine, const struct epf_host_pair *pairs, size_t count)
 {
 	const struct epf_host_pair *best = NULL;
@@ -141,7 +143,7 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* The readings of the counter by all traces that read it, from the same zero. */
+/* Collects the samples of the machine's counter from all traces that read it and have the same zero. */
 static epp_status *pool_pairs(const struct trace_merge *merge, uint32_t number, const struct epf_host_pair *zero,
                               struct epf_host_pair **pool, size_t *count)
 {
@@ -189,7 +191,7 @@ static epp_status *make_clock(struct trace_merge *merge, uint32_t number)
 	return status;
 }
 
-/* A trace of the machine that does not read its counter. */
+/* Maps a trace of the machine that does not read the machine's counter. */
 static epp_status *relate_by_monotonic(struct merge_input *input, const struct merge_machine *machine)
 {
 	struct epf_host_pair zero = host_clock_zero(input->reader);
@@ -241,7 +243,7 @@ static void relate_machine(const struct merge_machine *reference, struct merge_m
 	machine->error_ns = (uint64_t)(machine->realtime_error_ns + reference->realtime_error_ns);
 }
 
-/* The reference's machine and its leader come first. */
+/* Moves the reference machine and its leader to the front: the first machine with wall-clock time. */
 static void put_reference_first(struct trace_merge *merge)
 {
 	uint32_t reference = 0;

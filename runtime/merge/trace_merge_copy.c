@@ -1,7 +1,7 @@
-/* The records of one trace: block by block they are decoded, brought onto the merged trace's clock and numbers, and encoded
- * again in the same order.  One block is in memory.
+/* Copies the records of one trace: each block is decoded, converted to the merged trace's clock and numbers, and
+ * encoded again in the same order.  One block is in memory at a time.
  *
- * A block of more than fits becomes several; each begins on its own track, as a region does. */
+ * A block that is too large becomes several; each begins on the block's own track, as a region does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "codec/codec.h"
 #include "merge/trace_merge.h"
 
-/* Of one block, as the records lie in memory. */
+/* Limit of one block, for the records in memory. */
 #define BLOCK_BYTES (128u << 10)
-/* The most that one record's args take: each text may end in a slot that it fills only in part. */
+/* Upper limit of one record's slots: each text may end in a partly filled slot. */
 #define SLOTS_MAX (2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
 
 _Static_assert(CODEC_BOUND(BLOCK_BYTES) + 10 * EPF_OPEN_MAX <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
@@ -20,15 +20,15 @@ _Static_assert(EPF_RECORD_BYTES * 2 + SLOTS_MAX * 16 <= BLOCK_BYTES, "a record a
 struct copying {
 	struct trace_merge *merge;
 	struct merge_input *input;
-	struct reader_decoded from; /* the block as it was */
-	struct epf_block *block;    /* as it will be */
+	struct reader_decoded from; /* the input block */
+	struct epf_block *block;    /* the output block */
 	struct epf_arg *slots;
 
-	uint32_t track, own_track; /* merged, of the records now; of the block */
-	bool host_clock;           /* complete events of the track are in host ticks */
+	uint32_t track, own_track; /* merged numbers: of the current record, of the block */
+	bool host_clock;           /* the track's complete events are in host ticks */
 	struct codec_writer codec;
 	uint32_t bytes;    /* of the records in `block` */
-	uint64_t at_ticks; /* merged, of the last record of the host's clock: where a switch stands */
+	uint64_t at_ticks; /* merged time of the last record in host ticks, used for track switches */
 	size_t start_hint, end_hint;
 };
 
@@ -102,7 +102,7 @@ static epp_status *make_room(struct copying *copying, uint32_t bytes)
 
 /* ---- records ---- */
 
-/* Args as slots; what does not fit is cut, which no sound trace needs. */
+/* Converts args to slots; args that do not fit are cut, which never happens with a valid trace. */
 static uint32_t take_args(struct copying *copying, const struct codec_record *record, bool *cut)
 {
 	uint32_t at = record->args_offset, used = 0;
@@ -192,7 +192,7 @@ static epp_status *copy_block(struct copying *copying, const struct reader_block
 	return end_block(copying);
 }
 
-/* What was open when its process was killed ends with its last sign of life, innermost first. */
+/* Writes the events that were open when the process was killed: they end at the latest host time, innermost first. */
 static epp_status *copy_open(struct copying *copying)
 {
 	const struct reader *reader = copying->input->reader;

@@ -1,8 +1,8 @@
-/* What a merged trace says besides its records: processes, names, tracks, runs, clock pairs, accounts.
+/* Writes everything in a merged trace except its records: processes, names, tracks, runs, clock pairs, accounts.
  *
- * Everything is numbered anew.  Runs are numbered in order of their start, so the merged trace's time 0 is the first of
- * all.  Their readings, and the clock's, are those of the reference: exactly the line from merged ticks to its
- * CLOCK_MONOTONIC and CLOCK_REALTIME.
+ * Everything gets new numbers.  Runs are numbered in order of their start, so time 0 of the merged trace is the
+ * start of the first run.  The clock samples of runs and of the trace are those of the reference: exactly on the
+ * line from merged ticks to its CLOCK_MONOTONIC and CLOCK_REALTIME.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- sources ---- */
 
-/* What is the less known of two. */
+/* Returns the less precise of two relations. */
 static uint32_t worse(uint32_t a, uint32_t b)
 {
 	static const uint8_t rank[] = {
@@ -33,7 +33,7 @@ static uint64_t origin_of(const struct reader *reader, const struct epf_source *
 	return origin;
 }
 
-/* Where readings contradict each other, times are in doubt: in a merged trace all of the source's. */
+/* Returns the largest doubt of a host clock.  In a merged trace, it applies to all times of the source. */
 static uint64_t most_doubt(const struct host_clock *clock)
 {
 	int64_t most_ns = 0;
@@ -101,7 +101,7 @@ static epp_status *number_names(struct trace_merge *merge, struct merge_input *i
 
 /* ---- runs ---- */
 
-/* A reading of the reference's clocks at a merged time. */
+/* Returns the reference's clock sample at a merged time. */
 static struct epf_host_pair reading_at(const struct trace_merge *merge, uint64_t ticks, uint64_t half_width_ns)
 {
 	const struct merge_machine *reference = &merge->machines[0];
@@ -126,7 +126,7 @@ static struct epf_host_pair bring_on(const struct trace_merge *merge, const stru
 
 static struct epf_run run_of(const struct trace_merge *merge, const struct merge_input *input, const struct epf_run *run)
 {
-	/* One that never ended ends with the last sign of life. */
+	/* A run that never ended ends at the latest host time. */
 	uint64_t last = run->end.ticks                         ? run->end.ticks
 	                : input->last_ticks > run->start.ticks ? input->last_ticks
 	                                                       : run->start.ticks;
@@ -140,7 +140,7 @@ static struct epf_run run_of(const struct trace_merge *merge, const struct merge
 
 struct numbered_run {
 	struct epf_run run;
-	uint32_t *number; /* where its number is wanted */
+	uint32_t *number; /* where to store the run's merged number */
 };
 
 static int by_start(const void *a, const void *b)
@@ -153,7 +153,7 @@ static int by_start(const void *a, const void *b)
 	                                      : 1;
 }
 
-/* An input without any run gets one, from its first event on. */
+/* Lists the runs of all inputs; an input without a run gets one that begins with its first event. */
 static epp_status *list_runs(struct trace_merge *merge, struct numbered_run **list, size_t *count)
 {
 	size_t room = 0;
@@ -239,7 +239,8 @@ static epp_status *number_tracks(struct trace_merge *merge, struct merge_input *
 	return NULL;
 }
 
-/* One that only records name: "(track 7)", as the timeline calls it.  Beyond a number of them they share the last. */
+/* Adds a track without a definition as "(track 7)", the timeline's name for it.  Beyond 1024 of them they share the
+ * last. */
 static epp_status *add_unknown(struct trace_merge *merge, struct merge_input *input, uint32_t source, uint32_t track,
                                uint32_t *merged)
 {
@@ -295,9 +296,9 @@ epp_status *trace_merge_number(struct trace_merge *merge)
 	return NULL;
 }
 
-/* ---- what is written behind the records ---- */
+/* ---- written after the records ---- */
 
-/* The readings that the reference's map goes through: the others would bend the line. */
+/* Writes the samples that the reference's map passes through: others would change the map. */
 static epp_status *say_pairs(struct trace_merge *merge)
 {
 	const struct merge_machine *reference = &merge->machines[0];
@@ -321,7 +322,7 @@ static epp_status *say_pairs(struct trace_merge *merge)
 	return status;
 }
 
-/* The accounts of one input; a ring's overwritten events are among the losses, open events were written as not ended. */
+/* Writes the ledger of one input: a ring's overwritten events are losses; open events were written as `unended`. */
 static epp_status *say_accounts(struct trace_merge *merge, struct merge_input *input, struct epf_producer *producers)
 {
 	const struct reader *reader = input->reader;
@@ -375,7 +376,7 @@ static epp_status *say_all_accounts(struct trace_merge *merge)
 
 epp_status *trace_merge_say(struct trace_merge *merge)
 {
-	/* Accounts may name tracks that nothing else did. */
+	/* Accounts may name tracks that no record does, so definitions follow them. */
 	EPP_TRY(say_all_accounts(merge));
 	EPP_TRY(trace_writer_definitions_write(merge->writer));
 	EPP_TRY(say_pairs(merge));

@@ -1,14 +1,13 @@
-/* Blocks become sources of the merge when its front reaches them: whole, or what was open at their beginning first and their
- * body later. */
+/* Turns blocks into sources of the merge when its front reaches them: a block as a whole, or first the items that
+ * were open when it began and later its body. */
 #include "base/status.h"
 #include "containers/array.h"
 #include "timeline/timeline.h"
 
-/* A divided block's body is loaded along with its beginning if at most this many other blocks (and as many as there are
- * sources) come before it. */
+/* A block is divided only if more than this many other blocks, plus the number of sources, come before its body. */
 #define NEAR_BLOCKS 64u
 
-/* How many of a thread's items were open when the block began. */
+/* Returns the number of a thread's items that were open when the block began. */
 static uint32_t count_open_before(const struct run *run, uint64_t own_first_ticks)
 {
 	uint32_t count = run->at;
@@ -25,7 +24,7 @@ static epp_status *check_begin(const struct run *run, const struct epp_timeline 
 	                         (unsigned long long)timeline->reader->blocks[block].offset);
 }
 
-/* The first items of a run as a run of their own. */
+/* Copies the first items of a run into a run of their own. */
 static epp_status *add_open_before(struct merge *merge, const struct run *run, uint32_t count)
 {
 	struct run *made = merge_run_take(merge);
@@ -48,7 +47,7 @@ static epp_status *add_open_before(struct merge *merge, const struct run *run, u
 	return merge_add(merge, made);
 }
 
-/* Whether the rest of a thread's block is to wait on, and from when on. */
+/* Returns true if the body of a thread's block is to wait, until `*own_ns`. */
 static bool is_divided(const struct epp_timeline *timeline, const struct reader_block *block, int64_t *own_ns)
 {
 	const struct merge *merge = &timeline->merge;
@@ -67,7 +66,7 @@ static epp_status *load(struct epp_timeline *timeline, uint32_t block, int64_t n
 	return check_begin(run, timeline, block, ns);
 }
 
-/* Makes a block's run active, or what was open at its beginning. */
+/* Activates the run of a block, or only the items that were open when the block began. */
 static epp_status *activate_block(struct epp_timeline *timeline, const struct merge_waiting *waiting)
 {
 	struct merge *merge = &timeline->merge;

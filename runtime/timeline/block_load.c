@@ -1,8 +1,9 @@
-/* Blocks become runs: read, decoded, placed on the host's clock, joined with ends that were recorded elsewhere, put in order
- * of start.  What shows nothing (clock pairs, track switches, ends) is left out.
+/* Turns blocks into runs: reads and decodes a block, places its records on the host's clock, joins them with
+ * separately recorded ends, and sorts them by start.  Records that are not shown (clock pairs, track switches, ends)
+ * are left out.
  *
- * Kinds other than EPF_COMPLETE are in host ticks whatever their track.  A length that goes beyond 2^64 is cut there, and one
- * below 0 is 0.
+ * Kinds other than EPF_COMPLETE are in host ticks on every track.  An end above 2^64 is cut to 2^64 - 1; a negative
+ * length becomes 0.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static struct item_class class_of(uint16_t bits)
 		                    (uint8_t)EPF_BITS_PLACEMENT(bits), block_flags(bits) };
 }
 
-/* What an end that was recorded elsewhere gives to its event. */
+/* Applies a separately recorded end to its event. */
 static void join_end(struct item *item, const struct end *end)
 {
 	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ELSEWHERE | end->flags);
@@ -67,7 +68,7 @@ static void join_end(struct item *item, const struct end *end)
 	}
 }
 
-/* An asynchronous event is its begin; what it lacks its end has. */
+/* The item of an asynchronous event comes from its begin record; its end record provides the rest. */
 static void load_async(const struct epp_timeline *timeline, const struct reader_block *block, struct item *item)
 {
 	const struct end *end = ends_find(&timeline->ends, block->source, item->id);
@@ -87,7 +88,7 @@ static void load_async(const struct epp_timeline *timeline, const struct reader_
 		item->is.flags &= (uint8_t)~EPP_FLAG_ENDED_ELSEWHERE;
 }
 
-/* The parent that a record names is not one of its args. */
+/* Moves the parent that a record names from the args to extra->parent. */
 static void load_parent(const struct decoded *decoded, const struct codec_record *record, struct item *item,
                         struct item_extra *extra)
 {
@@ -109,20 +110,21 @@ static void load_complete(struct epp_timeline *timeline, struct line *line, cons
 	extra->end_error_ns = placed.end_error_ns;
 }
 
-/* Items while they are made, in the order of their records. */
+/* State of loading a block: items in the order of their records. */
 struct loading {
 	struct epp_timeline *timeline;
 	struct decoded decoded;
 	struct run *run;         /* timeline->unordered */
-	uint32_t line, own_line; /* indexes: of the records now, of the block's track */
-	uint32_t key;            /* of line */
+	uint32_t line, own_line; /* indexes of lines: of the current record, of the block's track */
+	uint32_t key;            /* of `line` */
 	uint32_t count;
-	uint16_t bits; /* of the last record, and their class */
+	uint16_t bits; /* bits of the last record; `is` is the class for these bits */
 	struct item_class is;
 	size_t start_hint, end_hint; /* of the host clock */
 };
 
-/* A record that ends at `end_ticks`, but for its times on the host's clock.  Most are of the class of the one before. */
+/* Fills an item except for its host times.  Caches the class, because most records have the same bits as the
+ * previous one. */
 static inline void fill_item(struct loading *loading, const struct codec_record *record, uint64_t rank, uint32_t index,
                              uint64_t end_ticks, struct item *item)
 {
@@ -140,7 +142,7 @@ static inline void fill_item(struct loading *loading, const struct codec_record 
 	item->is = loading->is;
 }
 
-/* An item whose ticks are the host's. */
+/* Sets the host times of an item whose ticks are host ticks. */
 static inline void place_item(struct loading *loading, struct item *item)
 {
 	const struct host_clock *host = &loading->timeline->host;
@@ -161,7 +163,7 @@ static epp_status *switch_line(struct loading *loading, uint32_t track)
 	return NULL;
 }
 
-/* Everything but events of a thread. */
+/* Loads any record except a thread's event. */
 static epp_status *load_other(struct loading *loading, const struct codec_record *record, uint32_t rank, uint32_t index)
 {
 	struct item *item = &loading->run->items[loading->count];
@@ -229,14 +231,14 @@ static inline bool begins_before(const void *of, uint32_t a, uint32_t b)
 	return records[a].id < records[b].id;
 }
 
-/* What the items of such a block share: in registers, since nothing else leads to it. */
+/* State that the items of such a block share; a local copy without aliases, so that it stays in registers. */
 struct plain {
 	uint64_t rank;
 	uint32_t source, key;
-	uint16_t bits; /* of the last record, and their class */
+	uint16_t bits; /* bits of the last record; `is` is the class for these bits */
 	struct item_class is;
 	struct host_clock host;
-	struct host_segment near; /* of the host clock: that of the last time */
+	struct host_segment near; /* segment of the host clock that contained the last time */
 };
 
 static inline int64_t plain_ns(struct plain *plain, uint64_t ticks)
@@ -252,7 +254,7 @@ static inline int64_t plain_ns(struct plain *plain, uint64_t ticks)
 	return ns;
 }
 
-/* Returns when it begins. */
+/* Returns the start of the item. */
 static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plain *plain,
                                       const struct codec_record *record, uint32_t index, struct item *item)
 {
@@ -280,8 +282,8 @@ static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plai
 	return start_ns;
 }
 
-/* Nearly all blocks: one line, host ticks, so the records themselves are put in order and items made once.  `*done` stays
- * false if they are not a thread's after all. */
+/* Fast path for nearly all blocks: one line and host ticks, so the records are sorted first and each item is made
+ * once.  `*done` stays false if the records turn out not to be one thread's. */
 static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run *run, bool *done)
 {
 	struct epp_timeline *timeline = loading->timeline;
@@ -289,7 +291,7 @@ static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run
 	uint32_t source = loading->decoded.block->source;
 
 	EPP_TRY(run_order_begin(&timeline->order, loading->decoded.count));
-	struct start_order order = timeline->order; /* so that it stays in registers */
+	struct start_order order = timeline->order; /* a local copy, so that it stays in registers */
 	for (uint32_t i = 0; i < loading->decoded.count; i++) {
 		unsigned kind = EPF_BITS_KIND(records[i].bits);
 		if (!(PLAIN_KINDS >> kind & 1)) {

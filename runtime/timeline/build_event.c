@@ -1,4 +1,4 @@
-/* An item becomes an event: its texts, its place among the events of its track, its parent. */
+/* Turns items into events: names, args, depth and lane on the track, parent. */
 #include <stddef.h>
 #include <string.h>
 
@@ -41,10 +41,10 @@ static void set_args(struct epp_timeline *timeline, const struct run *run, const
 	if (end)
 		*args = (struct event_args){ .block = end->block, .offset = end->args_offset };
 	else
-		event->args_count = 0; /* a block whose source is not that of its track */
+		event->args_count = 0; /* corrupt: the block's source differs from that of its track */
 }
 
-/* Of a run extras are taken one behind the other; the merge fetches items alone. */
+/* Prefetch distance for extras: they are read sequentially, and the merge prefetches only items. */
 #define EXTRAS_AHEAD 8
 
 static void set_extra(const struct item_extra *extra, epp_event *event)
@@ -55,7 +55,7 @@ static void set_extra(const struct item_extra *extra, epp_event *event)
 	event->parent = extra->parent;
 }
 
-/* Only where pairs of the host's clock contradict each other. */
+/* Only called if host clock samples contradict each other. */
 __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timeline, const struct item *item,
                                                 epp_event *event)
 {
@@ -71,7 +71,7 @@ __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timel
 _Static_assert(offsetof(struct item_class, placement) == offsetof(epp_event, placement) - offsetof(epp_event, kind),
                "kind, category and placement are copied as one");
 
-/* What events of threads without args have, but for their place, which nesting tells. */
+/* Fills the fields that a thread's event without args has, except depth, lane and parent, which nesting sets. */
 static inline void fill(const struct epp_timeline *timeline, const struct line *line, const struct item *item,
                         epp_event *event)
 {
@@ -89,7 +89,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->parent_end_ns = INT64_MIN;
 	event->launch_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
-	memcpy(&event->kind, &item->is, sizeof(item->is)); /* category and placement too */
+	memcpy(&event->kind, &item->is, sizeof(item->is)); /* copies category and placement too */
 	event->flags = item->is.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 	event->args = NULL;
@@ -97,13 +97,13 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 
 /* ---- nesting ---- */
 
-/* Positions are ticks on threads, elsewhere nanoseconds, made unsigned without a change of their order. */
+/* Positions are ticks on threads and nanoseconds elsewhere, mapped to unsigned with the same order. */
 static inline uint64_t position_of(const struct line *line, uint64_t ticks, int64_t ns)
 {
 	return line->is_thread ? ticks : (uint64_t)ns ^ 1ull << 63;
 }
 
-/* Somebody may have named the event. */
+/* Sets the flags of an event that other events reference, and notes its times. */
 static epp_status *mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
 	struct references *references = &timeline->references;
@@ -147,7 +147,7 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 	return NULL;
 }
 
-/* A slice that no thread's stack held: a device's, or of a track that the host made. */
+/* Nests a slice that is not on a thread's stack: a slice of a device, or of a track that the host created. */
 static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line, const struct item *item,
                                     epp_event *event)
 {
@@ -173,7 +173,7 @@ static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *
 	return NULL;
 }
 
-/* A moment belongs to the innermost event that is open. */
+/* An instant's parent is the innermost open event. */
 static void nest_moment_in(struct line *line, const struct item *item, epp_event *event)
 {
 	uint64_t position = position_of(line, item->start_ticks, item->start_ns);
@@ -185,14 +185,14 @@ static void nest_moment_in(struct line *line, const struct item *item, epp_event
 
 /* ---- events ---- */
 
-/* Last, since what belongs to one source is compared without it. */
+/* Called last, because events of one source are compared with each other without this error. */
 static void add_source_error(epp_event *event, int64_t error_ns)
 {
 	event->start_error_ns += error_ns;
 	event->end_error_ns += error_ns;
 }
 
-/* What stands on no thread's stack. */
+/* Builds events that no thread's stack contains: device events, async events, instants, counters. */
 __attribute__((noinline)) static epp_status *emit_other(struct epp_timeline *timeline, struct line *line,
                                                         const struct item *item, epp_event *event)
 {

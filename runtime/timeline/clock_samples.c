@@ -1,4 +1,5 @@
-/* Reads the pairs from where the timeline keeps them: the reader's, and the beginnings of the fits' segments. */
+/* Lists the clock samples of a timeline: the reader's host samples, then the segment starts of the device clock
+ * fits. */
 #include "timeline/clock_samples.h"
 
 #include "timeline/timeline.h"

@@ -1,38 +1,40 @@
-/* Joins events of devices to the host events that caused them.
+/* Joins device events to the host events that caused them.
  *
- * By the id that the record names; else, if the track names the thread that the work came from, to the innermost event of
- * that thread around its start (inferred); else it has no parent.  A record may say that several events could be the parent.
+ * The parent is the event whose id the record names; otherwise, if the track names the launching thread, the
+ * innermost event of that thread around the device event's start (inferred); otherwise there is none.  A record may
+ * also state that several events could be the parent.
  *
- * What a host event caused begins no earlier than that one; what a host event waited for ends no later.  A flow from an event
- * of a device, or from the one that caused it, to a host event of category API says that this one waited.  Events stay where
- * their clock puts them: if that is possible, their bound is what it leaves of the possible time; if it is not, by more
- * than the bound, they are marked.  Without a wait, ends are compared with the outermost event around the parent, which
- * leaves the bound as it is, since work may be left running.
+ * A device event begins no earlier than the host event that caused it, and ends no later than a host event that
+ * waited for it.  A flow from a device event, or from the event that caused it, to a host event of category API
+ * means that this host event waited.  Events stay where their clock places them.  If that place is possible, the
+ * error bound is cut to the possible time; if it is impossible by more than the bound, the event is flagged.
+ * Without a wait, the end is compared with the outermost event around the parent; this does not change the bound,
+ * because work may still run after that event.
  *
- * A wait covers what was launched before it began.  Launches have no time of their own, but a thread that waits launches
- * nothing, so an event that began before a wait ended was launched before that wait began.
+ * A wait covers the work that was launched before the wait began.  Launches have no time of their own, but a waiting
+ * thread launches nothing, so an event that began before a wait ended was launched before that wait began.
  */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* The end of the outermost event around a parent; INT64_MIN: not known yet. */
+/* Returns the end of the outermost event around a parent; INT64_MIN: not known yet. */
 static int64_t outer_end(const struct epp_timeline *timeline, const struct referenced_event *parent)
 {
 	int64_t end_ns = parent->outer_end_ns;
-	/* The parent comes after its kernel, by the clock's error: what is open on its thread now may be around it. */
+	/* The clock's error placed the parent after its kernel: events now open on its thread may enclose it. */
 	if (end_ns == INT64_MIN)
 		end_ns = nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns,
 		                        parent->end_ns);
-	/* A call that launches work returns before that ends: only an event around it can have waited. */
+	/* A call that launches work returns before the work ends: only an event around the call can have waited. */
 	return parent->is_call && end_ns == parent->end_ns ? INT64_MIN : end_ns;
 }
 
-/* So far behind an event, beyond its own error, what it belongs to is looked for first. */
+/* How far past an event's end, in addition to its error, the look-ahead searches for the referenced event. */
 #define AHEAD_NS 1000000
 
-/* A copy: what stands in the table goes with the next question. */
+/* Returns a copy, because the next lookup may replace the table's entry. */
 static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct referenced_event *known, bool *is_known)
 {
 	struct referenced_event *event;
@@ -44,7 +46,7 @@ static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct 
 	return NULL;
 }
 
-/* What `event` refers to, wherever it must be looked for; or it is nowhere. */
+/* Finds a referenced event: in the table, by a look-ahead in the merge, or by a pass over all blocks. */
 static epp_status *known_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
                                struct referenced_event *known, bool *is_known)
 {
@@ -71,7 +73,7 @@ static int compare_ends(const void *a, const void *b)
 	return (first->end_ns > second->end_ns) - (first->end_ns < second->end_ns);
 }
 
-/* The waits of a launch, in order of their ends; `event` is the one that they are looked up for. */
+/* Returns the waits of a launch, sorted by end; `event` is the event for which they are looked up. */
 static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *event,
                             const struct referenced_event *launch, const struct wait **waits, uint32_t *count)
 {
@@ -96,7 +98,7 @@ static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *even
 	return NULL;
 }
 
-/* How many of the waits ended before `ns`. */
+/* Returns how many of the waits ended before `ns`. */
 static uint32_t ended_before(const struct wait *waits, uint32_t count, int64_t ns)
 {
 	uint32_t low = 0;
@@ -111,8 +113,9 @@ static uint32_t ended_before(const struct wait *waits, uint32_t count, int64_t n
 	return low;
 }
 
-/* When the wait ended that covers an event, of those under its parent: the first that the event began before for sure.  If its
- * clock does not tell, the last one, unless that is impossible or the event is placed behind it.  INT64_MAX: none covers it. */
+/* Returns the end of the wait, among those under its parent, that covers an event: the first wait that certainly
+ * ended after the event began.  If the clock's error leaves this open, the last wait is used, unless it is
+ * impossible or the event is placed after it.  INT64_MAX: no wait covers it. */
 static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_event *event)
 {
 	int64_t latest_start_ns;
@@ -127,8 +130,8 @@ static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_
 	return possible ? end_ns : INT64_MAX;
 }
 
-/* When what is known to have waited for an event, or for what `parent` had launched by then, had its end; INT64_MAX: nothing
- * did.  An event behind a wait under its parent was launched no earlier than that wait ended. */
+/* Computes the earliest end among the waits that certainly covered an event or what `parent` had launched by then;
+ * INT64_MAX: none did.  An event after a wait under its parent was launched no earlier than that wait's end. */
 static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, epp_event *event,
                             const struct referenced_event *parent, int64_t *end_ns)
 {
@@ -166,7 +169,7 @@ epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line,
 	bool is_known = false;
 
 	*end_ns = INT64_MAX;
-	/* Behind a wait that ended before its launch did, more may have been launched. */
+	/* After a wait that ended before its launching event did, more work may have been launched. */
 	EPP_TRY(waits_of(timeline, &none, parent, &waits, &count));
 	if (count && waits[count - 1].end_ns >= parent->end_ns)
 		*end_ns = waits[count - 1].end_ns;
@@ -185,7 +188,8 @@ epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line,
 	return NULL;
 }
 
-/* A time of [from, to], rounded down as these are; its error is at most what they leave of its bound on the wider side. */
+/* Narrows the error bound of a time that is known to be in [from, to].  The bound is at most the larger distance to
+ * the limits, plus 1 ns because the times are rounded down. */
 static int64_t narrowed(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_t to_ns)
 {
 	int64_t before_ns, behind_ns;
@@ -206,7 +210,7 @@ static void narrow(epp_event *event, int64_t wait_end_ns)
 	                               event->parent_start_ns, wait_end_ns);
 }
 
-/* `waited`: that is the end of a wait. */
+/* `waited`: outer_end_ns is the end of a wait. */
 static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns, bool waited)
 {
 	if (event->placement == EPP_PLACED_DURATION || event->placement == EPP_PLACED_CLAMPED)
@@ -251,7 +255,7 @@ static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, 
 	if (number == REFERRED_NONE)
 		return NULL;
 	epp_status *status = join_to(timeline, line, event, number, joined);
-	/* The survey counted this one. */
+	/* The scan pass counted this reference. */
 	references_done(references, number);
 	return status;
 }
@@ -283,7 +287,7 @@ static bool join_by_thread(struct epp_timeline *timeline, const struct line *lin
 
 epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
-	/* The host's own calls need no cause, but may have one. */
+	/* Events on the host's own call tracks need no cause, but may have one. */
 	bool is_call = line->track->kind == EPP_TRACK_CALLS, joined;
 
 	EPP_TRY(join_by_id(timeline, line, event, &joined));

@@ -1,10 +1,11 @@
-/* Measures the clocks of devices that were compared with the host's clock once: see causal_clock.h.
+/* Measures device clocks that were compared with the host clock only once: see causal_clock.h.
  *
- * First a second timeline merges the host's events, without those of devices.  Each event that is named as a parent is noted, with
- * the outermost event of a session around it.  Then the blocks with events of such clocks are decoded, and each event whose parent
- * was told sets its limits.  Of a clock without such events only whether it can be right is found out (run_coverage.h).
- * Memory: a timeline, which is released again, and the points of the clocks, which are bounded.
- * A trace whose clocks all have clock pairs costs nothing here.
+ * First, a second timeline merges the host's events without device events.  For each event that is named as a parent
+ * it notes the end of the outermost session event around it.  Then the blocks with events of such clocks are
+ * decoded, and each event with a recorded parent adds its limits to the clock.  For a clock without such events,
+ * run_coverage.h only checks whether the clock can be right.
+ * Memory: a second timeline, which is released afterwards, and the points of the clocks, which are bounded.
+ * A trace whose clocks all have several clock samples skips this step.
  */
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@
 
 /* ---- which clocks ---- */
 
-/* The comparison of a clock, and how long its ticks are. */
+/* Sets the clock's single comparison and the length of its tick. */
 static void set_sample(const struct epp_timeline *timeline, const struct line *line, struct causal_clock *clock)
 {
 	struct device_time time = { .ns = line->run_start_ns, .error_ns = line->offset_error_ns };
@@ -85,8 +86,8 @@ static epp_status *find_clocks(struct epp_timeline *timeline)
 
 /* ---- the events of the host ---- */
 
-/* An event of a session, such as a run of a model, ends after its device events; another event may only have launched them.
- * Events come in order of their start, so the session's around an event have been here. */
+/* A session event, such as a run of a model, ends after its device events; other events may only launch them.
+ * Events come in order of their start, so the sessions around an event have been seen before it. */
 static epp_status *note_session(struct epp_timeline *host, struct host_runs *runs, const epp_event *event)
 {
 	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERRED;
@@ -172,7 +173,8 @@ static void add_time(struct epp_timeline *timeline, struct line *line, const str
 	struct placed placed;
 
 	place_complete(timeline, line, record, 0, true, &placed);
-	/* What lasted across a jump seems to fill the time that the clock left out: only starts and ends count. */
+	/* An event that spans a clock jump would seem to fill the time that the clock skipped, so only starts and
+	 * ends count. */
 	add_moment(&line->causal->coverage, placed.start_ns, placed.start_error_ns);
 	add_moment(&line->causal->coverage, placed.end_ns, placed.end_error_ns);
 }
@@ -214,7 +216,7 @@ static epp_status *add_blocks(struct epp_timeline *timeline, struct epp_timeline
 	return NULL;
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
 static epp_status *prepare_clock(struct causal_clock *clock, const struct host_runs *runs)
 {

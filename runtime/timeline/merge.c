@@ -1,6 +1,6 @@
-/* See merge.h.  A run that is used up keeps its memory until its last batch has been handed out, since items and args are
- * handed out where they lie.  Sorted runs of the spill come in chunks: a stretch never goes beyond a chunk that has a
- * successor. */
+/* Implements merge.h.  An exhausted run keeps its memory until its last batch has been consumed, because items and
+ * args are returned in place.  Sorted runs of the spill come in chunks: a time range never extends past a chunk that
+ * has a successor. */
 #include "timeline/merge.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "containers/array.h"
 #include "timeline/timeline.h"
 
-/* So many events are to be in a batch: it then stays in the processor's first cache. */
+/* Target number of events in a batch: it then fits in the L1 cache. */
 #define BATCH_ITEMS 512u
-/* And so many for each source, so that looking at all of them does not count. */
+/* Minimum target per source, so that the cost of visiting every source is small. */
 #define BATCH_ITEMS_A_SOURCE 16u
 
 void merge_init(struct merge *merge)
@@ -81,9 +81,9 @@ epp_status *merge_add(struct merge *merge, struct run *run)
 	return NULL;
 }
 
-/* ---- one stretch ---- */
+/* ---- one time range ---- */
 
-/* Runs that the last batch has used up go, or go on. */
+/* Refills the runs that the last batch exhausted from the spill, or removes them. */
 static epp_status *drop_used(struct epp_timeline *timeline)
 {
 	struct merge *merge = &timeline->merge;
@@ -117,8 +117,8 @@ static int64_t first_start(const struct merge *merge, uint32_t from, int64_t fir
 	return first_ns;
 }
 
-/* Chunks of the spill that have a successor: the stretch [from_ns, *to_ns) must end before their last item does; where that
- * would leave nothing of it, the successor is made active too. */
+/* Limits the range [from_ns, *to_ns) for chunks of the spill that have a successor: it must end before the chunk's
+ * last item starts.  If that would leave an empty range, the successor becomes active too. */
 static epp_status *bound_by_chunks(struct epp_timeline *timeline, int64_t from_ns, int64_t *to_ns)
 {
 	struct merge *merge = &timeline->merge;
@@ -157,7 +157,7 @@ static epp_status *grow_batch(struct merge *merge)
 	return NULL;
 }
 
-/* Everything before to_ns, source by source. */
+/* Collects all items that start before to_ns, source by source. */
 static epp_status *gather(struct merge *merge, int64_t from_ns, int64_t to_ns)
 {
 	struct merge_entry *batch = merge->batch;
@@ -187,7 +187,8 @@ static int compare(const void *a, const void *b)
 	return item_before(left->item, right->item) ? -1 : left != right;
 }
 
-/* Entries of one start stand in the order of their sources; `index` is the first that is wrong.  Returns their end. */
+/* Sorts entries with equal starts, which the radix sort leaves in order of their sources; `index` is the first one
+ * that is out of order.  Returns the index after the group. */
 __attribute__((noinline)) static uint32_t sort_equal(struct merge *merge, uint32_t index)
 {
 	uint32_t offset_ns = merge->batch[index].offset_ns, first = index, end = index + 1;
@@ -214,7 +215,7 @@ static inline uint8_t digit_of(const struct merge_entry *entry, unsigned byte)
 	return ((const uint8_t *)&entry->offset_ns)[byte];
 }
 
-/* One pass of the sort: by a byte of the offsets. */
+/* One pass of the radix sort: sorts by one byte of the offsets. */
 static void sort_by_digit(struct merge_entry *restrict to, const struct merge_entry *restrict from, uint32_t count,
                           unsigned byte)
 {
@@ -231,7 +232,7 @@ static void sort_by_digit(struct merge_entry *restrict to, const struct merge_en
 		to[places[digit_of(&from[i], byte)]++] = from[i];
 }
 
-/* By start, a byte at a time, the lowest first. */
+/* Sorts the batch by start, least significant byte first. */
 static void sort_batch(struct merge *merge, uint32_t offset_most)
 {
 	uint32_t count = merge->batch_count;
@@ -250,7 +251,7 @@ static void sort_batch(struct merge *merge, uint32_t offset_most)
 	}
 }
 
-/* The next stretch is longer or shorter, by how many events this one held. */
+/* Adapts the length of the next time range to the number of events in this one. */
 static void adapt(struct merge *merge, bool was_cut)
 {
 	uint64_t wanted = (uint64_t)merge->sources_count * BATCH_ITEMS_A_SOURCE;

@@ -1,12 +1,13 @@
-/* The merge of runs by start, a stretch of time at a time.
+/* Merges sorted runs by start, one time range at a time.
  *
- * What the active runs hold of the next stretch is gathered and sorted by radix, which costs an event a third of what a
- * tournament over the heads of 64 runs does; the stretch is as long as some hundred events take.  Together the runs are
- * larger than the processor's caches, so gathering looks at their starts, which lie apart, and at no item.
- * Blocks wait, sorted by their earliest start, until the front reaches them; only then are they decoded, and no stretch
- * goes beyond the next one.  A block whose first records were open long before it began is divided: those, 64 at most,
- * become a small run of their own, and the rest, its body, waits on.
- * Called by timeline.c; runs are made by block_load.c and spill.c.
+ * The items of all active runs that start in the next time range are gathered and radix-sorted.  Per event, this costs
+ * a third of a tournament over the heads of 64 runs.  A range is as long as some hundred events take.  The runs
+ * together exceed the processor's caches, so gathering reads only the separate array of starts and no items.
+ * Blocks wait, sorted by their earliest start, until the merge front reaches them; only then are they decoded, and
+ * no time range extends past the next waiting block.  If the first records of a block were open long before the
+ * block began, the block is divided: those records, 64 at most, become a small run, and the rest, its body, keeps
+ * waiting.
+ * Called by timeline.c; block_load.c and spill.c make the runs.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGE_H
 #define EPPROF_RUNTIME_TIMELINE_MERGE_H
@@ -15,41 +16,42 @@
 
 struct epp_timeline;
 
-/* A run that is active, and what is left of it. */
+/* The unconsumed rest of an active run. */
 struct merge_source {
 	const struct item *head, *end;
-	const int64_t *starts;    /* from head on */
-	const struct item *items; /* the run's, and what stands beside them: NULL if nothing does */
+	const int64_t *starts;    /* of the items from head on */
+	const struct item *items; /* the run's items, for the index into extras */
 	const struct item_extra *extras;
 	struct run *run;
 };
 
 struct merge_waiting {
-	int64_t ns;     /* no item of the block begins before it */
-	uint32_t block; /* from reader->blocks_count on: runs of the spill */
+	int64_t ns;     /* lower bound of the starts of the block's items */
+	uint32_t block; /* values from reader->blocks_count on are runs of the spill */
 };
 
 struct merge_entry {
-	uint32_t offset_ns; /* since the beginning of the stretch */
+	uint32_t offset_ns; /* since the beginning of the time range */
 	uint32_t source;
 	const struct item *item;
 };
 
-/* How far ahead items are fetched: a batch has as many empty entries behind it. */
+/* Prefetch distance in the batch: a batch has as many empty entries after its last one. */
 #define MERGE_AHEAD 4u
-/* And how far in their run, for the next stretch: one an event, since a processor can wait for a dozen at once. */
+/* Prefetch distance in a run, for the next time range.  One prefetch per event, because a processor can have a dozen
+ * outstanding. */
 #define MERGE_NEXT_STRETCH_BYTES (8 * sizeof(struct item))
 
 struct merge {
-	struct merge_entry *batch, *spare; /* the stretch in order; room for sorting it */
+	struct merge_entry *batch, *spare; /* the sorted range, and scratch memory for the sort */
 	uint32_t batch_at, batch_count;
-	uint32_t time_range_ns;       /* of the next one, if nothing comes in between */
-	struct merge_source *sources; /* their indexes do not change while a batch lasts */
+	uint32_t time_range_ns;       /* length of the next range, if no activation comes first */
+	struct merge_source *sources; /* indexes stay valid while a batch is consumed */
 	uint32_t sources_count;
-	uint32_t active_most;          /* sources at once */
+	uint32_t active_most;          /* maximum number of simultaneous sources so far */
 	struct merge_waiting *waiting; /* sorted */
 	size_t waiting_count, waiting_at;
-	struct merge_waiting *bodies; /* of divided blocks, in no order */
+	struct merge_waiting *bodies; /* of divided blocks, unsorted */
 	size_t bodies_count;
 	size_t batch_room, sources_room, bodies_room;
 	SLIST_HEAD(, run) pool;
@@ -58,22 +60,22 @@ struct merge {
 void merge_init(struct merge *merge);
 void merge_deinit(struct merge *merge);
 
-/* A run for the caller to fill: used memory first.  NULL: no memory. */
+/* Returns a run for the caller to fill, reused if possible.  NULL: no memory. */
 struct run *merge_run_take(struct merge *merge);
 void merge_run_give_back(struct merge *merge, struct run *run);
 
-/* Adds a run in order of start.  Ownership: takes it, on failure too. */
+/* Adds a run that is sorted by start.  Ownership: takes the run, also on failure. */
 epp_status *merge_add(struct merge *merge, struct run *run) EPP_MUST_CHECK;
 
-/* block_activation.c: when the next block must be active, INT64_MAX if there is none; `*body` is its index, if it is one, for the
- * call that makes it active. */
+/* block_activation.c: returns the time at which the next block must be active, INT64_MAX if there is none.  `*body`
+ * is the index of the body to activate, SIZE_MAX if the next one is no body; pass it to merge_activate. */
 int64_t merge_next_activation(const struct merge *merge, size_t *body);
 epp_status *merge_activate(struct epp_timeline *timeline, size_t body) EPP_MUST_CHECK;
 
-/* Makes the batch of the next stretch; it is empty at the end. */
+/* Fills the batch with the next time range; the batch is empty at the end of the timeline. */
 epp_status *merge_refill(struct epp_timeline *timeline) EPP_MUST_CHECK;
 
-/* The next item in order of start and the source it is in, valid until the next call; `*item` is NULL at the end. */
+/* Returns the next item in order of start and its source, valid until the next call; `*item` is NULL at the end. */
 static inline epp_status *merge_next(struct epp_timeline *timeline, struct merge *merge, const struct item **item,
                                      const struct merge_source **source)
 {

@@ -1,4 +1,4 @@
-/* See parents.h. */
+/* Implements parents.h: an array that is sorted by source and id. */
 #include "timeline/parents.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Parents that were recorded apart from their events, because they were found later: 24 bytes for each.
+/* Parents that were recorded separately from their events, because they were found later: 24 bytes each.
  *
- * Filled while blocks are surveyed, then sealed, then asked. */
+ * Usage: parents_add while blocks are scanned, then parents_seal once, then parents_find. */
 #ifndef EPPROF_RUNTIME_TIMELINE_PARENTS_H
 #define EPPROF_RUNTIME_TIMELINE_PARENTS_H
 
@@ -11,10 +11,10 @@
 
 struct parent_apart {
 	uint64_t id, parent;
-	uint32_t source; /* in which both are unique */
+	uint32_t source; /* both ids are unique within this source */
 };
 
-/* Zero at first. */
+/* Zero-initialised by the caller. */
 struct parents {
 	struct parent_apart *all;
 	size_t count, room;
@@ -25,7 +25,7 @@ void parents_deinit(struct parents *parents);
 epp_status *parents_add(struct parents *parents, uint32_t source, uint64_t id, uint64_t parent) EPP_MUST_CHECK;
 void parents_seal(struct parents *parents);
 
-/* The parent of an event, or 0.  Needs the seal. */
+/* Returns the parent of an event, or 0.  Requires parents_seal. */
 uint64_t parents_find(const struct parents *parents, uint32_t source, uint64_t id);
 
 #endif

@@ -1,10 +1,13 @@
-/* Where complete events lie on the host's clock, by what their track's clock is.
+/* Computes the host time of complete events, depending on the clock of their track.
  *
- * A duration-only event has no time of its own: it begins where its parent begins, or where the parent's last such event
- * ended; without a parent, at the run's start.  What is certain then is only that it lies in there, and that is its bound.
- * Where causes tell more of a clock that was compared with the host's once, they correct the place and set the bound.
- * On request events of devices are moved into their parent, and cut if they are longer.
- * Both need the parent, so blocks with such events are loaded before the merge, once, in the file's order.
+ * A duration-only event has no time of its own: it begins where its parent begins or where the parent's previous
+ * duration-only event ended; without a parent, at the start of the run.  The only certainty is that it is inside
+ * that parent or run, and this gives its error bound.
+ * If a clock was compared with the host clock once and causes give more information, they correct the place and set
+ * the bound.
+ * On request, device events are moved into their parent, and shortened if they are longer.
+ * Duration-only and moved events need the parent, so blocks with such events are loaded before the merge, once, in
+ * file order.
  */
 #include "timeline/timeline.h"
 
@@ -13,7 +16,7 @@ static int64_t clip(int64_t ns)
 	return ns > ITEM_NS_MAX ? ITEM_NS_MAX : ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns;
 }
 
-/* The first failure stays until schedule.c looks. */
+/* Keeps the first failure in timeline->status until schedule.c checks it. */
 static bool succeeded(struct epp_timeline *timeline, epp_status *status)
 {
 	if (!status)
@@ -71,14 +74,15 @@ static void by_pairs(struct epp_timeline *timeline, struct line *line, const str
 		                   .placement = start.fitted && end.fitted ? EPP_PLACED_FITTED : EPP_PLACED_FORMULA };
 }
 
-/* By how much a clock may be off that was compared with the host's once, so far from there. */
+/* Returns the assumed drift at `at_ns` of a clock that was compared with the host clock only once, at the start of
+ * the run. */
 static int64_t drift_of(const struct line *line, int64_t at_ns)
 {
 	int64_t distance_ns = at_ns > line->run_start_ns ? at_ns - line->run_start_ns : line->run_start_ns - at_ns;
 	return distance_ns / (1000000 / CLOCK_FIT_ASSUMED_PPM) + 1;
 }
 
-/* The microseconds may be negative: before the run's start. */
+/* The microseconds may be negative: the event began before the run's start. */
 static void by_offset(const struct line *line, const struct codec_record *record, struct placed *placed)
 {
 	int64_t start_us = (int64_t)record->start_ticks, most_us = ITEM_NS_MAX / 4000;
@@ -113,7 +117,7 @@ static void by_duration(struct epp_timeline *timeline, const struct line *line, 
 	placed->placement = EPP_PLACED_DURATION;
 }
 
-/* Events whose parent is not known stay where they are. */
+/* Moves an event into its parent. */
 static void clamp(const struct referenced_event *parent, struct placed *placed)
 {
 	int64_t start_ns = placed->start_ns, end_ns = placed->end_ns, duration_ns = end_ns - start_ns;
@@ -131,7 +135,7 @@ static void clamp(const struct referenced_event *parent, struct placed *placed)
 	placed->placement = EPP_PLACED_CLAMPED;
 }
 
-/* An event that some limit is missing for lies in its run, which was over when the event was handed over. */
+/* If a limit is missing, the event is still inside its run, because the run was over when the event was submitted. */
 static int64_t within_run(const struct epp_timeline *timeline, const struct line *line, int64_t at_ns, int64_t error_ns)
 {
 	int64_t end_ns = line->run_end_ns == INT64_MAX ? timeline->last_ns : line->run_end_ns;
@@ -141,7 +145,8 @@ static int64_t within_run(const struct epp_timeline *timeline, const struct line
 	return error_ns >= CAUSAL_NS_MAX / 2 && most_ns >= 0 && most_ns < error_ns ? most_ns : error_ns;
 }
 
-/* By what causes tell of a clock that was compared once.  Its durations are kept where the rate it may have explains the change. */
+/* Corrects the place by the causal limits of a clock that was compared once.  A duration is kept as claimed where
+ * the clock's possible rate explains the change. */
 static void by_causes(const struct epp_timeline *timeline, const struct line *line,
                       const struct referenced_event *parent, struct placed *placed)
 {
@@ -163,7 +168,7 @@ static void by_causes(const struct epp_timeline *timeline, const struct line *li
 	}
 }
 
-/* Of a clock that cannot be right. */
+/* For a clock that is proven wrong: the only certainty is that the event is inside its run. */
 static void by_run(const struct epp_timeline *timeline, const struct line *line, struct placed *placed)
 {
 	placed->start_error_ns = within_run(timeline, line, placed->start_ns, CAUSAL_NS_MAX);
@@ -201,7 +206,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 		by_causes(timeline, line, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
 	if (line->causal && line->causal->is_adrift)
 		by_run(timeline, line, placed);
-	/* The record says how its parent was found. */
+	/* The record's placement bits tell how its parent was found. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
 	    placed->placement != EPP_PLACED_DURATION)
 		placed->placement = parent_id ? EPP_PLACED_INFERRED : EPP_PLACED_AMBIGUOUS;

@@ -1,15 +1,16 @@
-/* Finds all events that others name as their parent: where and when they are.
+/* Finds the place and time of all events that other events name as their parent.
  *
- * An event of a thread is noted when it passes in the merge, before the events of devices that it caused, so most traces
- * need no more.  By its clock's error an event of a device may begin before its parent: then a look ahead in the merge finds
- * it.  A parent may also be lost, or lie outside what was asked for; and what is placed inside its parent cannot be placed
- * otherwise.  Then a pass over all blocks is made, once: before the merge if placing needs it, else when the first parent is
- * missed.  An index leaves of them those whose ids may be looked for.
+ * An event of a thread is noted when the merge emits it, which is before the device events that it caused, so most
+ * traces need nothing from this file.  Because of its clock's error, a device event may begin before its parent: a
+ * look-ahead in the merge finds that parent.  A parent may also be lost or outside the requested range, and events
+ * that are placed inside their parent cannot be placed without it.  In these cases one pass over all blocks is made:
+ * before the merge if placement needs it, otherwise when the first parent is not found.  With an index, the pass
+ * skips the blocks that contain none of the missing ids.
  */
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* The entry of an event that is still referred to, or NULL. */
+/* Finds the entry of an event that is still referenced, or NULL. */
 static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id, struct referenced_event **entry)
 {
 	uint32_t number = references_find(&timeline->references, &line->own_lookup, line->source, id);
@@ -97,7 +98,7 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 	return NULL;
 }
 
-/* Of a page's ids the stretch that holds all that nothing is known of yet. */
+/* Adds the smallest id interval that covers all ids of a page whose event has not been noted yet. */
 static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, struct time_range *missing)
 {
 	const struct references_page *page = &timeline->references.pages[index];
@@ -164,7 +165,7 @@ static epp_status *note_item(struct epp_timeline *timeline, const struct item *i
 	return NULL;
 }
 
-/* Items are in order of start: those in (from_ns, until_ns]. */
+/* Notes the items that start in (from_ns, until_ns]; items are sorted by start. */
 static epp_status *note_items(struct epp_timeline *timeline, const struct merge_source *source, int64_t from_ns,
                               int64_t until_ns)
 {

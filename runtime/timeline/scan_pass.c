@@ -1,12 +1,13 @@
-/* Pass one: what must be known before the merge and does not stand in the blocks' headers.
+/* The first pass: collects what the merge needs to know in advance and the block headers do not contain.
  *
- * The blocks that hold more than a thread's own events are decoded once: clock pairs, ids that are referred to, ends that were
- * recorded apart from their events, and in each block the span of each line's complete events, in ticks, since the header
- * speaks of host kinds only.  Then the clocks are fitted and the spans placed; a span that cannot be right (ticks so far off
- * that they wrap) is looked at event by event.  Blocks of plain host events are not decoded here.
+ * Each block that holds more than a thread's own events is decoded once to collect clock samples, referenced ids,
+ * ends that were recorded separately from their events, and the span in ticks of each line's complete events (the
+ * header covers only host kinds).  Then the clocks are fitted and the spans are placed on the host's clock.  A span
+ * that cannot be right (because ticks wrap) is placed event by event.  Blocks of plain host events are not decoded
+ * here.
  *
- * Of a stretch of time in a file that was opened by an index, the index has the spans; of the other blocks only those are
- * decoded that lie in it or refer to what does.
+ * For a time range of a file that was opened with an index, the spans come from the index; of the other blocks, only
+ * those are decoded that are in the range or that reference events in it.
  */
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@
 	(KIND(EPF_EVENT) | KIND(EPF_INSTANT) | KIND(EPF_COUNTER) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | \
 	 KIND(EPF_ASYNC_BEGIN))
 
-/* Complete events of one line in one block, in positions of its clock. */
+/* Complete events of one line in one block, as positions on the line's clock. */
 struct scan_pass_span {
 	uint32_t block, line;
 	int64_t first, last, end; /* the earliest and the latest start, the latest end */
@@ -29,7 +30,7 @@ struct scan_pass_span {
 struct surveying {
 	struct scan_pass_span *spans;
 	size_t spans_count, spans_room;
-	uint32_t *put_off; /* blocks whose spans the index has, and that were not read yet */
+	uint32_t *put_off; /* blocks whose spans came from the index and that have not been read yet */
 	size_t put_off_count, put_off_room;
 };
 
@@ -48,7 +49,7 @@ static void widen(struct scan_pass_block *surveyed, int64_t start_ns, int64_t en
 	surveyed->end_ns = end_ns > surveyed->end_ns ? end_ns : surveyed->end_ns;
 }
 
-/* Ticks in the order of their times: as the line's clock counts them. */
+/* Maps ticks to signed positions that have the order of their times on the line's clock. */
 static int64_t position_of(const struct line *line, uint64_t ticks)
 {
 	switch (line->track->clock_kind) {
@@ -73,7 +74,7 @@ static uint64_t ticks_of(const struct line *line, int64_t position)
 	}
 }
 
-/* The span of a line in the block that is being surveyed: those from `from` on are the block's. */
+/* Finds or adds the span of a line in the current block, whose spans begin at index `from`. */
 static epp_status *find_span(struct surveying *surveying, uint32_t block, uint32_t line, size_t from,
                              struct scan_pass_span **span)
 {
@@ -140,7 +141,7 @@ static epp_status *scan_pass_flow(struct epp_timeline *timeline, const struct sc
 	return references_add(&timeline->references, flow->source, flow->from, REFERRED_BY_FLOW);
 }
 
-/* A flow that names a parent. */
+/* A flow that names a parent instead of drawing an arrow. */
 static epp_status *scan_pass_parent(struct epp_timeline *timeline, const struct scan_pass_flow *flow)
 {
 	if (!flow->from)
@@ -156,7 +157,7 @@ static int compare_from(const void *a, const void *b)
 	return (first->from > second->from) - (first->from < second->from);
 }
 
-/* Replaces ids by numbers and sorts the flows by where they come from; those from or to nothing are dropped. */
+/* Replaces ids by numbers and sorts the flows by origin; drops flows whose origin or target is not referenced. */
 static void number_flows(struct epp_timeline *timeline)
 {
 	struct references_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
@@ -173,7 +174,7 @@ static void number_flows(struct epp_timeline *timeline)
 	qsort(timeline->flows, count, sizeof(*timeline->flows), compare_from);
 }
 
-/* Makes the flows from each event its waits. */
+/* Groups the flows by origin into the origin event's waits. */
 static epp_status *link_flows(struct epp_timeline *timeline)
 {
 	struct wait *first = NULL;
@@ -237,9 +238,9 @@ static epp_status *scan_pass_block(struct epp_timeline *timeline, struct surveyi
 	return NULL;
 }
 
-/* ---- a stretch of time ---- */
+/* ---- a time range ---- */
 
-/* Whether the block must be read whatever the time is: what it says counts for all events. */
+/* Returns true if the block must be read regardless of the time range, because its content affects all events. */
 static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader *reader = timeline->reader;
@@ -249,7 +250,7 @@ static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
 	       (reader->summaries[index].flags & EPF_INDEX_WIDE);
 }
 
-/* Takes a block's spans from the index.  `*fits` is false if they cannot be what they say: then none was taken. */
+/* Takes a block's spans from the index.  `*fits` is false if their values are impossible; then none is taken. */
 static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool *fits)
 {
 	const struct reader_summary *summary = &timeline->reader->summaries[index];
@@ -284,7 +285,7 @@ static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *s
 	return NULL;
 }
 
-/* The ids of events that ended elsewhere: their blocks do not say when they end. */
+/* Collects the ids of events with a separate end: the headers of their blocks do not include that end. */
 static epp_status *note_ended(struct epp_timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->ends.count && timeline->reader->summaries; i++) {
@@ -303,7 +304,8 @@ static bool refers_to(const struct reader_summary *summary, uint32_t source, con
 	return false;
 }
 
-/* The ids that blocks put off refer to, of those blocks that lie in the stretch or refer to what lies there. */
+/* Reads the postponed blocks that are in the time range or reference events in it, to collect the ids that they
+ * reference. */
 static epp_status *scan_pass_put_off(struct epp_timeline *timeline, struct surveying *surveying)
 {
 	const struct reader *reader = timeline->reader;
@@ -323,7 +325,7 @@ static epp_status *scan_pass_put_off(struct epp_timeline *timeline, struct surve
 		if (timeline->placement_needs_parents || !plan_leaves_out(timeline, index) ||
 		    refers_to(summary, reader->blocks[index].source, &inside))
 			status = scan_pass_block(timeline, surveying, index, false);
-		surveying->spans_count = spans_count; /* they were placed */
+		surveying->spans_count = spans_count; /* they have been placed already */
 	}
 	time_range_deinit(&inside);
 	return status;
@@ -338,7 +340,7 @@ static void widen_by_event(struct epp_timeline *timeline, uint32_t block, const 
 		timeline->last_ns = placed->end_ns;
 }
 
-/* Every event of a line in a block, one by one. */
+/* Places every event of a line in a block individually. */
 static epp_status *place_events(struct epp_timeline *timeline, const struct scan_pass_span *span)
 {
 	struct decoded decoded;
@@ -382,9 +384,9 @@ static epp_status *place_span(struct epp_timeline *timeline, const struct scan_p
 	return NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all blocks ---- */
 
-/* The latest host time that anything tells of. */
+/* Finds the latest host time in the trace. */
 static void find_last(struct epp_timeline *timeline)
 {
 	const struct reader *reader = timeline->reader;
@@ -401,7 +403,7 @@ static void find_last(struct epp_timeline *timeline)
 	timeline->last_ns = host_clock_ns(&timeline->host, &hint, last);
 }
 
-/* What the header says of host kinds. */
+/* Takes the time range of the host kinds from the block's header. */
 static void scan_pass_header(struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];

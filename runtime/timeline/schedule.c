@@ -1,8 +1,9 @@
-/* What is decoded when: each block waits for the front of the merge at its earliest start.
+/* Schedules when blocks are decoded: each block is activated when the merge front reaches its earliest start.
  *
- * Blocks of one thread follow each other in time, so about one a thread is in memory at once.  Blocks of devices may come in
- * any order and span any time; where more than PLAN_BYTES_MOST would be in memory at some moment, those that stay longest
- * are sorted through a temporary file instead.  So are blocks whose events can only be placed once (placement.c).
+ * Blocks of one thread follow each other in time, so about one block per thread is in memory at once.  Blocks of
+ * devices may come in any order and span any time.  Where the active blocks would exceed
+ * timeline->active_bytes_most, the blocks that stay active longest are sorted through a temporary file (spill.h)
+ * instead.  Blocks whose events must be placed exactly once (placement.c) take the same way.
  */
 #include <bsd/sys/tree.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 /* ---- the order in which blocks were recorded ---- */
 
-/* Blocks of one thread by their latest end: no event of a later block ended before it. */
+/* Orders blocks of one thread by their latest end: no event of a later block ended before it. */
 static int by_last_ticks(const void *a, const void *b, void *user)
 {
 	const struct reader_block *blocks = user;
@@ -72,7 +73,7 @@ static int by_from(const void *a, const void *b)
 	return left->block < right->block ? -1 : left->block > right->block;
 }
 
-/* What a block takes while it is active, and how long that is. */
+/* Returns the memory that a block needs while it is active, and the time range in which it is active. */
 static struct active activity_of(const struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
@@ -89,7 +90,8 @@ static struct active activity_of(const struct epp_timeline *timeline, uint32_t i
 	return active;
 }
 
-/* Goes through the blocks by their beginning; where too much is active, the one that ends last is to be spilled. */
+/* Walks the blocks in order of their start; where the active blocks exceed the limit, the one that ends last is
+ * spilled. */
 static void spill_excess(struct epp_timeline *timeline, struct active *blocks, size_t count)
 {
 	struct active_tree tree = RB_INITIALIZER(&tree);
@@ -153,9 +155,9 @@ static epp_status *spill_blocks(struct epp_timeline *timeline)
 	return spill_finish(&timeline->spill);
 }
 
-/* ---- what waits ---- */
+/* ---- blocks that wait for the merge front ---- */
 
-/* Ends that stand elsewhere are not in the header. */
+/* A block's header does not include ends that are recorded in other blocks. */
 static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
@@ -219,7 +221,7 @@ static epp_status *add_open(struct epp_timeline *timeline)
 
 	if (run_number && run_number != timeline->reader->live.run)
 		return NULL;
-	/* Only a trace of one process has them. */
+	/* Only a trace of a single process has open events. */
 	if (timeline->options.sources && !(timeline->options.sources_count && timeline->options.sources[0]))
 		return NULL;
 	for (size_t from = 0, step; from < count; from += step) {

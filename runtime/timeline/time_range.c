@@ -1,4 +1,4 @@
-/* See time_range.h. */
+/* Implements time_range.h: id intervals in a sorted array. */
 #include "timeline/time_range.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ bool time_range_meets(const struct time_range *time_range, uint32_t source, uint
 {
 	size_t low = 0, high = time_range->count;
 
-	/* The first interval that does not end before. */
+	/* Find the first interval that ends at or after `first`. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct time_range_ids *ids = &time_range->ids[middle];

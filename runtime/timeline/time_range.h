@@ -1,8 +1,10 @@
-/* A stretch of time out of a file that was opened by an index: sets of ids that tell which blocks need to be read.
+/* Sets of id intervals, used to read a time range out of a file with an index: they determine which blocks must be
+ * read.
  *
- * What an event outside the stretch refers to matters only if that is inside: an event knows whether anything names it as
- * its parent.  And a parent outside matters only if something inside names it.  Blocks say from which id to which they have
- * events, and from which to which they refer; a set is of intervals of ids of one source, sorted and apart. */
+ * A reference from an event outside the time range matters only if its target is inside, because an event is flagged
+ * if another event names it as parent.  A parent outside the range matters only if an event inside names it.  The
+ * index has for each block the intervals of its own ids and of the ids that it references.  A set holds intervals of
+ * ids of one source each, sorted and disjoint. */
 #ifndef EPPROF_RUNTIME_TIMELINE_TIME_RANGE_H
 #define EPPROF_RUNTIME_TIMELINE_TIME_RANGE_H
 
@@ -24,16 +26,16 @@ struct time_range {
 };
 
 void time_range_deinit(struct time_range *time_range);
-/* Adds ids; none if first > last. */
+/* Adds an interval; an empty one (first > last) is ignored. */
 epp_status *time_range_add(struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last) EPP_MUST_CHECK;
-/* All that a block has. */
+/* Adds all ids of a block's events. */
 epp_status *time_range_add_block(struct time_range *time_range, uint32_t source, const struct reader_summary *block)
     EPP_MUST_CHECK;
-/* Before the first question. */
+/* Must be called after the last add and before the first time_range_meets. */
 void time_range_sort(struct time_range *time_range);
-/* Whether any of these ids is in the set. */
+/* Returns true if the set contains any id of [first, last]. */
 bool time_range_meets(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last);
-/* Whether any that a block has is. */
+/* Returns true if the set contains any id of the block's events. */
 bool time_range_meets_block(const struct time_range *time_range, uint32_t source, const struct reader_summary *block);
 
 #endif

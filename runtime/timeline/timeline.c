@@ -1,5 +1,5 @@
-/* The functions of epprof/timeline.h but for epp_timeline_next, which is in build_event.c; timeline/timeline.h says what a timeline
- * is made of. */
+/* The functions of epprof/timeline.h except epp_timeline_next, which is in build_event.c.  timeline/timeline.h
+ * describes the parts of a timeline. */
 #include "timeline/timeline.h"
 
 #include <stdlib.h>
@@ -113,7 +113,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	free(timeline);
 }
 
-/* Args that stand with an end in another block. */
+/* Reads the args that were recorded with an end in another block. */
 static bool fetch_args(struct epp_timeline *timeline)
 {
 	struct event_args *args = &timeline->args;
@@ -137,7 +137,8 @@ static bool fetch_args(struct epp_timeline *timeline)
 	return true;
 }
 
-/* The cursor: how many were handed out in the high half, the position of the next one in the low half. */
+/* The cursor holds the number of args returned so far in the high half and the position of the next arg in the low
+ * half. */
 int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg)
 {
 	const struct event_args *args = event->args;
@@ -147,7 +148,7 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 	*arg = (epp_trace_arg){ 0 };
 	if (!args || count >= event->args_count)
 		return 0;
-	/* The caller's timeline is one that epp_timeline_create made, so it may be changed. */
+	/* The cast is safe: epp_timeline_create makes every timeline, and none is a const object. */
 	if (!args->payload && !fetch_args((struct epp_timeline *)timeline))
 		return 0;
 	position = codec_arg(args->payload, args->payload_bytes, count ? position : args->offset, &decoded);

@@ -1,14 +1,16 @@
-/* The state of a timeline, and the steps that make it, in this order:
+/* The state of a timeline, and the steps that build it, in this order:
  *
- *   host_clock, lines      the file's pairs, its tracks
- *   scan_pass.c               decodes the blocks that hold more than a thread's own events: device pairs, then which ids are
- *                          referred to, ends recorded elsewhere, when each such block begins; fits the clocks
- *   measure.c              where a clock was compared with the host's once: a merge of the host's events, then the limits that
- *                          they set to the clock (causal_clock.h)
- *   resolve.c              finds the events that are referred to: a pass over all blocks, only if they are needed early
- *   schedule.c                 when each block must be decoded; which are too many at once and go through a temporary file
- *   block_activation.c, merge.c  blocks become active as the front reaches them, and are merged
- *   build_event.c, correlate.c    an item becomes an event: nesting, parents
+ *   host_clock, lines      the host's clock samples and the tracks of the file
+ *   scan_pass.c            decodes every block that holds more than a thread's own events: collects device clock
+ *                          samples, referenced ids, separately recorded ends, and each block's earliest start; then
+ *                          fits the clocks
+ *   measure.c              only for device clocks with a single comparison with the host clock: merges the host's
+ *                          events, then derives the limits that they set for the clock (causal_clock.h)
+ *   resolve.c              finds the referenced events: a pass over all blocks, only if they are needed early
+ *   schedule.c             computes when each block must be decoded, and which blocks go through a temporary file
+ *                          because too many would be in memory at once
+ *   block_activation.c, merge.c  activate blocks as the merge front reaches them, and merge them
+ *   build_event.c, correlate.c   turn an item into an event: nesting, parents
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 #define EPPROF_RUNTIME_TIMELINE_TIMELINE_H
@@ -22,32 +24,32 @@
 #include "timeline/tracks/track_state.h"
 #include "trace/reader.h"
 
-/* What the survey tells the plan of a block. */
+/* Result of the scan pass for one block; input of the schedule. */
 struct scan_pass_block {
-	int64_t first_ns; /* no item begins earlier; INT64_MAX: there is nothing to show */
-	int64_t last_ns;  /* no item begins later */
-	int64_t end_ns;   /* no item ends later, but for ends that were recorded elsewhere */
+	int64_t first_ns; /* lower bound of the starts of its items; INT64_MAX: nothing to show */
+	int64_t last_ns;  /* upper bound of the starts of its items */
+	int64_t end_ns;   /* upper bound of the ends of its items, without separately recorded ends */
 	bool spill;       /* goes through the temporary file */
 };
 
 struct scan_pass_flow {
-	uint64_t from, to; /* ids; numbers in `referred` once it is sealed */
+	uint64_t from, to; /* ids; numbers in `references` once it is sealed */
 	uint32_t source;
 };
 
-/* An event that a flow leads to.  Those of one launch follow each other. */
+/* The target event of a flow.  The waits of one launch are adjacent in the array. */
 struct wait {
-	int64_t end_ns;         /* once sorted; INT64_MIN: it is not of category API, or not in the trace */
-	uint32_t to;            /* its number in `referred` */
-	uint32_t count : 31;    /* of the first of a launch: how many it has */
-	uint32_t is_sorted : 1; /* likewise: they are in order of their ends */
+	int64_t end_ns;         /* valid once sorted; INT64_MIN: not of category API, or not in the trace */
+	uint32_t to;            /* its number in `references` */
+	uint32_t count : 31;    /* set in the first wait of a launch: the number of its waits */
+	uint32_t is_sorted : 1; /* set in the first wait of a launch: its waits are sorted by end_ns */
 };
 
-/* What epp_event.args points to. */
+/* Target of epp_event.args. */
 struct event_args {
-	const uint8_t *payload; /* NULL: in `block`, which is read when somebody asks */
+	const uint8_t *payload; /* NULL: in `block`, which is read on demand */
 	uint32_t payload_bytes;
-	uint32_t offset; /* of the first one */
+	uint32_t offset; /* of the first arg */
 	uint32_t block;
 };
 
@@ -59,98 +61,100 @@ struct epp_timeline {
 	struct host_clock host;
 	struct device_clocks clocks;
 	struct lines lines;
-	struct causal_clock **causal; /* of the lines whose clock was compared once */
+	struct causal_clock **causal; /* of the lines whose clock has a single comparison with the host clock */
 	size_t causal_count;
-	bool is_measuring; /* made by measure_clocks: device events are left out */
+	bool is_measuring; /* created by measure_clocks: device events are left out */
 	struct references references;
-	struct scan_pass_flow *flows; /* until the table of events has them */
+	struct scan_pass_flow *flows; /* until link_flows has made `waits` from them */
 	size_t flows_count, flows_room;
 	struct wait *waits; /* one for each flow */
 	struct parents parents_apart;
 	struct ends ends;
-	struct time_range ended_elsewhere; /* their ids, where an index says which blocks have them */
-	bool parents;                      /* some record names a parent: referred has a table */
-	bool resolved;                     /* and all of it was looked for */
-	int64_t resolved_until_ns;         /* what begins up to here was noted */
+	/* ids of the events in `ends`; filled only if the file has an index, which maps ids to blocks */
+	struct time_range ended_elsewhere;
+	bool parents;              /* some record names a parent, so `references` has a table */
+	bool resolved;             /* resolve_parents has run */
+	int64_t resolved_until_ns; /* resolve_ahead has covered all starts up to this time */
 	bool placement_needs_parents;
-	uint64_t last_ticks; /* the latest host time seen */
-	int64_t last_ns;     /* the latest time of all */
+	uint64_t last_ticks; /* the latest host time in the trace */
+	int64_t last_ns;     /* the latest time of any clock */
 
-	struct scan_pass_block *surveyed; /* beside reader->blocks; NULL once the merge is planned */
-	uint32_t *rank_of_block;          /* in the order in which blocks were recorded; likewise beside them */
+	struct scan_pass_block *surveyed; /* indexed like reader->blocks; NULL once the merge is planned */
+	uint32_t *rank_of_block;          /* index: block; ranks follow the order in which blocks were recorded */
 	uint32_t *block_of_rank;
-	uint32_t only_run;            /* of all blocks; 0: there are several */
+	uint32_t only_run;            /* the run of all blocks; 0: there are several */
 	struct codec_record *records; /* of the block being decoded */
 	size_t records_room;
-	struct run unordered; /* what is made of them, in the same order */
+	struct run unordered; /* the items made from `records`, in the same order */
 	struct start_order order;
-	uint8_t *buffer; /* of blocks that are only looked through */
+	uint8_t *buffer; /* for blocks that are only scanned */
 	size_t buffer_bytes;
 
-	size_t active_bytes_most; /* of blocks in memory at once */
+	size_t active_bytes_most; /* limit for the blocks in memory at once */
 	struct merge merge;
 	struct spill spill;
-	uint8_t *ends_buffer; /* the block that args of ends were read from last */
+	uint8_t *ends_buffer; /* the block from which the args of a separate end were read last */
 	size_t ends_buffer_bytes;
-	const uint8_t *ends_payload; /* in it */
+	const uint8_t *ends_payload; /* points into ends_buffer */
 	uint32_t ends_payload_bytes;
-	uint32_t ends_block; /* BLOCK_NONE: none yet */
+	uint32_t ends_block; /* the block in ends_buffer; BLOCK_NONE: none */
 
 	epp_event event;
 	struct event_args args;
 	epp_timeline_counts counts;
-	epp_status *status; /* why it ended early */
+	epp_status *status; /* why the timeline ended early */
 	bool ended;
 };
 
-/* epp_timeline_create with other bounds of memory. */
+/* epp_timeline_create with explicit memory limits. */
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* The same for the pass of measure.c, with the bounds of memory of another one. */
+/* Creates the timeline for the pass of measure.c, with the memory limits of `like`. */
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* The next events, at most `most`, into the caller's memory; 0: there is none.  One with args is the last of them, since what
- * they point to is the timeline's until the next call. */
+/* Writes the next events, at most `most`, into the caller's memory; returns 0 at the end.  An event with args is
+ * always the last one of a call, because its args point to memory that the timeline reuses in the next call. */
 size_t timeline_next_some(struct epp_timeline *timeline, epp_event *events, size_t most);
 
 /* ---- block_load.c ---- */
 
 struct decoded {
 	const struct reader_block *block;
-	const uint8_t *payload; /* what the records' args_offset counts from */
+	const uint8_t *payload; /* base of the records' args_offset */
 	uint32_t payload_bytes;
-	uint32_t count; /* timeline->records */
+	uint32_t count; /* number of valid timeline->records */
 };
 
 /* Reads and decodes a block; its bytes are in *buffer. */
 epp_status *block_decode(struct epp_timeline *timeline, uint32_t block, uint8_t **buffer, size_t *buffer_bytes,
                          struct decoded *decoded) EPP_MUST_CHECK;
 
-/* Makes a run of a block, in order of start. */
+/* Makes a run of a block, sorted by start. */
 epp_status *block_load(struct epp_timeline *timeline, uint32_t block, struct run *run) EPP_MUST_CHECK;
 
-/* Makes a run of `count` of the events that were open when the trace was read. */
+/* Makes a run of `count` of the events that were open when the trace was read, beginning with event `from`. */
 epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t count, struct run *run) EPP_MUST_CHECK;
 
-/* The parent that a record names in its first arg, 0 if none; `*after` is then the position of the next arg. */
+/* Returns the parent that a record names in its first arg, 0 if none; `*after` is set to the position of the next
+ * arg. */
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after);
 
-/* Whether a flow is no arrow, but names the parent of an event. */
+/* Returns true if a flow record names the parent of an event instead of drawing an arrow. */
 static inline bool block_names_parent(const struct codec_record *flow)
 {
 	return EPF_BITS_PLACEMENT(flow->bits) == EPF_PLACED_INFERRED;
 }
 
-/* False: the options leave the block's process out. */
+/* Returns false if the options leave out the block's process. */
 static inline bool block_is_wanted(const struct epp_timeline *timeline, const struct reader_block *block)
 {
 	const epp_timeline_options *options = &timeline->options;
 	return !options->sources || (block->source < options->sources_count && options->sources[block->source]);
 }
 
-/* The flags that a record's bits stand for. */
+/* Translates the flags in a record's bits to epp_event_flags. */
 static inline uint8_t block_flags(uint16_t bits)
 {
 	unsigned flags = EPF_BITS_FLAGS(bits);
@@ -158,7 +162,7 @@ static inline uint8_t block_flags(uint16_t bits)
 	                 (flags & EPF_FLAG_CUT ? EPP_FLAG_ARGS_CUT : 0));
 }
 
-/* The end of an event of a thread: its own, or the one recorded elsewhere (`*end`, else NULL). */
+/* Returns the end of a thread's event.  `*end` is set to the separately recorded end, if there is one, else to NULL. */
 static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint32_t source,
                                        const struct codec_record *record, const struct end **end)
 {
@@ -179,41 +183,44 @@ struct placed {
 	epp_placement placement;
 };
 
-/* Places a complete event; false: only its parent tells where it is, and that is not known yet.
- * A duration-only event takes its place inside its parent, so it is placed once, by `take`. */
+/* Places a complete event.  Returns false if its place depends on a parent that is not known yet.
+ * A duration-only event reserves time inside its parent, so it must be placed only once, with `take` set. */
 bool place_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
                     uint64_t parent, bool take, struct placed *placed);
 
-/* True if the place depends on more than the record: such blocks are loaded once, before the merge. */
+/* Returns true if the place of the line's events depends on more than the record.  Blocks with such events are
+ * loaded once, before the merge. */
 bool place_depends(const struct epp_timeline *timeline, const struct line *line);
 
 /* ---- scan_pass.c, resolve.c, schedule.c ---- */
 
 epp_status *scan_pass_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
-/* The line of the records behind a track switch. */
+/* Finds the line of the records that follow a track switch. */
 epp_status *scan_pass_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
                                   const struct codec_record *record, uint32_t *line) EPP_MUST_CHECK;
-/* Does nothing but for the first time. */
+/* Only the first call has an effect. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
-/* Notes the events that are yet to come in the merge and begin no later. */
+/* Notes the referenced events that the merge has not reached yet and that begin at or before until_ns. */
 epp_status *resolve_ahead(struct epp_timeline *timeline, int64_t until_ns) EPP_MUST_CHECK;
 epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
-/* Whether the options leave a surveyed block out altogether. */
+/* Returns true if the options leave out a scanned block completely. */
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
 
 /* ---- measure.c ---- */
 
-/* Between the fit of the clocks and the first placing.  Does nothing if every clock with causes was measured. */
+/* Called between the fit of the clocks and the first placement.  Does nothing if no clock has a single comparison
+ * only. */
 epp_status *measure_clocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 
 /* ---- correlate.c ---- */
 
-/* When what waited for an event of that id and parent ended, as far as that is certain wherever the event is; INT64_MAX: nothing
- * did.  All events were noted. */
+/* Computes the end of a wait that certainly covered the event `id`, wherever its clock places the event;
+ * INT64_MAX: none did.  Requires that all host events have been noted. */
 epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
                                const struct referenced_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
 
-/* Joins an event to the one that its record names or, on a device, whose thread it came from. */
+/* Sets the event's parent: the event that its record names or, for a device event without one, the innermost event
+ * of the launching thread. */
 epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event) EPP_MUST_CHECK;
 
 #endif

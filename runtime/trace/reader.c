@@ -1,8 +1,9 @@
-/* Opening a .epp: the header is judged, the segments are scanned, the window of an unfinished file is taken in, and what
- * the trace says about itself is put in order.
+/* Opens a .epp file: checks the header, scans the segments, reads the window of an unfinished file, and sorts the
+ * definitions.
  *
- * The header page must be whole and of this version; all else may be cut or damaged, and is then left out with a finding.
- * A short read that sets errno is an error of the system and ends the opening.
+ * The header page must be complete and of this version; everything else may be cut or damaged, and is then left out
+ * with a finding.
+ * A short read that sets errno is a system error and ends the opening.
  */
 #include "trace/reader.h"
 
@@ -142,7 +143,7 @@ static epp_status *take_header(struct reader_impl *impl)
 	return NULL;
 }
 
-/* ---- what the trace says of itself ---- */
+/* ---- trace info ---- */
 
 static void end_strings(struct epf_source *source)
 {
@@ -198,7 +199,7 @@ static epp_status *fill_info(struct reader_impl *impl, const char *path)
 
 /* ---- a finished file that was cut ---- */
 
-/* Finds out where the file ends, if that is before where it should: reading moves reader.file_bytes there. */
+/* Finds the end of the file if it is shorter than it should be; reads move reader.file_bytes there. */
 static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 {
 	uint64_t high = impl->whole_bytes;
@@ -219,7 +220,7 @@ static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 	return NULL;
 }
 
-/* What a finished file cannot end with tells of a cut where its header page does not. */
+/* Detects a cut of a finished file: by its recorded size, or by an ending that a finished file cannot have. */
 static epp_status *judge_end(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;

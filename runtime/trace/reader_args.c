@@ -1,5 +1,5 @@
-/* Args that records of the window name by a number.  They are defined before they are named, so the log and the blocks before
- * have them; blocks have the args themselves, so a finished file has no use for any of this. */
+/* Shared args that records of the window reference by a number.  They are defined before they are referenced, so the
+ * log and earlier blocks contain them.  Blocks contain the args themselves, so only an unfinished file needs this. */
 #include <bsd/stdlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,13 +37,13 @@ static int by_number(const void *a, const void *b)
 
 epp_status *reader_order_args(struct reader_impl *impl)
 {
-	/* It keeps the order of those that have the same number. */
+	/* mergesort is stable: it keeps the file order of equal numbers. */
 	if (impl->args_count && mergesort(impl->args, impl->args_count, sizeof(*impl->args), by_number))
 		return epp_status_no_memory();
 	return NULL;
 }
 
-/* The place of the first that was said of a number, or where one would belong. */
+/* Returns the index of the first definition of a number, or its insertion index. */
 static size_t place_of(const struct reader_impl *impl, uint32_t number)
 {
 	size_t low = 0, high = impl->args_count;

@@ -1,7 +1,8 @@
-/* What a trace says besides its records: names, tracks, runs, clock pairs, ledger entries, producers.
+/* Reads everything in a trace except its records: names, tracks, runs, clock pairs, ledger entries, producers.
  *
- * Each may be said several times (the log and a block, a block before and one after): a name or a track means what was
- * said first, an account what was said last.  Everything is collected as it comes and put in order once, at the end.
+ * Each may be defined several times (in the log and in a block, or in several blocks).  For a name or a track the
+ * first definition is valid, for an account the last.  Everything is collected in file order and sorted once, at the
+ * end.
  */
 #include <bsd/stdlib.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ static epp_status *define_track(struct reader_impl *impl, const uint8_t *body, s
 	    definition.clock_kind > EPF_TRACK_CLOCK_OFFSET_US)
 		reader_find(impl, EPP_ERROR, offset, "track %u: kind %u, clock kind %u", definition.track,
 		            definition.kind, definition.clock_kind);
-	/* The same track may be told again: a log that became a block, a file read while it is written. */
+	/* A track may be defined again: by the log and a block made from it, or in a file read while it is written. */
 	for (size_t i = impl->reader.tracks_count; i-- > 0;)
 		if (impl->reader.tracks[i].track == definition.track)
 			return NULL;
@@ -174,7 +175,7 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 	           : epp_status_no_memory();
 }
 
-/* `count` producers from number `first` on. */
+/* Reads `count` producers, beginning with number `first`. */
 static epp_status *define_producers(struct reader_impl *impl, uint32_t first, const uint8_t *payload, size_t count,
                                     uint64_t offset)
 {
@@ -216,7 +217,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 			return reader_ring_entries(impl, bytes / sizeof(*reader->ledger));
 		break;
 	case EPF_BLOCK_PRODUCERS:
-		/* The places of a ring stand in no order. */
+		/* Places of a ring are in no order: only the latest segment counts. */
 		if (reader_ring_number(impl) < impl->producers_number)
 			break;
 		impl->producers_number = reader_ring_number(impl);
@@ -251,7 +252,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 	return memory ? NULL : epp_status_no_memory();
 }
 
-/* ---- putting it in order ---- */
+/* ---- sorting ---- */
 
 static int by_run(const void *a, const void *b)
 {
@@ -308,8 +309,8 @@ static epp_status *order_pairs(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Of several entries of one track and run the last one stands; of those of track 0, a session's own losses, what is
- * largest. */
+/* Of several entries of one track and run, the last one is valid; for track 0, a session's own losses, the largest
+ * counts are. */
 static epp_status *order_ledger(struct reader *reader)
 {
 	size_t kept = 0;
@@ -331,7 +332,7 @@ static epp_status *order_ledger(struct reader *reader)
 	return NULL;
 }
 
-/* The reserved names mean the same in every file, told or not. */
+/* Reserved names have the same text in every file, even if the file does not define them. */
 static epp_status *define_reserved(struct reader_impl *impl)
 {
 	static const char *const texts[] = EPF_NAME_TEXTS;

@@ -1,6 +1,6 @@
-/* A window that is a file of its own (EPF_FEATURE_WINDOW_ELSEWHERE): from then on what lies between the live page and the
- * segments is read from there, everything else from the trace.  The window's file has the same layout and a copy of the
- * header page, so its id tells whether it belongs to this trace. */
+/* Reads a window in a separate file (EPF_FEATURE_WINDOW_ELSEWHERE): offsets between the live page and the segments
+ * are read from that file, all others from the trace.  The window's file has the same layout and a copy of the
+ * header page, whose file_id must match the trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct elsewhere {
 	struct reader_source trace;
 	int fd;
-	uint64_t first, end; /* of the window's offsets */
+	uint64_t first, end; /* range of the window's offsets */
 };
 
 static size_t read_window(int fd, uint64_t offset, uint8_t *to, size_t bytes)

@@ -1,4 +1,4 @@
-/* Where the file says what is kept of it without its place: for those who find that it cannot be true. */
+/* File offsets of data that is stored without its offset, so that findings can name where it is. */
 #include <string.h>
 
 #include "containers/array.h"
@@ -46,7 +46,7 @@ bool reader_said_producers(struct reader_impl *impl, uint32_t first, size_t coun
 
 uint64_t reader_said_at(const struct reader_impl *impl, enum reader_saying_kind kind, uint64_t of)
 {
-	/* What is said later stands. */
+	/* The last definition is the valid one. */
 	for (size_t i = impl->said_count; i-- > 0;)
 		if (impl->said[i].kind == kind && impl->said[i].of == of)
 			return impl->said[i].offset;

@@ -1,18 +1,18 @@
-/* Opening a packed file by its index: the index is read, and the blocks that are not of records; the others are known by
- * their entries, and are read and checked when somebody wants them.
+/* Opens a packed file by its index: reads the index and the blocks that contain no records.  Record blocks are known
+ * from their index entries; they are read and checked on demand.
  *
- * The index is judged as a whole before anything of it is taken in.  If it is damaged, or was cut off, all blocks are looked
- * at as in any file, and a finding says so. */
+ * The index is checked completely before any of it is used.  If it is damaged or cut off, all blocks are scanned as
+ * in any other file, and a finding reports it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "codec/checksum.h"
 #include "trace/reader_private.h"
 
-/* A file of a hundred billion events has fewer. */
+/* Upper limit: a file of a hundred billion events has fewer blocks. */
 #define ENTRIES_MAX (1u << 24)
 
-/* The parts, put together. */
+/* The concatenated parts of the index. */
 struct parts {
 	struct epf_index_entry *entries;
 	size_t entries_count;
@@ -22,7 +22,7 @@ struct parts {
 	size_t references_count;
 };
 
-/* The block at `offset`, into impl->segment; *flaw is why it is none, or "". */
+/* Reads the block at `offset` into impl->segment; *flaw is the reason why it is invalid, or "". */
 static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct epf_block *block, const char **flaw)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -51,7 +51,7 @@ static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct 
 
 /* ---- the parts ---- */
 
-/* `count` elements go in front of those that were read before. */
+/* Inserts `more` elements in front of those read before, because the parts are read from last to first. */
 static bool put_in_front(void *array_pointer, size_t *count, const uint8_t **at, size_t more, size_t size)
 {
 	void **array = array_pointer;
@@ -109,7 +109,7 @@ static epp_status *read_parts(struct reader_impl *impl, struct parts *parts, con
 	return NULL;
 }
 
-/* ---- judging them ---- */
+/* ---- checks ---- */
 
 static bool span_is_sound(const struct epf_index_span *span)
 {
@@ -144,7 +144,7 @@ static const char *entries_flaw(const struct reader_impl *impl, const struct par
 	                                                                            : "its parts contradict each other";
 }
 
-/* ---- taking them in ---- */
+/* ---- adding the blocks ---- */
 
 static epp_status *take_entry(struct reader_impl *impl, const struct epf_index_entry *entry,
                               const struct epf_index_span *spans, const struct epf_index_reference *references)
@@ -196,7 +196,7 @@ static epp_status *take_parts(struct reader_impl *impl, struct parts *parts)
 		spans += parts->entries[i].spans_count;
 		references += parts->entries[i].ids_count + parts->entries[i].references_count;
 	}
-	/* How long the file is. */
+	/* Read the last byte, which updates file_bytes. */
 	return reader_read(impl, impl->index_place.end - 1, &last, 1, &got);
 }
 

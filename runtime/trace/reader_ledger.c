@@ -1,8 +1,9 @@
-/* The ledger's lines: for each thread, for each session, for each profiler, what it emitted and what became of it.
+/* Builds the ledger's lines: for each thread, session and profiler, how many events it emitted and what became of
+ * them.
  *
- * A thread's word is the ids it took and the losses it counted; what was written is counted from the records of its own
- * regions, whatever track they are on.  A profiler's word is its producer; what was written is counted from the complete
- * events on its tracks.  Blocks whose header already says enough are not decoded.
+ * A thread's emitted count is the ids that it took and the losses that it counted; its written count is the number
+ * of records of its own regions, on any track.  A profiler's emitted count comes from its producer entry; its
+ * written count is the number of complete events on its tracks.  Blocks whose header is sufficient are not decoded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,8 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Tracks that have regions or a ledger entry of their own; 0, the session, is none.  Devices have neither, unless their
- * events were stored without a thread's doing; then the profiler's line is theirs. */
+/* Lists the tracks that have regions or a ledger entry of their own; track 0, the session, is left out.  Devices
+ * have neither, unless their events were stored by no thread; then they count for the profiler's line. */
 static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, size_t *count)
 {
 	size_t most = reader->ledger_count + reader->blocks_count + reader->open_count + 1, kept = 0;
@@ -53,7 +54,7 @@ static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, s
 	return NULL;
 }
 
-/* The process whose session it was. */
+/* Returns the process whose session a run belongs to. */
 static uint32_t source_of_run(const struct reader *reader, uint32_t number)
 {
 	for (size_t i = 0; i < reader->runs_count; i++)
@@ -79,7 +80,7 @@ static char *label_of(const struct reader *reader, uint32_t number)
 	return length < 0 ? NULL : label;
 }
 
-/* Takes the label.  There is room for as many lines as were counted. */
+/* Ownership: takes the label.  There is room for all counted lines. */
 static bool add_line(struct reader_impl *impl, const epp_trace_account *account, char *label)
 {
 	if (!label)
@@ -91,7 +92,8 @@ static bool add_line(struct reader_impl *impl, const epp_trace_account *account,
 	return true;
 }
 
-/* That of source 0 is always there, others if they say something: their entries stand first in the ledger. */
+/* Source 0 always has a session line, other sources only if they have an entry; session entries are first in the
+ * ledger. */
 static bool add_sessions(struct reader_impl *impl)
 {
 	const struct reader *reader = &impl->reader;
@@ -152,7 +154,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 
 	if (impl->accounts)
 		return NULL;
-	/* Once epp_trace_accounts_count has said so, it stays. */
+	/* Once epp_trace_accounts_count has reported the failure, it is permanent. */
 	if (impl->accounts_missing)
 		return epp_status_no_memory();
 	impl->accounts_missing = true;
@@ -171,7 +173,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	return epp_status_no_memory();
 }
 
-/* The line of a thread's track; NULL: none. */
+/* Returns the line of a thread's track; NULL: none. */
 static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
 {
 	size_t low = impl->accounts_sessions, high = impl->accounts_threads;
@@ -187,7 +189,7 @@ static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
 	                                                                                  : NULL;
 }
 
-/* The line that a ledger's entry belongs to. */
+/* Returns the line that a ledger entry belongs to. */
 static epp_trace_account *line_of_entry(struct reader_impl *impl, const struct epf_ledger_entry *entry)
 {
 	if (entry->track)
@@ -199,7 +201,7 @@ static epp_trace_account *line_of_entry(struct reader_impl *impl, const struct e
 	return NULL;
 }
 
-/* Plugins' lines stand in order of their producers' numbers. */
+/* Binary search: plugin lines are sorted by producer number. */
 static struct reader_account *find_producer(struct reader_impl *impl, int32_t number)
 {
 	size_t low = impl->accounts_threads, high = impl->accounts_count;
@@ -216,7 +218,7 @@ static struct reader_account *find_producer(struct reader_impl *impl, int32_t nu
 	           : NULL;
 }
 
-/* The line of the profiler whose track it is; NULL: nobody's. */
+/* Returns the line of the profiler that owns the track; NULL: none. */
 static epp_trace_account *line_of_producer(struct reader_impl *impl, uint32_t track)
 {
 	const epp_trace_track *known = reader_track(&impl->reader, track);
@@ -259,7 +261,7 @@ bool reader_account_header(struct reader_impl *impl, const struct reader_block *
 	return true;
 }
 
-/* Whether the account is a slot's, as its thread left it. */
+/* Returns true if the account comes from a slot: its thread left it without a ledger block. */
 static bool slot_of(const struct reader_impl *impl, uint32_t track)
 {
 	for (size_t i = 0; i < impl->slots_count && track; i++)
@@ -277,7 +279,7 @@ static uint64_t lost_events(const uint64_t *lost)
 	return total;
 }
 
-/* What a ring gave up was written once: it is lost by policy. */
+/* Adds the events that a ring overwrote as losses by policy. */
 static void count_overwritten(struct reader_impl *impl)
 {
 	for (size_t i = 0; i < impl->overwritten_count; i++) {
@@ -326,16 +328,16 @@ void reader_account_begin(struct reader_impl *impl)
 	count_overwritten(impl);
 }
 
-/* A kill between taking an id and storing what it is for: that event was never begun.  A kill between counting a loss and
- * closing the event: it is lost and open.  A thread does one of these at a time. */
+/* A kill between taking an id and storing its event: the event never began.  A kill between counting a loss and
+ * closing the event: the event is both lost and open.  A thread does only one of these at a time. */
 static void settle_thread(epp_trace_account *line, uint64_t known)
 {
 	if (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total))
 		line->emitted = known;
 }
 
-/* A kill while a profiler handed over: what it said of its events came before or after them.  Of those that it had in hand
- * some may not have got anywhere. */
+/* A kill while a profiler submitted events: its counters were updated before or after its events.  Events that were
+ * being submitted may be lost. */
 static void settle_profiler(epp_trace_account *line, uint64_t known)
 {
 	if (line->emitted > known) {
@@ -356,7 +358,7 @@ void reader_account_end(struct reader_impl *impl)
 		if (!line->track && !line->is_plugin)
 			line->emitted = line->lost_total;
 		uint64_t known = line->written + line->lost_total + line->open;
-		/* What is being recorded is not read at one instant: what it emitted is what was found. */
+		/* A live file is not read at one instant, so `emitted` is set to what was found. */
 		if (live)
 			line->emitted = known;
 		else if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)

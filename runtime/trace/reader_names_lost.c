@@ -1,6 +1,6 @@
-/* Names that went down with a process: the log had no room for them, and the helper had not come yet (EPF_LIVE_LOG_FULL).
- * Which they are only the records tell, so these are gone through once; all of them are "(name lost)" from then on, for
- * whoever reads the trace or makes another one of it. */
+/* Names that were lost in a kill: the log was full, and the helper had not emptied it yet (EPF_LIVE_LOG_FULL).  Only
+ * the records show which names these are, so all records are read once.  These names become "(name lost)" for every
+ * reader of the trace, including writers that copy it. */
 #include "containers/array.h"
 #include "trace/reader_private.h"
 

@@ -1,10 +1,11 @@
-/* What the entries of the open stacks are: events that are open, unless a record or an end on another thread closes them.
+/* Sorts the entries of the open stacks: they are open events, unless a record or another thread's end closes them.
  *
- * The record of an event that still stands on its stack is the last that its thread stored, or one of the `unended` ones
- * that its thread's exit added; so it is in the window, in the track's last blocks, or, in a live file, in a block that
- * came after the stack was copied.  Orphan ends may be anywhere since the event's beginning, but the blocks that hold some
- * say so.  An event that an orphan end closes has its beginning in the stack alone: it becomes a record here, `unended`
- * like the one that its thread would have stored at last, so that whoever reads records finds it.
+ * The record of an event that is still on its stack is the last one that its thread stored, or one of the `unended`
+ * records that the thread's exit added.  So it is in the window, in the track's last blocks, or, in a live file, in
+ * a block that was written after the stack was copied.  Orphan ends may be anywhere after the event's start, but the
+ * headers of blocks show which contain some.  The start of an event that an orphan end closes is only in the stack:
+ * it becomes a record here, flagged `unended` like the one that its thread would have stored, so that readers of
+ * records find it.
  */
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@
 #include "format/format_slot.h"
 #include "trace/reader_private.h"
 
-/* A region that fills up while an end unwinds the stack begins another one. */
+/* If a region fills up while an end unwinds the stack, a second region is used. */
 #define LAST_BLOCKS 2
 
 struct orphan {
@@ -23,8 +24,8 @@ struct stacks {
 	struct reader_impl *impl;
 	struct reader_decoded records;
 	struct id_set entries;  /* the ids on the stacks */
-	struct id_set recorded; /* those that have a record, or were dealt with */
-	struct orphan *orphans; /* those that have an orphan end, sorted */
+	struct id_set recorded; /* ids that have a record or were handled */
+	struct orphan *orphans; /* the orphan ends of ids on the stacks, sorted */
 	size_t orphans_count, orphans_capacity;
 	uint64_t first_start_ticks;
 };
@@ -58,7 +59,7 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Goes through the blocks that may close an entry. */
+/* Reads the blocks that may close an entry. */
 static epp_status *note_blocks(struct stacks *stacks)
 {
 	const struct reader *reader = &stacks->impl->reader;
@@ -78,7 +79,7 @@ static epp_status *note_blocks(struct stacks *stacks)
 			if (block->in_window || block->track != slot->track)
 				continue;
 			seen += i < stacks->impl->blocks_before_slots;
-			/* Noted above already if it has orphan ends; their ids must not come twice. */
+			/* Blocks with orphan ends were noted above; their ids must not be added twice. */
 			if (!(block->kinds & 1u << EPF_ORPHAN_END) || block->last_ticks < stacks->first_start_ticks)
 				EPP_TRY(note_block(stacks, block));
 		}
@@ -115,7 +116,7 @@ static int by_end(const void *a, const void *b)
 	return (x_end > y_end) - (x_end < y_end);
 }
 
-/* The entries of one slot. */
+/* Handles the entries of one slot. */
 static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *reader_slot)
 {
 	struct reader_impl *impl = stacks->impl;
@@ -134,7 +135,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is not one", reader_slot->index, d);
 			continue;
 		}
-		/* Dealt with once: a stack that was being moved together has entries twice. */
+		/* Handle each id once: a stack that was being compacted has duplicate entries. */
 		if (id_set_has(&stacks->recorded, 0, open->id))
 			continue;
 		if (!id_set_add(&stacks->recorded, 0, open->id, &added))

@@ -1,6 +1,6 @@
-/* A pid alone says little: it may be another machine's, another boot's, or given to somebody else since.  So the boot's id
- * must be this one's, and the process must have begun before it created the file (not before it loaded the library: a forked
- * child found that loaded). */
+/* Detects if the writer of a trace is alive.  A pid is not sufficient: it may belong to another machine or boot, or
+ * may have been reused.  So the boot id must match, and the process must have started before it created the file
+ * (but not necessarily before it loaded the library: a forked child inherits the loaded library). */
 #include "trace/reader_process.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define NS_PER_SECOND 1000000000ull
-/* The start of a process is known to a clock tick, the boot's time drifts against REALTIME when that is set. */
+/* A process start is known to a clock tick; the computed boot time drifts when CLOCK_REALTIME is set. */
 #define SLACK_NS (2 * NS_PER_SECOND)
 
 static bool read_text(const char *path, char *text, size_t room)
@@ -62,8 +62,8 @@ bool reader_process_is_alive(const struct epf_header *header)
 	snprintf(path, sizeof(path), "/proc/%u/stat", source->pid);
 	if (!read_text(path, text, sizeof(text)))
 		return false;
-	/* "pid (program) state ppid ...": the program may hold anything, so count from the last parenthesis.  The 3rd field is
-	 * the state, the 22nd the start in clock ticks since the boot. */
+	/* "pid (program) state ppid ...": the program may contain any characters, so the fields are counted from the
+	 * last parenthesis. The 3rd field is the state, the 22nd the start in clock ticks since the boot. */
 	const char *fields = strrchr(text, ')');
 	char state;
 	if (!fields || sscanf(fields + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",

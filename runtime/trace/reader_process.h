@@ -1,4 +1,4 @@
-/* Whether the process that wrote a trace is still there. */
+/* Detects if the process that wrote a trace is still running. */
 #ifndef EPPROF_RUNTIME_TRACE_READER_PROCESS_H
 #define EPPROF_RUNTIME_TRACE_READER_PROCESS_H
 
@@ -6,7 +6,8 @@
 
 #include "format/format.h"
 
-/* True if this machine, since this boot, runs a process of that number that began before the trace was created. */
+/* Returns true if this boot of this machine runs a process with the trace's pid that started before the trace was
+ * created. */
 bool reader_process_is_alive(const struct epf_header *header);
 
 #endif

@@ -1,4 +1,4 @@
-/* Access to an opened trace: blocks by their index entry, tracks by their number. */
+/* Access to an opened trace: reads and decodes blocks, finds tracks by their number. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 			return NULL;
 	}
 	if ((reader->header.features & EPF_FEATURE_RING) && reader->info.state == EPP_TRACE_RECORDING) {
-		/* The ring has come round: what stood here is gone, and the next reader finds it in the account. */
+		/* The ring has overwritten this block; the next reader finds it in the account of overwritten
+		 * events. */
 		header = (struct epf_block){ .magic = EPF_BLOCK_MAGIC,
 			                     .type = EPF_BLOCK_RECORDS,
 			                     .run = block->run,
@@ -78,7 +79,7 @@ static epp_status *decode_rows(struct reader_impl *impl, const struct reader_blo
 	return NULL;
 }
 
-/* Nothing stands there that can be read: from now on the block is one without records. */
+/* Marks an unreadable block as lost: from now on it has no records. */
 static void lose(struct reader_impl *impl, const struct reader_block *block, const char *why)
 {
 	struct reader_block *lost = &impl->reader.blocks[block - impl->reader.blocks];
@@ -124,7 +125,7 @@ void reader_decoded_deinit(struct reader_decoded *decoded)
 	*decoded = (struct reader_decoded){ 0 };
 }
 
-/* The tracks are sorted; most files number them 1, 2, ..., so that is tried first. */
+/* Tracks are sorted by number.  Most files number them 1, 2, ..., so that index is tried first. */
 static size_t track_index(const struct reader *reader, uint32_t track)
 {
 	size_t low = 0, high = reader->tracks_count;

@@ -1,8 +1,8 @@
-/* The segments of a ring stand in no order, and one of them may be begun anew while they are read.
+/* Scans the segments of a ring, which are in no order; a segment may be reused while it is read.
  *
- * Each scan goes through all places and takes up what is new in each; a segment whose number has changed meanwhile takes
- * its place's blocks away.  At the end, blocks of segments that were given up are left out, since they are counted as lost,
- * and the others are put in the order in which they were written.
+ * Each scan visits all places and adds the new blocks of each; if a place's segment number has changed, the blocks
+ * of the old segment are discarded.  At the end, blocks of overwritten segments are left out, because they are
+ * counted as lost, and the others are sorted in the order in which they were written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static uint64_t place_of(const struct reader_impl *impl, uint64_t offset)
 	return (offset - header->segments_offset) / header->segment_bytes;
 }
 
-/* Blocks whose place another segment has taken. */
+/* Discards the blocks of a place that another segment has taken. */
 static void forget_place(struct reader_impl *impl, uint64_t index)
 {
 	for (size_t i = 0; i < impl->reader.blocks_count; i++)
@@ -26,7 +26,7 @@ static void forget_place(struct reader_impl *impl, uint64_t index)
 			impl->origins[i] = READER_GONE;
 }
 
-/* The number that a place's segment has now; 0: none, or one that cannot be told since its header is damaged. */
+/* Reads the current segment number of a place; 0: none, or unknown because its header is damaged. */
 static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number, bool *is_damaged)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -37,7 +37,8 @@ static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t
 	                    &got));
 	uint32_t checksum = segment.checksum;
 	segment.checksum = 0;
-	/* One that is cut short is damaged too; what is being reused has the number 0, and may have a checksum of before. */
+	/* A truncated header is damaged too.  A segment that is being reused has number 0 and possibly an old
+	 * checksum. */
 	*is_damaged = segment.number && (got < sizeof(segment) || segment.magic != EPF_SEGMENT_MAGIC ||
 	                                 checksum_crc32c(0, &segment, sizeof(segment)) != checksum);
 	*number = *is_damaged ? 0 : segment.number;
@@ -137,7 +138,7 @@ epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, s
 	return NULL;
 }
 
-/* Accounts of void segments give way to their sum. */
+/* Replaces the ledger entries of compacted segments by their sum. */
 static epp_status *settle_accounts(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
@@ -166,7 +167,7 @@ struct ordered {
 	uint64_t origin, number;
 };
 
-/* The window's blocks are later than any. */
+/* Blocks of the window are later than all others. */
 static int by_number(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
@@ -186,7 +187,8 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 	if (!list)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < impl->places_capacity; i++)
-		/* A writer may be cut off there; if it held events of which nothing says that they are gone, the accounts show it. */
+		/* A writer may have been cut off there.  If it held events that no account counts as lost, the
+		 * ledger will not balance. */
 		if (impl->places[i].is_damaged)
 			reader_find(impl, finished ? EPP_ERROR : EPP_NOTE,
 			            reader->header.segments_offset + i * reader->header.segment_bytes,
@@ -203,7 +205,7 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 		impl->origins[i] = list[i].origin;
 	}
 	reader->blocks_count = kept;
-	/* They are not in the order of the scans any more: all of a thread's blocks may close what stands on its stack. */
+	/* The blocks are no longer in scan order, so any block of a thread may close an entry of its stack. */
 	impl->blocks_before_slots = 0;
 	free(list);
 	return settle_accounts(impl);

@@ -1,9 +1,10 @@
-/* The segments, one after the other: each is read whole, its blocks are checked and taken in.
+/* Scans the segments in order: each is read as a whole, and its blocks are checked and added.
  *
- * The scan stops where a segment's last valid block ends and can be taken up there, since a live file grows: the reader
- * scans once, looks at the window, and scans again what came meanwhile.  A block that is not valid ends its segment, unless
- * a valid one stands where its length says that it ends; in the last segment of a file that was never finished that end is
- * what a killed writer leaves, if it is the beginning of a block with nothing behind it; else it is damage.
+ * The scan stops where a segment's last valid block ends and can continue there, because a live file grows: the
+ * reader scans once, reads the window, and scans again for blocks that appeared in the meantime.  An invalid block
+ * ends its segment, unless a valid block is where the invalid one's length says that it ends.  In the last segment
+ * of an unfinished file, the invalid rest is what a killed writer leaves if it is the beginning of a block followed
+ * by zeros; otherwise it is damage.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,8 +109,8 @@ static void stop_is(struct reader_impl *impl, epp_severity severity, uint64_t of
 	impl->stop = (struct reader_finding){ severity, offset, why ? strdup(why) : NULL };
 }
 
-/* A writer that is killed leaves the beginning of a block: what is whole to its last byte, or has anything behind it, was
- * valid once. */
+/* A killed writer leaves an incomplete beginning of a block.  If the block's last byte, or any byte after it, is not
+ * zero, the block was complete once, so it is damaged. */
 static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t bytes)
 {
 	size_t known = bytes - at < sizeof(struct epf_block) ? bytes - at : sizeof(struct epf_block);
@@ -128,13 +129,13 @@ static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t byt
 	return true;
 }
 
-/* Where a whole block stands behind a damaged one; 0: nowhere. */
+/* Returns the offset of a valid block that follows a damaged one; 0: none. */
 static size_t behind_damage(const struct reader_impl *impl, size_t at, size_t bytes)
 {
 	uint32_t segment_bytes = impl->reader.header.segment_bytes;
 	struct epf_block block;
 
-	/* A writer at work may have written the one behind after this one was read. */
+	/* A live writer may have written the following block after this one was read. */
 	if (impl->reader.info.state == EPP_TRACE_RECORDING || at + sizeof(block) > bytes)
 		return 0;
 	memcpy(&block, impl->segment + at, sizeof(block));
@@ -145,7 +146,7 @@ static size_t behind_damage(const struct reader_impl *impl, size_t at, size_t by
 	return flaw && !*flaw ? next : 0;
 }
 
-/* The blocks from impl->segment_at on. */
+/* Adds the blocks from impl->segment_at on. */
 static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 {
 	uint32_t segment_bytes = impl->reader.header.segment_bytes;
@@ -175,7 +176,7 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 	return NULL;
 }
 
-/* Whether a segment's blocks are to be read at all. */
+/* Returns true if a segment's blocks are to be read at all. */
 static bool begin_segment(struct reader_impl *impl, size_t bytes)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -188,7 +189,7 @@ static bool begin_segment(struct reader_impl *impl, size_t bytes)
 	uint32_t checksum = segment.checksum;
 	segment.checksum = 0;
 	if (!segment.magic && !segment.number && !checksum)
-		return true; /* room made ahead; a block that stands there all the same is worth having */
+		return true; /* preallocated; a block in it is still worth reading */
 	if (segment.magic != EPF_SEGMENT_MAGIC || checksum_crc32c(0, &segment, sizeof(segment)) != checksum)
 		reader_find(impl, EPP_WARNING, offset, "segment %llu: its header is damaged",
 		            (unsigned long long)impl->segment_index + 1);
@@ -210,7 +211,7 @@ epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t b
 	if (begin_segment(impl, bytes))
 		EPP_TRY(take_segment(impl, bytes));
 	*at = impl->segment_at;
-	/* The writer is in one place at a time. */
+	/* A writer writes in one place at a time, so only one segment may end with an incomplete block. */
 	if (impl->stop.text && before.text && impl->stop.offset != before.offset)
 		reader_find(impl, EPP_WARNING, before.offset, "%s: the rest of its segment is not read", before.text);
 	if (impl->stop.text)
@@ -236,7 +237,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 		if (!got)
 			break;
 		if (index != impl->segment_index && impl->stop.text) {
-			/* Not the last segment, so nobody was writing there. */
+			/* Not the last segment, so no writer was active here. */
 			reader_find(impl, EPP_ERROR, impl->stop.offset, "%s: the rest of its segment is not read",
 			            impl->stop.text);
 			stop_is(impl, EPP_NOTE, 0, NULL);
@@ -246,7 +247,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 			impl->segment_at = begin_segment(impl, got) ? EPF_SEGMENT_HEADER_BYTES : segment_bytes;
 		}
 		if (got < sizeof(struct epf_segment)) {
-			impl->segment_at = 0; /* looked at again when there is more of it */
+			impl->segment_at = 0; /* examined again when the file has grown */
 			stop_is(impl, EPP_NOTE, reader->header.segments_offset + index * segment_bytes,
 			        "the file ends inside a segment's header");
 		} else {

@@ -1,7 +1,7 @@
-/* What each track is: a thread, a device's stream, or the calls that a plugin reports of a thread.
+/* Classifies tracks: a thread, a device's stream, or the calls of a thread that a plugin reports.
  *
- * This is the one place that decides it; everything that reads a trace compares epp_trace_track.kind.  In the file a plugin's
- * host calls are on a device's track without a device, or on a custom track that has a producer:
+ * Only this file decides the kind; all other code compares epp_trace_track.kind.  In the file, a plugin's host calls
+ * are on a device track without a device, or on a custom track with a producer:
  *
  *   device, with a clock of the plugin's, device -1   the plugin's calls; `stream` is the thread
  *   device, ONNX Runtime's microseconds, device -1-n  a stream of device n (ONNX Runtime's process number of a device)
@@ -9,15 +9,16 @@
  *                                                     ONNX Runtime's process -1 may be device 0 or none: there it is a
  *                                                     thread only if one of that number has recorded
  *
- * A thread has a track for each run and for each way in which it records.  They all name the first one, which is the row that
- * their events are on.  A device's group names its plugin if another plugin has a device of that name. */
+ * A thread has a track for each run and for each way in which it records.  All of them point to the first one, which
+ * is the row of their events.  A device's group includes its plugin's name if another plugin has a device of the
+ * same name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/reader_private.h"
 
-/* A track's name and a producer's label, both bounded by the format. */
+/* Room for a track's name and a producer's label; the format limits both. */
 #define TEXT_BYTES_MAX 384u
 
 static bool is_calls(const struct reader *reader, const epp_trace_track *track)
@@ -62,7 +63,7 @@ static bool is_same_thread(const epp_trace_track *track, const epp_trace_track *
 	       (track->kind == EPP_TRACK_CALLS || strcmp(track->name, thread->name) == 0);
 }
 
-/* `tracks` are the threads and calls, those of one thread behind each other. */
+/* Sets epp_trace_track.thread; `tracks` are the threads and calls, sorted by thread. */
 static void find_threads(epp_trace_track **tracks, size_t count)
 {
 	epp_trace_track *thread = NULL;
@@ -86,7 +87,7 @@ static epp_status *name_calls(struct reader_impl *impl, epp_trace_track *track)
 	char text[TEXT_BYTES_MAX];
 
 	track->group = track->thread ? track->thread->group : "";
-	/* A trace that was made of another one has it already. */
+	/* A trace that was made from another trace has the text already. */
 	if (strstr(track->name, calls))
 		return NULL;
 	int bytes = snprintf(text, sizeof(text), "%s%s%s", track->thread ? track->thread->name : track->name, calls,
@@ -125,7 +126,7 @@ static epp_status *tell_apart(struct reader_impl *impl, epp_trace_track **tracks
 	return NULL;
 }
 
-/* Devices of different plugins that have the same name get that of their plugin. */
+/* Appends the plugin's name to devices of different plugins that have the same name. */
 static epp_status *name_devices(struct reader_impl *impl, epp_trace_track **tracks)
 {
 	struct reader *reader = &impl->reader;

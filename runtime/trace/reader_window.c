@@ -1,12 +1,12 @@
-/* What the window of a file that was never finished still holds, taken in so that nothing is lost or doubled although
- * its writer may be at work.
+/* Reads the window of an unfinished file so that no event is lost or duplicated, although its writer may be active.
  *
- * The order is the reverse of the writer's.  The open stacks are copied before the records: an event that ends between
- * the two is in both, and its record decides.  A region is read twice: how far its records go is taken from the first
- * copy, what they say from the second, so that a record that was being stored is either left out or whole.  Then the
- * segments are scanned again: a region that became a block meanwhile (it was zeroed after the block was written) has its
- * sequence there by now, and the copy is dropped.  Names and tracks are defined before records use them, in the log
- * before in a block: so the log is read when the records are in, and behind it only definitions are looked for.
+ * The order is the reverse of the writer's.  The open stacks are copied before the records: an event that ends in
+ * between is in both copies, and its record decides.  A region is read twice: the first copy determines how far its
+ * records extend, the second provides their content, so a record that was being stored is either left out or
+ * complete.  Then the segments are scanned again: if a region became a block in the meantime (it is zeroed after the
+ * block was written), its sequence is found there, and the copy is dropped.  Names and tracks are defined before
+ * records use them, and in the log before in a block: so the log is read after the records, and the scan after it
+ * only looks for definitions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ struct window_reading {
 	size_t copies_count, copies_capacity;
 };
 
-/* The same as reader_read, but what the file does not have is zero. */
+/* Like reader_read, but bytes beyond the end of the file are zero. */
 static epp_status *read_or_zero(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes)
 {
 	size_t got;
@@ -72,7 +72,8 @@ static epp_status *take_live(struct reader_impl *impl)
 	return NULL;
 }
 
-/* The session's own losses that no ledger block holds yet; read behind the blocks, so that none counts twice. */
+/* Reads the session's own losses that no ledger block contains yet; called after the blocks are read, so that none
+ * counts twice. */
 static epp_status *take_own_losses(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
@@ -91,8 +92,8 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 	return NULL;
 }
 
-/* What a piece held that was emptied while it was read has gone into blocks; what came after that, nothing read so far
- * needs. */
+/* If a piece was emptied while it was read, its content is in blocks, and no record read so far needs what came
+ * after. */
 static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint64_t word_offset, uint64_t offset)
 {
 	uint32_t bytes = impl->reader.header.log_bytes;
@@ -110,7 +111,7 @@ static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint
 	return emptied ? NULL : reader_define(impl, piece, used, offset);
 }
 
-/* Definitions that no block holds yet. */
+/* Reads the definitions that no block contains yet. */
 static epp_status *take_log(struct reader_impl *impl)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -128,7 +129,7 @@ static epp_status *take_log(struct reader_impl *impl)
 		offset += header->log_bytes;
 	}
 	free(piece);
-	/* How long the file is, is known by what was read of it. */
+	/* The length of the file is known only from reads; read the window's last byte. */
 	uint8_t last;
 	return status ? status : read_or_zero(impl, header->segments_offset - 1, &last, 1);
 }
@@ -144,7 +145,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 	size_t head = offsetof(struct epf_slot, region);
 
 	memcpy(&slot.slot, seen, head);
-	/* Its thread may have pushed and popped while it was copied: two equal copies are one that stood. */
+	/* Its thread may have pushed and popped during the copy: two equal copies are consistent. */
 	for (int i = 0; i < TRIES && impl->reader.info.state == EPP_TRACE_RECORDING; i++) {
 		uint8_t again[offsetof(struct epf_slot, region)];
 		EPP_TRY(read_or_zero(impl, offset, again, head));
@@ -165,7 +166,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 	return NULL;
 }
 
-/* What the slot says of its thread, unless a block says it already. */
+/* Adds the ledger entry of a slot's thread, unless a block has one. */
 static epp_status *take_account(struct reader_impl *impl, const struct epf_slot *slot, uint64_t offset)
 {
 	struct reader *reader = &impl->reader;
@@ -188,7 +189,8 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 	return NULL;
 }
 
-/* What a profiler lost with a region that is being given up: its thread's account and its own say so from the same store on. */
+/* Adds what a profiler lost with a region that is being dropped.  One store makes both the thread's account and this
+ * one valid. */
 static void take_given_up(struct reader *reader)
 {
 	uint64_t reason = reader->live.given_up_reason;
@@ -233,7 +235,7 @@ static size_t records_start(const struct epf_region *header)
 	                             EPF_RECORD_BYTES * EPF_RECORD_BYTES;
 }
 
-/* Whether its events are lost by its thread's account already. */
+/* Returns true if the thread's account counts the region's events as lost already. */
 static bool is_given_up(const struct reader_impl *impl, const struct epf_region *header)
 {
 	for (size_t i = 0; i < impl->slots_count; i++)
@@ -242,7 +244,7 @@ static bool is_given_up(const struct reader_impl *impl, const struct epf_region 
 	return false;
 }
 
-/* Where the region's last record ends; 0: it has none that count. */
+/* Returns the end of the region's last record; 0: it has no valid record. */
 static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_t bytes, uint64_t offset)
 {
 	struct epf_region header;
@@ -291,7 +293,7 @@ static epp_status *copy_region(struct window_reading *window, const uint8_t *reg
 		return NULL;
 	}
 	EPP_TRY(read_or_zero(impl, offset, copy->region, used));
-	/* If it is another region by now, the one seen first stands in a block. */
+	/* If it is another region by now, the first one is in a block. */
 	if (memcmp(copy->region, region, 2 * sizeof(uint64_t)))
 		copy->bytes = 0;
 	return NULL;
@@ -338,8 +340,8 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 	return reader_add_block(impl, block, at, true, origin, block->payload_bytes);
 }
 
-/* Regions of a live ring that have been emptied since they were copied: they stand in blocks, which the scan that comes
- * finds, unless they are overwritten again already.  What is emptied later was copied whole. */
+/* Drops the copies of regions of a live ring that were emptied since: they are in blocks, which the following scan
+ * finds unless they have been overwritten already.  Regions that are emptied later were copied completely. */
 static epp_status *drop_emptied(struct window_reading *window)
 {
 	struct reader_impl *impl = window->impl;
@@ -356,8 +358,8 @@ static epp_status *drop_emptied(struct window_reading *window)
 	return NULL;
 }
 
-/* The record at `from` of a copy, or NULL.  The second copy may have been zeroed or written over; then it is in a block and was
- * left out before. */
+/* Returns the record at `from` of a copy, or NULL.  If the second copy was zeroed or overwritten, the region is in a
+ * block, and the copy has been dropped. */
 static const struct epf_record *record_at(const struct copy *copy, size_t from, size_t *bytes)
 {
 	const struct epf_record *record = (const struct epf_record *)(const void *)(copy->region + from);
@@ -368,7 +370,7 @@ static const struct epf_record *record_at(const struct copy *copy, size_t from, 
 	return *bytes <= copy->bytes - from ? record : NULL;
 }
 
-/* What its records take, with the args that they name. */
+/* Returns the size of a copy with the shared args that its records reference. */
 static size_t whole_bytes(const struct reader_impl *impl, const struct copy *copy, size_t from)
 {
 	size_t whole = copy->bytes, bytes;
@@ -384,7 +386,7 @@ static size_t whole_bytes(const struct reader_impl *impl, const struct copy *cop
 	return whole;
 }
 
-/* A region that stands in no block becomes one, in memory. */
+/* Encodes a region that is in no block as a block in memory. */
 static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 {
 	struct epf_region header;
@@ -413,7 +415,7 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 	return reader_block_keep(impl, block, &writer, copy->offset);
 }
 
-/* Threads whose definition was lost with a log that could not be read. */
+/* Defines threads whose definition was lost with a log that could not be read. */
 static epp_status *define_threads(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
@@ -429,7 +431,7 @@ static epp_status *define_threads(struct reader_impl *impl)
 	return NULL;
 }
 
-/* A small window needs little memory; at least one slot and one chunk fit. */
+/* A small window needs little memory; the batch has room for at least one slot and one chunk. */
 static size_t batch_size(const struct epf_header *header)
 {
 	uint64_t slots = (uint64_t)header->slot_count * EPF_SLOT_BYTES;

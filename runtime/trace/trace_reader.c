@@ -1,4 +1,4 @@
-/* epprof/trace_reader.h over the reader: where bytes come from, and answers out of what was read at opening. */
+/* Implements epprof/trace_reader.h with the reader: sources of bytes, and access to what was read at opening. */
 #include "epprof/trace_reader.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void file_close(void *user)
 static size_t session_read(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
 	size_t got = epp_session_read(user, offset, buffer, bytes);
-	errno = 0; /* what the session's own reading left there is no error of ours */
+	errno = 0; /* errno left by the session's own reading is not an error here */
 	return got;
 }
 
@@ -71,7 +71,7 @@ epp_status *epp_trace_open(const char *path, epp_trace **trace)
 	*trace = NULL;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "path is NULL");
-	/* A pipe without a writer must not keep us waiting. */
+	/* O_NONBLOCK: opening a pipe without a writer must not block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return epp_status_create(errno == ENOENT ? EPP_NOT_FOUND : EPP_IO, "%s: %s",
@@ -223,7 +223,7 @@ epp_status *epp_trace_offset_of(epp_trace *trace, uint32_t source, uint64_t id, 
 		status = reader_block_decode(reader, &reader->blocks[i], &records);
 		for (uint32_t r = 0; r < records.count && !status; r++) {
 			unsigned kind = EPF_BITS_KIND(records.records[r].bits);
-			/* The id of these is another record's. */
+			/* These carry the id of another record. */
 			bool is_own = kind != EPF_ORPHAN_END && kind != EPF_ASYNC_END && kind != EPF_FLOW;
 			if (is_own && records.records[r].id == id)
 				*offset = reader_impl(reader)->origins[i];

@@ -1,8 +1,8 @@
-/* What a trace's pairs of host readings tell: when its runs were, and how good the clock was. */
+/* Computes runs and clock quality from a trace's host clock samples. */
 #include "epprof/trace_reader.h"
 #include "trace/reader.h"
 
-/* Below this span the uncertainty of two readings hides the rate's. */
+/* Over shorter spans the uncertainty of two readings is larger than the rate error. */
 #define RATE_SPAN_NS 1000000000
 
 static const struct epf_host_pair *first_start(const struct reader *reader)

@@ -1,9 +1,10 @@
-/* See causal_band.h.
+/* Implements causal_band.h.
  *
- * Along the order of causes a sweep keeps what the limits so far allow; it loosens by rate_room with each step and is cut by each
- * limit.  Where nothing is left a new piece begins.  The jump may have been before the limit that proves it: the same sweep
- * backwards tells which points fit the piece behind the jump too, and these are in neither piece.  In each piece the points are then
- * put in order of their claimed time, and a sweep in both directions makes the band of it. */
+ * A sweep visits the points in order of their causes and keeps the range of offsets that the limits so far allow:
+ * each step widens the range by rate_room, and each limit cuts it.  If the range becomes empty, a new piece begins.
+ * The jump may have been before the limit that proves it, so the same sweep backwards finds the points that also fit
+ * the next piece; these belong to neither piece.  In each piece the points are then sorted by claimed time, and a
+ * sweep in both directions turns them into the band. */
 #include "timeline/clock/causal_band.h"
 
 #include <math.h>
@@ -11,16 +12,16 @@
 
 #include "base/status.h"
 
-/* So many points share one representative when the common rate is looked for. */
+/* When the common rate is estimated, this many points share one representative. */
 #define RATE_POINTS 16u
 #define RATE_BLOCKS 64u
-/* From so many pieces on, with fewer points each, no piece is believed. */
+/* With more pieces than this and fewer points per piece than below, all pieces are rejected. */
 #define PIECES_DOUBTED 8u
 #define POINTS_PER_PIECE 4u
 #define PIECES_MAX 4096u
-/* Where so few points tell the rate, it may be anything between the nominal one and twice as far off. */
+/* With fewer points than this, the rate may be anything between the nominal rate and twice the estimated deviation. */
 #define POINTS_OF_RATE 16u
-/* No clock is off by more. */
+/* Upper limit of the deviation of any clock's rate. */
 #define RATE_MOST 0.05
 
 static int64_t clip(double ns)
@@ -28,7 +29,7 @@ static int64_t clip(double ns)
 	return ns >= (double)CAUSAL_NS_MAX ? CAUSAL_NS_MAX : ns <= -(double)CAUSAL_NS_MAX ? -CAUSAL_NS_MAX : llrint(ns);
 }
 
-/* a + b, where a limit that is none stays so. */
+/* a + b, except that an absent limit stays absent. */
 static int64_t shifted(int64_t limit_ns, double by_ns)
 {
 	return limit_ns >= CAUSAL_NS_MAX || limit_ns <= -CAUSAL_NS_MAX ? limit_ns : clip((double)limit_ns + by_ns);
@@ -58,7 +59,8 @@ struct sweep {
 	bool is_begun;
 };
 
-/* Goes on to a point; false: what was allowed so far contradicts it, and nothing is changed. */
+/* Advances the sweep to a point.  Returns false if the range so far contradicts the point's limits; the sweep is
+ * then unchanged. */
 static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
 {
 	double distance = (double)point->at_ns - (double)sweep->at_ns;
@@ -77,7 +79,7 @@ static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
 	return true;
 }
 
-/* How many pieces there are at a common rate. */
+/* Counts the pieces at a common rate. */
 static size_t count_pieces(const struct causal_point *points, size_t count, double rate, double room)
 {
 	struct sweep sweep = { .rate = rate, .room = room };
@@ -101,7 +103,7 @@ static int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The median slope from block to block of points; of each block the strongest limit counts. */
+/* Returns the median slope between consecutive blocks of points; each block is represented by its strongest limit. */
 static double median_slope(const struct causal_point *points, size_t count, bool of_lows)
 {
 	const struct causal_point *last = NULL;
@@ -131,7 +133,8 @@ static double median_slope(const struct causal_point *points, size_t count, bool
 	return slopes[slopes_count / 2];
 }
 
-/* Where two points contradict each other at the nominal rate, the rate that reconciles them: a sample and the end of a run. */
+/* If the first and the last point contradict each other at the nominal rate, returns the rate that reconciles them:
+ * the case of one sample and the end of a run. */
 static double spanning_slope(const struct causal_point *points, size_t count)
 {
 	int64_t distance_ns, low_ns = -CAUSAL_NS_MAX, high_ns = CAUSAL_NS_MAX;
@@ -146,8 +149,8 @@ static double spanning_slope(const struct causal_point *points, size_t count)
 	return rise / (double)distance_ns;
 }
 
-/* Of some rates, among which the clock's may be by so much off each, the one with the fewest contradictions; the nominal one, if
- * no other has fewer. */
+/* Chooses the candidate rate with the fewest contradictions, if the clock's rate may differ by `room` from it; the
+ * nominal rate is kept unless another one has fewer. */
 static size_t choose_rate_within(struct causal_band *band, size_t count, double room)
 {
 	const struct causal_point *points = band->points;
@@ -169,7 +172,8 @@ static size_t choose_rate_within(struct causal_band *band, size_t count, double 
 	return fewest;
 }
 
-/* A jump is one at any rate; where the rate itself wanders, a wider range of rates leaves far fewer contradictions. */
+/* A real jump remains at any rate; if instead the rate itself varies, a wider range of rates leaves far fewer
+ * contradictions. */
 static void choose_rate(struct causal_band *band, size_t count)
 {
 	struct causal_band best = *band;
@@ -188,7 +192,7 @@ static void choose_rate(struct causal_band *band, size_t count)
 
 /* ---- pieces ---- */
 
-/* Lays the pieces over the points, which are in order of their causes. */
+/* Divides the points, which are sorted by cause, into pieces. */
 static void lay_pieces(struct causal_band *band, size_t count)
 {
 	struct sweep sweep = { .rate = band->rate, .room = band->rate_room };
@@ -205,7 +209,7 @@ static void lay_pieces(struct causal_band *band, size_t count)
 	}
 }
 
-/* Takes from a piece the points that fit the next one as well. */
+/* Removes from a piece the points that fit the next one as well. */
 static void leave_doubtful(struct causal_band *band, struct causal_piece *piece, const struct causal_piece *next)
 {
 	struct sweep sweep = { .rate = band->rate, .room = band->rate_room };
@@ -219,7 +223,7 @@ static void leave_doubtful(struct causal_band *band, struct causal_piece *piece,
 		piece->count--;
 }
 
-/* The points of a piece become the band: at each what all of the piece allow. */
+/* Turns the points of a piece into the band: each point gets the range that all points of the piece allow there. */
 static void make_band(const struct causal_band *band, struct causal_piece *piece)
 {
 	struct causal_point *points = &band->points[piece->first];
@@ -244,7 +248,7 @@ static void make_band(const struct causal_band *band, struct causal_piece *piece
 	}
 }
 
-/* All offsets that any limit demands. */
+/* Rejects all pieces: the band becomes the range of all offsets that any limit requires. */
 static void give_up(struct causal_band *band, size_t count)
 {
 	band->is_beyond_repair = true;
@@ -316,9 +320,9 @@ void causal_band_deinit(struct causal_band *band)
 	*band = (struct causal_band){ 0 };
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* Adds what a piece allows at a time to [*low_ns, *high_ns]. */
+/* Extends [*low_ns, *high_ns] by the range that a piece allows at a time. */
 static void add_piece(const struct causal_band *band, const struct causal_piece *piece, int64_t at_ns, int64_t *low_ns,
                       int64_t *high_ns)
 {
@@ -341,12 +345,13 @@ static void add_piece(const struct causal_band *band, const struct causal_piece 
 	double moved = band->rate * ((double)at_ns - (double)band->origin_ns);
 	low = shifted(low, moved);
 	high = shifted(high, moved);
-	/* What contradicts itself still is all that is allowed. */
+	/* low may exceed high if the limits contradict each other: take both as the range. */
 	*low_ns = smaller(*low_ns, smaller(low, high));
 	*high_ns = larger(*high_ns, larger(low, high));
 }
 
-/* Whether an event may belong to a piece, by its cause: from the one before has its last to the one behind its first. */
+/* Returns true if an event may belong to a piece by its cause, which must be after the last cause of the previous
+ * piece and before the first cause of the next one. */
 static bool may_hold_cause(const struct causal_band *band, size_t piece, int64_t cause_ns)
 {
 	bool behind = piece && cause_ns < band->pieces[piece].first_cause_ns &&
@@ -356,13 +361,13 @@ static bool may_hold_cause(const struct causal_band *band, size_t piece, int64_t
 	return !behind && !before;
 }
 
-/* Likewise by its claimed time: those around it, else all. */
+/* The same test by claimed time; causal_band_at uses all pieces if none matches. */
 static bool may_hold_time(const struct causal_band *band, const struct causal_piece *piece, int64_t at_ns)
 {
 	const struct causal_point *points = &band->points[piece->first];
 	double reach = 0;
 
-	/* A piece may go on up to its neighbours. */
+	/* A piece may extend as far as to its neighbours. */
 	if (piece > band->pieces)
 		reach = fabs((double)points[0].at_ns - (double)band->points[piece[-1].first + piece[-1].count - 1].at_ns);
 	if (piece + 1 < band->pieces + band->pieces_count)
@@ -374,7 +379,7 @@ static bool may_hold_time(const struct causal_band *band, const struct causal_pi
 	       (double)at_ns <= (double)points[piece->count - 1].at_ns + reach;
 }
 
-/* The first piece whose last cause is not before. */
+/* Returns the first piece whose last cause is at or after cause_ns. */
 static size_t piece_of(const struct causal_band *band, int64_t cause_ns)
 {
 	size_t first = 0, last = band->pieces_count;

@@ -1,7 +1,8 @@
-/* How far a clock is off, measured by cause and effect.
+/* Measures by cause and effect how far a clock is off.
  *
- * An event begins after its cause began, and ends before what waited for it ended.  So each event whose cause is known brackets
- * the offset of its clock: the host's time minus the time that the clock claims.  A point is one such limit, at a claimed time.
+ * An event begins after its cause began, and ends before the end of whatever waited for it.  So each event with a
+ * known cause limits the offset of its clock: the host's time minus the time that the clock claims.  A point is one
+ * such limit, at a claimed time.
  *
  *   struct causal_points points = { .most = CAUSAL_POINTS_MOST };
  *   causal_points_add(&points, &point);                     any order, any number
@@ -9,14 +10,15 @@
  *   causal_band_build(&band, &points, CAUSAL_WAIT, &sample);
  *   causal_band_at(&band, at_ns, cause_ns, &low_ns, &high_ns);
  *
- * The band is what all limits together allow a clock whose rate is CAUSAL_PPM near a common one: each limit holds around its
- * point, and loosens with the distance.  The common rate is the nominal one, unless another one contradicts fewer limits; the rate
- * may differ from it by more than CAUSAL_PPM, if that contradicts far fewer.  Where limits still contradict each other the clock
- * jumped: there the band ends, and another piece of it begins.  Pieces are told apart by the time of the cause, which a jump does
- * not move; claimed times may overlap.
+ * The band is the range of offsets that all limits together allow for a clock whose rate is within CAUSAL_PPM of a
+ * common rate: each limit is exact at its point and loosens with the distance from it.  The common rate is the
+ * nominal rate, unless another one contradicts fewer limits; the tolerance is larger than CAUSAL_PPM if that
+ * contradicts far fewer.  If limits still contradict each other, the clock jumped: the band ends there and another
+ * piece begins.  An event is assigned to a piece by the time of its cause, which a jump does not move; claimed times
+ * of pieces may overlap.
  *
- * Memory: at most `most` points; above, the weaker half of each neighbourhood is dropped, which loosens the band and never
- * falsifies it.  Adding n points and building take O(n log n).
+ * Memory: at most `most` points; above that, the weaker half of each neighbourhood is dropped, which loosens the
+ * band but never makes it wrong.  Adding n points and building take O(n log n).
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_CLOCK_CAUSAL_BAND_H
 #define EPPROF_RUNTIME_TIMELINE_CLOCK_CAUSAL_BAND_H
@@ -29,25 +31,25 @@
 
 #define CAUSAL_PPM 500
 #define CAUSAL_POINTS_MOST ((size_t)1 << 16)
-/* Offsets are within +-this; as a limit it means that there is none. */
+/* Offsets are within +-this; as a limit, the value means that there is no limit. */
 #define CAUSAL_NS_MAX ((int64_t)1 << 60)
 #define CAUSAL_NO_CAUSE INT64_MIN
 
-/* What an upper limit comes from. */
+/* The source of an upper limit. */
 enum causal_level {
-	CAUSAL_WAIT,    /* something waited for the event */
-	CAUSAL_SESSION, /* a run of a model around the cause ended */
-	CAUSAL_PARENT,  /* the cause itself ended, which an asynchronous event need not have waited for */
+	CAUSAL_WAIT,    /* end of a wait for the event */
+	CAUSAL_SESSION, /* end of the model run around the cause */
+	CAUSAL_PARENT,  /* end of the cause itself, which need not have waited for an asynchronous event */
 	CAUSAL_LEVELS
 };
 
 struct causal_point {
-	int64_t cause_ns; /* when the cause began, on the host */
+	int64_t cause_ns; /* start of the cause, host time */
 	int64_t at_ns;    /* the claimed time */
 	int64_t low_ns, high_ns;
 	uint32_t level : 2;   /* enum causal_level of high_ns */
-	uint32_t weight : 30; /* below, set by causal_points_add: how many points it stands for */
-	uint32_t sequence;    /* which came first, of those with one cause */
+	uint32_t weight : 30; /* set by causal_points_add: the number of points that it represents */
+	uint32_t sequence;    /* order of adding, for points with the same cause */
 };
 
 struct causal_points {
@@ -56,37 +58,38 @@ struct causal_points {
 	uint32_t sequence;
 };
 
-/* Keeps a copy.  Errors: EPP_OUT_OF_MEMORY. */
+/* Adds a copy.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *causal_points_add(struct causal_points *points, const struct causal_point *point) EPP_MUST_CHECK;
 void causal_points_deinit(struct causal_points *points);
 /* For qsort: by cause_ns, then by sequence. */
 int causal_by_cause(const void *a, const void *b);
 
-/* Points that do not contradict each other, by at_ns. */
+/* Consecutive points that do not contradict each other; sorted by at_ns once the band is built. */
 struct causal_piece {
 	size_t first, count;
 	int64_t first_cause_ns, last_cause_ns;
 };
 
 struct causal_band {
-	struct causal_point *points; /* low_ns and high_ns are the band's, less the common rate */
+	struct causal_point *points; /* low_ns and high_ns are those of the band, minus the common rate */
 	struct causal_piece *pieces;
 	size_t pieces_count;
-	double rate;      /* the common one: ns of offset a claimed ns */
-	double rate_room; /* by so much the clock's may differ from it */
+	double rate;      /* the common rate: ns of offset per claimed ns */
+	double rate_room; /* the clock's rate may differ from it by this much */
 	int64_t origin_ns;
-	bool is_beyond_repair; /* so many contradictions that no piece means anything: the band is all that any limit demands */
-	int64_t low_ns, high_ns; /* then */
+	/* too many contradictions for pieces to be meaningful: the band is the range of all limits */
+	bool is_beyond_repair;
+	int64_t low_ns, high_ns; /* the range, only if is_beyond_repair */
 };
 
-/* `sample`: a comparison of the two clocks before all causes; NULL: none.  Upper limits of higher levels are left out.
- * Errors: EPP_OUT_OF_MEMORY; the band is then empty. */
+/* `sample`: a comparison of the two clocks before all causes; NULL: none.  Upper limits with a level above `level`
+ * are ignored.  Errors: EPP_OUT_OF_MEMORY; the band is then empty. */
 epp_status *causal_band_build(struct causal_band *band, const struct causal_points *points, enum causal_level level,
                               const struct causal_point *sample) EPP_MUST_CHECK;
 void causal_band_deinit(struct causal_band *band);
 
-/* The offset at a claimed time of an event whose cause began at cause_ns, or CAUSAL_NO_CAUSE: then all pieces that the time may
- * belong to count.  False: nothing is known. */
+/* Computes the offset at a claimed time of an event whose cause began at cause_ns.  With CAUSAL_NO_CAUSE, all pieces
+ * that may contain the time count.  Returns false if nothing is known. */
 bool causal_band_at(const struct causal_band *band, int64_t at_ns, int64_t cause_ns, int64_t *low_ns, int64_t *high_ns);
 
 #endif

@@ -1,9 +1,9 @@
-/* See causal_clock.h. */
+/* Implements causal_clock.h: collects the limits, builds both bands, places events. */
 #include "timeline/clock/causal_clock.h"
 
 #include "base/status.h"
 
-/* One event of so many that outlasts a host event shows that the host does not wait for its events. */
+/* If more than one of this many events outlasts a host event, the host is assumed not to wait for its device events. */
 #define OUTLASTING_ONE_IN 1000u
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -22,7 +22,7 @@ static epp_status *add_end(struct causal_clock *clock, const struct causal_event
 	if (end_ns >= CAUSAL_NS_MAX)
 		return NULL;
 	clock->has_end |= level != CAUSAL_PARENT;
-	/* The host's own end may be rounded too, where ONNX Runtime's microseconds are all there is. */
+	/* The host's end may be rounded too, if it is in ONNX Runtime's microseconds. */
 	return causal_points_add(
 	    &clock->points,
 	    &(struct causal_point){ .cause_ns = causal_clip(event->cause_ns),
@@ -32,7 +32,7 @@ static epp_status *add_end(struct causal_clock *clock, const struct causal_event
 	                            .level = level });
 }
 
-/* Whether an event cannot have ended by then, wherever it began and whatever the clock's rate is. */
+/* Returns true if an event cannot have ended by end_ns for any start and any plausible rate of the clock. */
 static bool outlasts(const struct causal_clock *clock, const struct causal_event *event, int64_t end_ns)
 {
 	int64_t duration_ns = causal_clip(event->end_ns) - causal_clip(event->start_ns),
@@ -66,7 +66,7 @@ static bool is_often(const struct causal_clock *clock, uint64_t count)
 	return count * OUTLASTING_ONE_IN > clock->events_count;
 }
 
-/* Whether a band excludes that the clock's own times are right. */
+/* Returns true if a band proves that some of the clock's own times are wrong. */
 static bool excludes_claims(const struct causal_band *band)
 {
 	if (band->is_beyond_repair)
@@ -94,9 +94,10 @@ epp_status *causal_clock_build(struct causal_clock *clock)
 	clock->is_built = true;
 	if (!waits_only && !is_often(clock, clock->outlasting_parent_count)) {
 		EPP_TRY(causal_band_build(&clock->place, &clock->points, CAUSAL_PARENT, &clock->sample));
-		/* Without ends a clock that jumps ahead is not seen, only one that jumps back. */
+		/* Without certain ends only backward jumps are detected, so forward jumps are allowed for in
+		 * addition. */
 		size_t jumps = clock->bound.pieces_count * (clock->has_end ? 1 : 2);
-		/* Some events may outlast their cause for reasons of their own. */
+		/* Some events may outlast their cause for other reasons. */
 		size_t pieces_most = jumps + clock->events_count / OUTLASTING_ONE_IN;
 		bool is_possible = !clock->place.is_beyond_repair && !clock->bound.is_beyond_repair;
 		clock->has_place = is_possible && clock->place.pieces_count <= pieces_most;
@@ -117,7 +118,7 @@ void causal_clock_deinit(struct causal_clock *clock)
 	causal_band_deinit(&clock->place);
 }
 
-/* The middle of two limits; where only one is known, that one. */
+/* The middle of two limits; if there is only one, that one. */
 static int64_t middle_of(int64_t low_ns, int64_t high_ns)
 {
 	if (high_ns >= CAUSAL_NS_MAX)
@@ -125,7 +126,8 @@ static int64_t middle_of(int64_t low_ns, int64_t high_ns)
 	return low_ns > -CAUSAL_NS_MAX ? low_ns + (high_ns - low_ns) / 2 : high_ns;
 }
 
-/* The offset that an event is moved by: none if the clock may be right, else the middle of what the bands allow. */
+/* Returns the offset for an event: 0 or the smallest possible correction if the clock may be right, else the middle
+ * of the range that the bands allow. */
 static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_t cause_ns, int64_t low_ns, int64_t high_ns)
 {
 	int64_t from_ns, to_ns;
@@ -136,7 +138,8 @@ static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_
 		bool agrees = from_ns <= high_ns && to_ns >= low_ns;
 		if (agrees)
 			return middle_of(larger(from_ns, low_ns), smaller(to_ns, high_ns));
-		/* It has jumped, so the line through both sides of a jump that is not seen says nothing. */
+		/* The clock has jumped; `bound` sees only some of its jumps, so its line across an undetected one is
+		 * no evidence. */
 		if (clock->is_wide && clock->bound.pieces_count > 1)
 			return middle_of(from_ns, to_ns);
 	}

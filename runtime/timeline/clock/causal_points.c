@@ -1,4 +1,4 @@
-/* The limits that causes set to a clock's offset, in bounded memory: see causal_band.h. */
+/* Collects the limits that causes set for a clock's offset, in bounded memory: see causal_band.h. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -14,7 +14,8 @@ int causal_by_cause(const void *a, const void *b)
 	return (left->sequence > right->sequence) - (left->sequence < right->sequence);
 }
 
-/* Half of the points of a group of 2 * KINDS_COUNT: the strongest lower limit, and the strongest upper limit of each level. */
+/* Thinning keeps half of a group of 2 * KINDS_COUNT points: the strongest lower limit, and the strongest upper limit
+ * of each level. */
 #define KINDS_COUNT ((size_t)CAUSAL_LEVELS + 1)
 
 static bool is_stronger(const struct causal_point *point, const struct causal_point *other, size_t kind)
@@ -24,7 +25,7 @@ static bool is_stronger(const struct causal_point *point, const struct causal_po
 	return point->level == kind && point->high_ns < (other ? other->high_ns : CAUSAL_NS_MAX);
 }
 
-/* Moves the strongest of [first, end) to `kept`, which they stand for from now on; returns how many. */
+/* Moves the strongest points of [first, end) to `kept` and gives them the weight of all; returns their number. */
 static size_t keep_strongest(const struct causal_point *first, const struct causal_point *end, struct causal_point *kept)
 {
 	const struct causal_point *best[KINDS_COUNT] = { NULL };
@@ -52,7 +53,8 @@ static size_t keep_strongest(const struct causal_point *first, const struct caus
 	return count;
 }
 
-/* Groups are of points with the same weight together, so that all times lose alike however often this is done. */
+/* Thins the points by groups of equal total weight, so that the loss is even over time, however often this is
+ * repeated. */
 static void thin(struct causal_points *points)
 {
 	struct causal_point *all = points->points;

@@ -1,14 +1,16 @@
-/* The clocks of devices: their pairs, and device ticks to nanoseconds by the fit over them (ep_kit/clock_fit.h). */
+/* Device clocks: their clock samples, and the conversion of device ticks to nanoseconds by the fit over them
+ * (ep_kit/clock_fit.h). */
 #ifndef EPPROF_RUNTIME_TIMELINE_CLOCK_DEVICE_CLOCK_H
 #define EPPROF_RUNTIME_TIMELINE_CLOCK_DEVICE_CLOCK_H
 
 #include "ep_kit/clock_fit.h"
 #include "timeline/clock/host_clock.h"
 
-/* Shared by the tracks that name the same clock number; pairs come first, then the fit, then queries. */
+/* One per clock number, shared by its tracks.  First samples are added, then the fit is built, then times are
+ * queried. */
 struct device_clock {
 	uint32_t source;
-	uint32_t number; /* of the clock; 0: of `track` alone */
+	uint32_t number; /* clock number; 0: the clock belongs to `track` only */
 	uint32_t track;
 	uint32_t bits;
 	uint64_t ticks_per_second;
@@ -16,13 +18,13 @@ struct device_clock {
 	size_t pairs_count, pairs_room;
 	struct clock_segment *segments;
 	struct clock_fit fit;
-	size_t hint;    /* of the last query */
-	uint64_t bound; /* of the last one inside its segment, and in ns */
+	size_t hint;    /* segment of the last query */
+	uint64_t bound; /* cached by device_clock_near: a segment's bound, and the same in ns */
 	int64_t bound_ns;
-	uint64_t origin; /* any ticks that were seen */
+	uint64_t origin; /* an arbitrary tick value of this clock, as the reference for signed differences */
 	bool has_origin;
-	/* The same ticks may mean several times: the counter has fewer than 64 bits, stood still, or went backwards.  Where it is
-	 * placed then depends on the query before. */
+	/* The same ticks may correspond to several times, because the counter has fewer than 64 bits, stopped, or
+	 * went backwards.  The result of a query then depends on the previous query. */
 	bool ambiguous;
 };
 
@@ -33,24 +35,24 @@ struct device_clocks {
 
 void device_clocks_deinit(struct device_clocks *clocks);
 
-/* The clock of a track, made if need be. */
+/* Finds the clock of a track; adds it if it is new. */
 epp_status *device_clocks_find(struct device_clocks *clocks, const struct epf_track *definition,
                                struct device_clock **clock) EPP_MUST_CHECK;
 
 epp_status *device_clock_add_pair(struct device_clock *clock, uint64_t device_ticks, uint64_t host_ticks,
                                   uint64_t half_width_ticks) EPP_MUST_CHECK;
 
-/* Fits all clocks; no pair is added afterwards. */
+/* Fits all clocks; no sample may be added afterwards. */
 epp_status *device_clocks_fit(struct device_clocks *clocks, const struct host_clock *host) EPP_MUST_CHECK;
 
 struct device_time {
 	int64_t ns;
-	int64_t error_ns; /* the true time lies within ns +- this */
-	bool fitted;      /* else by the one-sample formula */
+	int64_t error_ns; /* the true time is within ns +- this */
+	bool fitted;      /* false: by the one-sample formula */
 };
 
-/* A query that lies in the segments of the clock and of the host that the one before did, as nearly all do; false: ask
- * device_clock_place. */
+/* Fast path for a query in the same segments of the device clock and the host clock as the previous one, which is
+ * nearly always the case.  Returns false if device_clock_place must be called. */
 static inline bool device_clock_near(struct device_clock *clock, const struct host_clock *host, size_t host_hint,
                                      uint64_t ticks, struct device_time *time)
 {
@@ -76,8 +78,8 @@ static inline bool device_clock_near(struct device_clock *clock, const struct ho
 	return true;
 }
 
-/* The clock has at least one pair.  `near_ns`: when the event's cause began, which is where ambiguous ticks are looked for;
- * INT64_MIN: near the query before. */
+/* Requires at least one sample.  `near_ns`: start of the event's cause, near which ambiguous ticks are resolved;
+ * INT64_MIN: near the previous query. */
 struct device_time device_clock_place(struct device_clock *clock, const struct host_clock *host, size_t *host_hint,
                                       uint64_t ticks, int64_t near_ns);
 

@@ -1,5 +1,5 @@
-/* See host_clock.h.  The segments lie one behind the other without a gap; the last one has room for later ticks as far as
- * its arithmetic goes, and what is earlier than the first goes by the first one's slope.
+/* Implements host_clock.h.  Segments are contiguous; the last one covers later ticks as far as its arithmetic
+ * allows, and ticks before the first one use its slope.
  * ns = (ticks << shift) * multiplier / 2^64: one multiplication, if a segment's ticks leave `shift` bits free. */
 #include "timeline/clock/host_clock.h"
 
@@ -7,12 +7,13 @@
 
 #include "base/status.h"
 
-/* Two pairs tell the slope if their half-widths are at most this part of their distance. */
+/* Two samples determine a slope if their half-widths together are at most this fraction of their distance. */
 #define UNCERTAINTY_PART 10000u
 
-/* What readings may be off beyond their half-widths: the kernel steers CLOCK_MONOTONIC, and rounds. */
+/* Tolerance for readings in addition to their half-widths: the kernel adjusts CLOCK_MONOTONIC, and times are
+ * rounded. */
 #define DISAGREEMENT_NS 1000
-/* A segment whose rate is so far off the nominal one holds a sleep or a jump. */
+/* A segment whose rate differs from the nominal one by more contains a suspend or a clock jump. */
 #define BROKEN_PPM 1000
 
 static uint64_t multiplier_of(const struct host_clock *clock, uint64_t ns, uint64_t ticks)
@@ -29,7 +30,7 @@ static bool tells_slope(const struct host_clock *clock, const struct epf_host_pa
 	       noise * UNCERTAINTY_PART <= ticks;
 }
 
-/* Copies the pairs that are to be used; returns how many.  Times that cannot be are left out. */
+/* Copies the samples to use and returns their number; impossible times are left out. */
 static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair *chosen,
                            const struct epf_host_pair *pairs, size_t count, int64_t zero_ns)
 {
@@ -37,7 +38,7 @@ static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair 
 	for (size_t i = 0; i < count; i++) {
 		if ((uint64_t)pairs[i].monotonic_ns - (uint64_t)zero_ns + ITEM_NS_MAX / 2 > (uint64_t)ITEM_NS_MAX)
 			continue;
-		/* A badly read pair gives way to a better one that comes soon after. */
+		/* A sample with a large half-width is replaced by a better one that follows soon. */
 		while (kept > 0 && !tells_slope(clock, &chosen[kept - 1], &pairs[i]) &&
 		       pairs[i].ticks > chosen[kept - 1].ticks &&
 		       pairs[i].half_width_ticks < chosen[kept - 1].half_width_ticks / 4)
@@ -48,7 +49,7 @@ static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair 
 	return kept;
 }
 
-/* As long as its times stay below ITEM_NS_MAX and its ticks leave room for the shift. */
+/* Returns the length of the last segment: limited by ITEM_NS_MAX and by the free bits for the shift. */
 static uint64_t span_of_last(const struct host_clock *clock, const struct host_segment *segment)
 {
 	unsigned __int128 room = (unsigned __int128)(ITEM_NS_MAX - segment->ns) << 64;
@@ -79,7 +80,7 @@ static void lay_out(struct host_clock *clock, const struct epf_host_pair *pairs,
 	}
 }
 
-/* ---- doubt ---- */
+/* ---- doubt: samples that contradict each other ---- */
 
 static void doubt(struct host_clock *clock, size_t segment, int64_t by_ns)
 {
@@ -101,13 +102,14 @@ static int64_t half_width_ns(const struct host_clock *clock, const struct epf_ho
 	return ns < ITEM_NS_MAX / 8 ? ns : ITEM_NS_MAX / 8;
 }
 
-/* What pairs a, b may differ by without a contradiction. */
+/* Returns the difference between samples a and b that is not a contradiction. */
 static int64_t slack_of(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
 {
 	return half_width_ns(clock, a) + half_width_ns(clock, b) + DISAGREEMENT_NS;
 }
 
-/* A sleep or a jump: any time inside is as good, but no more than the whole of it is wrong. */
+/* A segment with a suspend or a jump: the lost time may be anywhere inside, so times may be wrong by all of it, but
+ * not by more than the segment's length. */
 static bool doubt_if_broken(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
 {
 	int64_t length_ns = distance_of(pairs[i + 1].monotonic_ns, pairs[i].monotonic_ns);
@@ -119,7 +121,7 @@ static bool doubt_if_broken(struct host_clock *clock, size_t i, const struct epf
 	return true;
 }
 
-/* A pair that is used, against the line between its neighbours. */
+/* Compares a used sample with the line between its neighbours. */
 static void doubt_between(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
 {
 	const struct epf_host_pair *left = &pairs[i - 1], *right = &pairs[i + 1];
@@ -135,7 +137,7 @@ static void doubt_between(struct host_clock *clock, size_t i, const struct epf_h
 	doubt(clock, i, by_ns);
 }
 
-/* One that is not used, against the map. */
+/* Compares an unused sample with the map. */
 static void doubt_beside(struct host_clock *clock, const struct epf_host_pair *pair, int64_t zero_ns)
 {
 	size_t hint = 0;
@@ -161,7 +163,7 @@ static void find_doubts(struct host_clock *clock, const struct epf_host_pair *ch
 		doubt_beside(clock, &pairs[i], zero_ns);
 }
 
-/* The earliest tick of a trace without any pair. */
+/* Returns the earliest tick of a trace without clock samples. */
 static uint64_t first_ticks(const struct reader *reader)
 {
 	uint64_t first = UINT64_MAX;
@@ -180,7 +182,7 @@ epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pai
 		count = 1;
 	}
 	*clock = (struct host_clock){ .ticks_per_second = ticks_per_second ? ticks_per_second : 1000000000 };
-	/* So that a slope 16 times the nominal one is still a fraction. */
+	/* Chosen so that a slope of 16 times the nominal one is still a fraction. */
 	uint64_t ns_a_tick = 1000000000 / clock->ticks_per_second + 1;
 	clock->shift = 64 - (uint32_t)__builtin_clzll(ns_a_tick) + 4;
 	clock->nominal = multiplier_of(clock, 1000000000, clock->ticks_per_second);
@@ -224,7 +226,7 @@ void host_clock_deinit(struct host_clock *clock)
 	clock->segments = NULL;
 }
 
-/* The ticks leave room for the shift. */
+/* `ticks` must leave the upper `shift` bits free. */
 static int64_t advance(const struct host_clock *clock, const struct host_segment *segment, uint64_t ticks)
 {
 	return (int64_t)((unsigned __int128)(ticks << clock->shift) * segment->multiplier >> 64);

@@ -1,10 +1,11 @@
-/* Host ticks to nanoseconds: a piecewise linear map through the file's host pairs, never decreasing.
+/* Maps host ticks to nanoseconds: a piecewise linear, never decreasing map through the file's host clock samples.
  *
- * A pair is used only if it tells the slope better than 100 ppm; what is closer together, or was read badly, is left out,
- * so a short trace goes by the nominal rate.  Time 0 is the first run's start.
+ * A sample is used only if it determines the slope to better than 100 ppm; samples that are too close together or
+ * have a large half-width are left out, so a short trace uses the nominal rate.  Time 0 is the start of the first
+ * run.
  *
- * Where pairs contradict each other by more than they may, times are in doubt: the machine slept, the counters of its
- * processors differ, or the counter began anew.
+ * If samples contradict each other by more than their tolerance, the times in between are doubtful: the machine was
+ * suspended, the counters of its processors differ, or the counter was reset.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_CLOCK_HOST_CLOCK_H
 #define EPPROF_RUNTIME_TIMELINE_CLOCK_HOST_CLOCK_H
@@ -14,11 +15,11 @@
 #include "trace/reader.h"
 
 struct host_segment {
-	uint64_t ticks;      /* its beginning */
-	uint64_t span;       /* ticks up to the next one's */
+	uint64_t ticks;      /* first tick */
+	uint64_t span;       /* ticks up to the next segment */
 	uint64_t multiplier; /* ns for 2^clock->shift ticks, as a fraction of 2^64 */
 	int64_t ns;
-	int64_t doubt_ns; /* by so much times inside may be wrong; 0: no pair contradicts */
+	int64_t doubt_ns; /* times in the segment may be wrong by this much; 0: no sample contradicts */
 };
 
 struct host_clock {
@@ -27,12 +28,12 @@ struct host_clock {
 	uint32_t shift;
 	uint64_t ticks_per_second; /* nominal */
 	uint64_t nominal;          /* multiplier */
-	bool is_doubted;           /* some segment is */
+	bool is_doubted;           /* some segment has doubt_ns > 0 */
 };
 
-/* The reading at time 0: the first run's start, or what comes closest to one. */
+/* Returns the clock sample that defines time 0: the start of the first run, or the closest substitute. */
 struct epf_host_pair host_clock_zero(const struct reader *reader);
-/* The same as init out of any pairs, sorted by ticks; there may be none. */
+/* Like host_clock_init, but from given samples, sorted by ticks; there may be none. */
 epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pair *pairs, size_t count,
                              const struct epf_host_pair *zero, uint64_t ticks_per_second) EPP_MUST_CHECK;
 epp_status *host_clock_init(struct host_clock *clock, const struct reader *reader) EPP_MUST_CHECK;
@@ -40,13 +41,13 @@ void host_clock_deinit(struct host_clock *clock);
 
 int64_t host_clock_ns_far(const struct host_clock *clock, size_t *hint, uint64_t ticks);
 
-/* A time by its segment, which it lies in, so far from its beginning. */
+/* Returns the time at `offset` ticks from the beginning of a segment; the offset must be inside the segment. */
 static inline int64_t host_segment_ns(const struct host_clock *clock, const struct host_segment *segment, uint64_t offset)
 {
 	return segment->ns + (int64_t)((unsigned __int128)(offset << clock->shift) * segment->multiplier >> 64);
 }
 
-/* `*hint` is 0 at first and makes queries close to each other cheap.  Within +-ITEM_NS_MAX. */
+/* `*hint` is 0 at first; it makes queries close to each other cheap.  The result is within +-ITEM_NS_MAX. */
 static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint, uint64_t ticks)
 {
 	const struct host_segment *segment = &clock->segments[*hint];
@@ -57,16 +58,16 @@ static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint
 	return host_segment_ns(clock, segment, offset);
 }
 
-/* The doubt at a time, up to ITEM_NS_MAX; `*hint` is that of the time's query. */
+/* Returns the doubt of a time, up to ITEM_NS_MAX; `*hint` must come from the query for that time. */
 static inline int64_t host_clock_doubt_ns(const struct host_clock *clock, const size_t *hint)
 {
 	return clock->segments[*hint].doubt_ns;
 }
 
-/* A length by the nominal rate, at most a nanosecond more than it is; at most ITEM_NS_MAX. */
+/* Converts a length by the nominal rate; rounds up by at most a nanosecond; at most ITEM_NS_MAX. */
 int64_t host_clock_span_ns(const struct host_clock *clock, uint64_t ticks);
 
-/* The ticks at a time, to within a tick or two: where a clock that wraps is to be looked for. */
+/* Returns the ticks at a time, accurate to a tick or two; used to resolve clocks that wrap. */
 uint64_t host_clock_ticks(const struct host_clock *clock, int64_t ns);
 
 #endif

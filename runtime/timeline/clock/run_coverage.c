@@ -1,4 +1,4 @@
-/* See run_coverage.h. */
+/* Implements run_coverage.h: a histogram of possible event times, compared with the runs. */
 #include "timeline/clock/run_coverage.h"
 
 #include <stdlib.h>
@@ -6,7 +6,8 @@
 #include "base/status.h"
 
 #define BINS 262144
-/* More than one of so many events outside all runs, or runs without events, contradict a clock; so do so many runs in a row. */
+/* A clock is contradicted if more than one in CONTRADICTS_ONE_IN events is outside all runs, or runs are without
+ * events, or if CONTRADICTS_IN_A_ROW consecutive runs have no event. */
 #define CONTRADICTS_ONE_IN 1000u
 #define CONTRADICTS_IN_A_ROW 16u
 
@@ -40,7 +41,7 @@ void host_runs_settle(struct host_runs *runs)
 	uint32_t name = 0;
 	size_t lead = 0, kept = 0;
 
-	/* By votes: a name that more than half of them have is left. */
+	/* Majority vote (Boyer-Moore): if more than half of the runs have one name, it remains. */
 	for (size_t i = 0; i < runs->count; i++) {
 		if (!lead)
 			name = runs->runs[i].name;
@@ -100,7 +101,7 @@ void run_coverage_add(struct run_coverage *coverage, int64_t from_ns, int64_t to
 	coverage->bins[bin_of(coverage, to_ns) + 1]--;
 }
 
-/* Each bin becomes how many up to it hold an event. */
+/* Replaces each bin by the number of bins up to it that contain an event. */
 static void add_up(int32_t *bins)
 {
 	int32_t open = 0, covered = 0;
@@ -129,7 +130,7 @@ bool run_coverage_contradicts(struct run_coverage *coverage, const struct host_r
 		if (in_a_row >= CONTRADICTS_IN_A_ROW)
 			return true;
 	}
-	/* One run may have had nothing for the device. */
+	/* A single run may have used the device not at all. */
 	return without > 1 && without * CONTRADICTS_ONE_IN > coverage->end - coverage->first;
 }
 

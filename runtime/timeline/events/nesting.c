@@ -1,6 +1,6 @@
-/* See nesting.h.  In a lane no event ends after the one below it, so what is over lies on top, and the events that
- * enclose a new one are the lowest ones.  Nearly every track has one lane; the others are looked at only while they hold
- * something. */
+/* Implements nesting.h.  In a lane no event ends after the one below it, so ended events are at the top, and the
+ * events that enclose a new one are the lowest ones.  Nearly every track has one lane; the others are visited only
+ * while they hold open events. */
 #include "timeline/events/nesting.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static inline bool push(struct nest_lane *lane, const struct nest_open *event)
 	return true;
 }
 
-/* All lanes at `start`; those behind the last that holds something are given up. */
+/* Closes the ended events of all lanes, and drops the trailing empty lanes. */
 static void close_all(struct nest *nest, uint64_t start, uint64_t sequence)
 {
 	uint32_t used = 0;
@@ -60,7 +60,7 @@ static bool later(const struct nest_open *a, const struct nest_open *b)
 	return a->start_ns != b->start_ns ? a->start_ns > b->start_ns : a->id > b->id;
 }
 
-/* The innermost event around [.., end], over all lanes. */
+/* Returns the innermost event that ends at or after `end`, over all lanes. */
 static const struct nest_open *innermost(const struct nest *nest, uint64_t end)
 {
 	const struct nest_open *found = NULL;
@@ -83,7 +83,7 @@ static bool add_lane(struct nest *nest)
 	return true;
 }
 
-/* The general case: several lanes, or one that the event does not nest in. */
+/* The general case: several lanes, or an event that does not nest in the first lane. */
 __attribute__((noinline)) static bool slice_among_lanes(struct nest *nest, const struct nest_open *event,
                                                         struct nest_place *place)
 {

@@ -1,7 +1,8 @@
-/* Depth, lane and enclosing event of the slices of one track, given in order of their start.
+/* Computes depth, lane and enclosing event of the slices of one track, which must come in order of start.
  *
- * A lane is a stack of events that are open now, each inside the one below.  An event goes to the first lane where it nests
- * or nothing is open; events that overlap without nesting so come to lie in lanes of their own.  Memory: what is open.
+ * A lane is a stack of the currently open events, each inside the one below it.  An event goes to the first lane
+ * where it nests or where nothing is open, so events that overlap without nesting get separate lanes.  Memory: the
+ * open events.
  * Positions are in any unit that orders the track's events: ticks on threads, nanoseconds on devices.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_NESTING_H
@@ -12,8 +13,9 @@
 #include <stdint.h>
 
 struct nest_open {
-	uint64_t end;      /* position; UINT64_MAX: it has not ended */
-	uint64_t sequence; /* where it begins at the end of another, it lies inside if it was recorded before it; 0: never */
+	uint64_t end; /* position; UINT64_MAX: it has not ended */
+	/* an event that begins at this event's end is inside it if its sequence is smaller; 0: never inside */
+	uint64_t sequence;
 	uint64_t id;
 	int64_t start_ns;
 	int64_t end_ns;
@@ -25,28 +27,28 @@ struct nest_lane {
 	uint32_t depth;
 };
 
-/* Overlaps that would need more lanes share the last one. */
+/* If overlaps need more lanes, the last lane is shared. */
 #define NEST_LANES_MAX 1024u
 
 struct nest {
 	struct nest_lane first;
 	struct nest_lane *more;
 	size_t more_room;
-	uint32_t more_count; /* up to the last that may hold something */
+	uint32_t more_count; /* up to the last lane that may hold an open event */
 };
 
 struct nest_place {
 	uint32_t lane;
 	uint32_t depth;
-	uint64_t parent; /* id of the innermost event around it, in whatever lane; 0: none */
+	uint64_t parent; /* id of the innermost enclosing event, in any lane; 0: none */
 };
 
 void nest_deinit(struct nest *nest);
 
-/* Places an event that begins at `start` and opens it.  False: no memory. */
+/* Places and opens an event that begins at `start`.  Returns false if memory is out. */
 bool nest_slice_any(struct nest *nest, uint64_t start, const struct nest_open *event, struct nest_place *place);
 
-/* The same: one lane, and the event nests in it. */
+/* Fast path of nest_slice_any: there is one lane, and the event nests in it. */
 static inline bool nest_slice(struct nest *nest, uint64_t start, const struct nest_open *event, struct nest_place *place)
 {
 	struct nest_lane *lane = &nest->first;
@@ -61,7 +63,7 @@ static inline bool nest_slice(struct nest *nest, uint64_t start, const struct ne
 	if (__builtin_expect(depth == lane->room || nest->more_count ||
 	                         (depth && (start == top[-1].end || event->end > top[-1].end)),
 	                     0)) {
-		/* Copies, so that the usual event and its place stay in registers. */
+		/* Copies, so that in the usual case the event and its place stay in registers. */
 		struct nest_open opened = *event;
 		struct nest_place found = { 0 };
 		bool memory = nest_slice_any(nest, start, &opened, &found);
@@ -80,13 +82,15 @@ static inline bool nest_slice(struct nest *nest, uint64_t start, const struct ne
 	return true;
 }
 
-/* What is open around a moment: the innermost event, or NULL; `depth` of what stood there. */
+/* Returns the innermost event that is open at `position`, or NULL; `*depth` is the number of events open in the
+ * first lane. */
 const struct nest_open *nest_moment(struct nest *nest, uint64_t position, uint64_t sequence, uint32_t *depth);
 
-/* The innermost event that contains a time not before the last start given, without moving on; NULL: none. */
+/* Returns the innermost event that contains `ns`, which must not be before the last start; closes nothing.  NULL:
+ * none. */
 const struct nest_open *nest_containing(const struct nest *nest, int64_t ns);
 
-/* The end of the outermost open event that spans [start_ns, end_ns]; INT64_MIN: there is none. */
+/* Returns the end of the outermost open event that contains [start_ns, end_ns]; INT64_MIN: there is none. */
 int64_t nest_outer_end(const struct nest *nest, int64_t start_ns, int64_t end_ns);
 
 #endif

@@ -1,4 +1,5 @@
-/* Names as people read them: ONNX Runtime ends the name of each node's event in "_kernel_time", which says nothing. */
+/* Shortens names for display: ONNX Runtime appends "_kernel_time" to the name of each node's event, which is
+ * redundant. */
 #ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_READABLE_NAME_H
 #define EPPROF_RUNTIME_TIMELINE_EVENTS_READABLE_NAME_H
 
@@ -6,7 +7,7 @@
 
 #include "epprof/session.h"
 
-/* How many bytes of a name are shown. */
+/* Returns the number of bytes of a name to show. */
 static inline size_t readable_name_bytes(const char *name, size_t bytes, unsigned category)
 {
 	static const char suffix[] = "_kernel_time";

@@ -1,5 +1,5 @@
-/* See references.h.  Pages stand in an array, in the order in which they were first needed; the index finds them.  An id's
- * place in its page is how many set bits are before its own. */
+/* Implements references.h: the set of ids.  Pages are in an array, in the order in which they were added; the hash
+ * index finds them.  An id's index within its page is the number of set bits before its own. */
 #include "timeline/events/references.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void references_deinit(struct references *references)
 	*references = (struct references){ 0 };
 }
 
-/* How many bits are set: the compiler's own is a call where processors without the instruction must do. */
+/* Counts the set bits.  __builtin_popcountll is a library call where the target may lack the instruction. */
 static inline uint32_t count_bits(uint64_t word)
 {
 	word -= word >> 1 & 0x5555555555555555;
@@ -26,7 +26,7 @@ static inline uint32_t count_bits(uint64_t word)
 	return (uint32_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
 }
 
-/* The page's index + 1, or 0. */
+/* Returns the page's index + 1, or 0. */
 static uint32_t find_page(const struct references *references, uint32_t source, uint64_t key)
 {
 	struct hash_probe probe = hash_index_probe(&references->index, hash_pair(key, source));

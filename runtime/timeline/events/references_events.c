@@ -1,5 +1,7 @@
-/* What is known of the events: see references.h.  A page's events are one piece of memory, behind them how much of each was used.
- * Where there are too many, a hand goes round the pages that have them: one that was asked for since it came by last stays. */
+/* Stores the events of a set of references: see references.h.  The events of a page are one allocation, followed by
+ * the used durations.
+ * If the limit is exceeded, a clock hand walks the resident pages and evicts the first one that was not used since
+ * its last pass. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -32,7 +34,7 @@ void references_deinit_events(struct references *references)
 		close(references->file);
 }
 
-/* ---- which are in memory ---- */
+/* ---- which pages are in memory ---- */
 
 static void leave(struct references *references, struct references_page *page)
 {
@@ -81,7 +83,7 @@ static epp_status *make_room(struct references *references, size_t bytes)
 	return NULL;
 }
 
-/* Gives a page its events: those in the file, else such that nothing is known of. */
+/* Loads the events of a page from the file, or creates them as not found. */
 static epp_status *come(struct references *references, struct references_page *page)
 {
 	unsigned count = ids_in(page);
@@ -113,7 +115,7 @@ static epp_status *come(struct references *references, struct references_page *p
 	return NULL;
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 epp_status *references_at_far(struct references *references, uint32_t number, struct referenced_event **event)
 {

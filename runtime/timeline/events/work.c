@@ -1,9 +1,10 @@
-/* Names are compared as letters and digits alone: "Memcpy HtoD", "copy_in" and "copyIn" are what they look like. */
+/* Classifies events by their args and names.  Names are reduced to lower-case letters and digits, so "copy_in",
+ * "copyIn" and "Copy In" are equal. */
 #include "timeline/events/work.h"
 
 #include <string.h>
 
-/* The longest part of a name that is looked at. */
+/* Only this many characters of a name are compared. */
 #define NAME_BYTES 256u
 
 const char *const work_names[WORK_COUNT] = { "kernel", "copy in", "copy out", "copy", "fill", "runtime", "driver" };
@@ -19,7 +20,7 @@ static const struct {
 	{ "memcpy", WORK_COPY },       { "transfer", WORK_COPY },
 };
 
-/* What profilers state. */
+/* Values of the args `kind` and `cat`. */
 static const struct {
 	const char *word;
 	enum work work;
@@ -28,7 +29,7 @@ static const struct {
 	{ "memset", WORK_FILL },   { "gpu_memset", WORK_FILL }, { "driver", WORK_DRIVER },
 };
 
-/* Whatever the locale. */
+/* Independent of the locale. */
 static char plain(char letter)
 {
 	if (letter >= 'A' && letter <= 'Z')
@@ -58,7 +59,7 @@ static bool is_text(const char *text, size_t bytes, const char *word)
 	return bytes == strlen(word) && memcmp(text, word, bytes) == 0;
 }
 
-/* WORK_NONE: the arg states nothing. */
+/* WORK_NONE: the arg does not state the kind of work. */
 static enum work stated_by(const epp_trace_arg *arg)
 {
 	static const char driver[] = "_driver";

@@ -1,15 +1,17 @@
-/* What an event of a device or a call is: a kernel, a copy and its direction, a fill; a call into the runtime or the driver.
+/* Classifies an event of a device or a call: a kernel, a copy and its direction, a fill; a call into the runtime or
+ * the driver.
  *
- * A profiler states it in the arg `kind` ("kernel", "memcpy", "memset", "driver"; epprof/pu1.h), a trace of PyTorch's in the arg
- * `cat` ("kernel", "gpu_memcpy", "gpu_memset", "cuda_driver").  Where neither is there, the name decides:
+ * A profiler states the class in the arg `kind` ("kernel", "memcpy", "memset", "driver"; epprof/pu1.h), a PyTorch
+ * trace in the arg `cat` ("kernel", "gpu_memcpy", "gpu_memset", "cuda_driver").  Without either arg, the name
+ * decides:
  *
- *   copy in    "h2d", "htod", "host to device", "copy in" or "upload" is part of the name
- *   copy out   likewise "d2h", "dtoh", "device to host", "copy out", "download"
- *   fill       likewise "memset"
- *   copy       likewise "copy", "memcpy", "transfer"
+ *   copy in    the name contains "h2d", "htod", "host to device", "copy in" or "upload"
+ *   copy out   the name contains "d2h", "dtoh", "device to host", "copy out" or "download"
+ *   fill       the name contains "memset"
+ *   copy       the name contains "copy", "memcpy" or "transfer"
  *   kernel     all other events of devices
  *
- * Letters may be large or small; what stands between words does not matter.  The direction of a copy is always that of its name. */
+ * Case and the characters between words are ignored.  The direction of a copy always comes from the name. */
 #ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_WORK_H
 #define EPPROF_RUNTIME_TIMELINE_EVENTS_WORK_H
 
@@ -32,13 +34,13 @@ enum work {
 /* "kernel", "copy in", ... */
 extern const char *const work_names[WORK_COUNT];
 
-/* Kernels, copies and fills are of devices. */
+/* Returns true for copies and fills. */
 static inline bool work_is_copy(enum work work)
 {
 	return work >= WORK_COPY_IN && work <= WORK_FILL;
 }
 
-/* False of events of a host that are no calls (category EPP_API), and of all that take no time. */
+/* Returns false for host events that are not calls (category EPP_API), and for events without a duration. */
 static inline bool work_is_told(const epp_event *event)
 {
 	bool is_slice = event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC;
@@ -47,17 +49,19 @@ static inline bool work_is_told(const epp_event *event)
 	                    event->category == EPP_API);
 }
 
-/* WORK_NONE: work_is_told is false.  `timeline`: that of the event; NULL: the args are an array,
- * as exporters get them. */
+/* Returns WORK_NONE if work_is_told is false.  `timeline` is the event's timeline; NULL: event->args is an array, as
+ * exporters receive it. */
 enum work work_of(const epp_timeline *timeline, const epp_event *event);
 
-/* The number that joins a call to what it launched: the arg `correlation` or `correlation_id`.  False: it has none. */
+/* Gets the number that joins a call to the work that it launched: the arg `correlation` or `correlation_id`.
+ * Returns false if there is none. */
 bool work_correlation(const epp_timeline *timeline, const epp_event *event, uint64_t *number);
 
-/* Adds how much an event copied or filled, the arg `bytes`.  False: it does not state it. */
+/* Adds the number of bytes that an event copied or filled: the arg `bytes`.  Returns false if there is none. */
 bool work_add_bytes(const epp_timeline *timeline, const epp_event *event, uint64_t *bytes);
 
-/* An arg of an event, whose args are `timeline`'s or an array, likewise; `*cursor` is 0 at first.  False behind the last. */
+/* Gets the next arg of an event; `timeline` as for work_of; `*cursor` is 0 at first.  Returns false after the last
+ * arg. */
 static inline bool work_next_arg(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg)
 {
 	if (timeline)

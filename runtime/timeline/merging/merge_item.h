@@ -1,7 +1,7 @@
-/* An event on its way through the timeline: one record, placed on the host's clock.
+/* An item: one recorded event in the timeline, placed on the host's clock.
  *
- * Items of a run are made once, from one block, and are not changed afterwards.  What only events of devices and flows
- * have stands in a second array beside them.  64 bytes: one cache line an event.
+ * Items of a run are made once, from one block, and do not change afterwards.  Fields that only device events and
+ * flows have are in a second, parallel array (struct item_extra).  An item has 64 bytes: one cache line per event.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_MERGE_ITEM_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_MERGE_ITEM_H
@@ -15,10 +15,10 @@ struct item {
 	uint64_t start_ticks; /* as recorded, of the track's clock */
 	uint64_t end_ticks;
 	uint64_t id;
-	uint64_t sequence; /* where it was recorded, and how many args it has: ITEM_SEQUENCE */
+	uint64_t sequence; /* recording order and number of args: ITEM_SEQUENCE */
 	uint32_t name;
-	uint32_t args_offset; /* in the run's payload; ITEM_ARGS_ELSEWHERE: with the end's record */
-	uint32_t line;        /* the line's key: index, and LINE_OTHER */
+	uint32_t args_offset; /* offset in the run's payload; ITEM_ARGS_ELSEWHERE: with the end's record */
+	uint32_t line;        /* the line's key: its index and LINE_OTHER */
 	struct item_class {
 		uint8_t kind;      /* epp_event_kind */
 		uint8_t category;  /* epp_category */
@@ -30,28 +30,29 @@ struct item {
 _Static_assert(sizeof(struct item) == 64, "item");
 
 struct item_extra {
-	uint64_t parent; /* what the record itself names; 0: nothing */
+	uint64_t parent; /* the parent that the record names; 0: none */
 	int64_t start_error_ns;
 	int64_t end_error_ns;
 };
 
 #define ITEM_ARGS_ELSEWHERE UINT32_MAX
 
-/* The block's rank in the order in which blocks were recorded, then the record's index, which both tell records apart: of
- * two records of one thread the one recorded first has the smaller number. */
+/* The block's rank in recording order, then the record's index.  Identifies a record; of two records of one thread,
+ * the one recorded first has the smaller number. */
 #define ITEM_SEQUENCE(rank, index, args_count) ((uint64_t)(rank) << 24 | (uint64_t)(index) << 8 | (args_count))
 #define ITEM_RANK(sequence) ((sequence) >> 24)
 #define ITEM_ARGS_COUNT(sequence) ((uint8_t)(sequence))
 #define ITEM_RANK_OPEN 0xffffffffffu /* not recorded: the event was open when the trace was read */
 
-/* Lines that are no thread's stand behind those of threads, so that at equal starts a parent comes before its kernels. */
+/* Keys of lines that are not threads sort after those of threads, so that at equal starts a parent comes before its
+ * kernels. */
 #define LINE_OTHER 0x80000000u
 
-/* Beyond any time: +-146 years. */
+/* Limit of valid times: +-146 years. */
 #define ITEM_NS_MAX ((int64_t)1 << 62)
 
-/* The order at equal starts, the same for any division into blocks.  A thread counts its ids up, so they tell what began
- * first, which is the outer one; elsewhere the longer one is. */
+/* The order of items with equal starts, independent of the division into blocks.  A thread assigns increasing ids,
+ * so the smaller id began first and is the outer event; on other lines the longer event is the outer one. */
 static inline bool item_before_equal_start(const struct item *a, const struct item *b)
 {
 	if (a->line != b->line)
@@ -65,7 +66,7 @@ static inline bool item_before_equal_start(const struct item *a, const struct it
 	return a->id != b->id ? a->id < b->id : a->sequence < b->sequence;
 }
 
-/* In order of start; at equal starts the outer event first. */
+/* Orders items by start; at equal starts the outer event comes first. */
 static inline bool item_before(const struct item *a, const struct item *b)
 {
 	return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : item_before_equal_start(a, b);

@@ -1,4 +1,4 @@
-/* See separate_ends.h. */
+/* Implements separate_ends.h: an array of ends and a hash index. */
 #include "timeline/merging/separate_ends.h"
 
 #include <stdlib.h>

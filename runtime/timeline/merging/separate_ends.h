@@ -1,5 +1,6 @@
-/* Ends that were recorded apart from their event: orphan ends (another thread's) and ends of asynchronous events, by id.
- * 32 bytes an end and an index, filled before the merge; where an id ended twice the earlier end counts.
+/* Ends that were recorded separately from their event, by id: orphan ends (by another thread) and ends of
+ * asynchronous events.
+ * 32 bytes per end plus an index, filled before the merge; if an id ended twice, the earlier end is kept.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_SEPARATE_ENDS_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_SEPARATE_ENDS_H
@@ -13,13 +14,13 @@
 struct end {
 	uint64_t id;
 	uint64_t ticks;
-	uint32_t block;       /* whose args these are */
-	uint32_t args_offset; /* in its payload */
+	uint32_t block;       /* the block that contains its args */
+	uint32_t args_offset; /* in the block's payload */
 	uint32_t name;        /* 0: not given at the end */
 	uint16_t source;
 	uint8_t args_count;
 	uint8_t category : 4;
-	uint8_t flags : 4; /* EPP_FLAG_* that the end's record has: below 16 */
+	uint8_t flags : 4; /* EPP_FLAG_* of the end's record: below 16 */
 };
 
 _Static_assert(sizeof(struct end) == 32, "end");
@@ -32,7 +33,7 @@ struct ends {
 
 void ends_deinit(struct ends *ends);
 epp_status *ends_add(struct ends *ends, const struct end *end) EPP_MUST_CHECK;
-/* NULL if that id ended nowhere else.  Valid until the next add. */
+/* Returns NULL if the id has no separate end.  The result is valid until the next ends_add. */
 const struct end *ends_find(const struct ends *ends, uint32_t source, uint64_t id);
 
 #endif

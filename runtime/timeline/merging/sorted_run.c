@@ -1,4 +1,4 @@
-/* See sorted_run.h and start_order.h. */
+/* Implements sorted_run.h: memory of runs, copying items, sorting by start. */
 #include "timeline/merging/sorted_run.h"
 
 #include <stdlib.h>
@@ -116,7 +116,7 @@ epp_status *run_order_begin(struct start_order *order, uint32_t count)
 	return NULL;
 }
 
-/* All but the bytes. */
+/* Exchanges everything except `bytes`. */
 static void exchange_items(struct run *run, struct run *other)
 {
 	struct run before = *run;

@@ -1,7 +1,7 @@
-/* A run: items in order of their start, with what their args need; most often what one block became.
+/* A run: items sorted by start, with the payload that holds their args; usually made from one block.
  *
- * Runs are made by block_load.c and spill.c, consumed by merge.c, and their memory is used again by the next one.  The
- * merge goes through some hundred runs at once, so items lie in their order and nothing else is touched per event.
+ * block_load.c and spill.c make runs, merge.c consumes them, and their memory is reused.  The merge walks some
+ * hundred runs at once, so items are stored in order and the merge touches no other memory per event.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_SORTED_RUN_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_SORTED_RUN_H
@@ -16,39 +16,40 @@
 struct spill_run;
 
 struct run {
-	struct item *items;        /* each in a cache line */
-	int64_t *starts;           /* theirs once the run is a source of the merge; behind them in their memory */
-	struct item_extra *extras; /* beside items; only if has_extras */
+	struct item *items; /* each item is one cache line */
+	/* the items' start_ns, once the run is a merge source; in the same allocation, after the items */
+	int64_t *starts;
+	struct item_extra *extras; /* parallel to items; only if has_extras */
 	uint32_t room, extras_room;
-	uint32_t at, end; /* the first that counts, and behind the last */
+	uint32_t at, end; /* index of the first remaining item, and the end */
 	bool has_extras;
-	uint8_t *bytes; /* holds the payload that items' args_offset count from */
+	uint8_t *bytes; /* owns the payload, the base of the items' args_offset */
 	size_t bytes_room;
 	const uint8_t *payload;
 	uint32_t payload_bytes;
-	struct spill_run *spill; /* where more comes from; NULL: nowhere */
+	struct spill_run *spill; /* source of further items; NULL: none */
 	SLIST_ENTRY(run) link;
 };
 
 #define RUN_ITEMS_MAX 65536u
 
-/* Makes room for `count` items, RUN_ITEMS_MAX at most; what was there is lost. */
+/* Makes room for `count` items, RUN_ITEMS_MAX at most; the previous content is lost. */
 epp_status *run_reserve(struct run *run, uint32_t count, bool extras) EPP_MUST_CHECK;
 epp_status *run_reserve_bytes(struct run *run, size_t bytes) EPP_MUST_CHECK;
 void run_free(struct run *run);
 
-/* How many bytes an item's args take in its run's payload. */
+/* Returns the number of bytes that an item's args take in its run's payload. */
 size_t run_args_bytes(const struct run *run, const struct item *item);
 
-/* Item `index` of `to` becomes a copy of an item of another run; its args are copied behind to->payload_bytes.  There is
- * room for them. */
+/* Copies item `item` of `from` to index `index` of `to`; its args are appended at to->payload_bytes.  The caller has
+ * reserved the room. */
 void run_append(struct run *to, uint32_t index, const struct run *from, uint32_t item);
 
 /* Empties an order and makes room for `count`. */
 epp_status *run_order_begin(struct start_order *order, uint32_t count) EPP_MUST_CHECK;
 
-/* Makes `run` of the items (and extras) 0 to count of `from`, in order of start.  Of `from` nothing is left: where its items are
- * in order already, the two exchange their memory. */
+/* Fills `run` with the items (and extras) 0 to count of `from`, sorted by start.  The content of `from` is lost: if
+ * its items are already sorted, the two runs exchange their memory. */
 epp_status *run_put_in_order(struct run *run, struct run *from, uint32_t count, struct start_order *order) EPP_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
-/* See spill.h.  In the file a run is a sequence of chunks: struct chunk_header, items, extras, args.  A chunk is what the
- * merge holds of it at a time. */
+/* Implements spill.h.  In the file, a run is a sequence of chunks: struct chunk_header, items, extras, args.  The
+ * merge holds one chunk of a run in memory at a time. */
 #include "timeline/merging/spill.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define CHUNK_ARGS_BYTES (256u << 10)
 
 struct spill_entry {
-	struct item item; /* args_offset: in spill->entries */
+	struct item item; /* args_offset: offset in spill->entries */
 	struct item_extra extra;
 	uint32_t args_bytes;
 	uint32_t unused;
@@ -59,7 +59,7 @@ static epp_status *file_write(struct spill *spill, const void *data, size_t byte
 
 /* ---- chunks ---- */
 
-/* Fills a run with the next sorted entries; in memory their args stay where they are. */
+/* Fills a run with the next sorted entries.  Without copy_args, the args stay in spill->entries. */
 static epp_status *chunk_of_entries(struct spill *spill, size_t *at, size_t end, bool copy_args, struct run *run)
 {
 	uint32_t count = 0;
@@ -142,7 +142,7 @@ static epp_status *add_run(struct spill *spill, const struct spill_run *run)
 	return NULL;
 }
 
-/* What is collected becomes a run of the file. */
+/* Writes the collected entries as one run to the file. */
 static epp_status *flush(struct spill *spill)
 {
 	if (!spill->sorted_count)

@@ -1,9 +1,9 @@
-/* Puts what was recorded in order of its end into order of its start, in linear time.
+/* Sorts records that are in order of their ends by start, in linear time.
  *
- * In order of their end, an event comes right behind the events inside it.  So `order` is kept as subtrees one behind the
- * other, each in order of start, and the stack has where each begins: a new event goes in front of the subtrees that begin
- * after it, which become its own.  What lies before it then must begin before it; if that fails once, what was recorded is
- * not one thread's, and it is to be sorted.
+ * In order of ends, an event directly follows the events inside it.  So `order` holds a sequence of subtrees, each
+ * sorted by start, and `stack` holds where each subtree begins.  A new event is inserted before the subtrees that
+ * begin after it, which become its children.  The entry before the insertion point must begin before the new event;
+ * otherwise the records are not one thread's, and the caller must use a general sort.
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_START_ORDER_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_START_ORDER_H
@@ -13,23 +13,24 @@
 #include <string.h>
 
 struct start_order {
-	uint16_t *order; /* indexes of what was recorded */
+	uint16_t *order; /* indexes of the records */
 	uint32_t *stack;
 	uint32_t room;
 	uint32_t count, depth;
-	uint64_t moved; /* indexes; a thread's events move once for each that encloses them */
+	uint64_t moved; /* indexes moved so far; an event of a thread moves once for each event that encloses it */
 };
 
-#define START_ORDER_MOVES_MOST 64u /* an event */
+#define START_ORDER_MOVES_MOST 64u /* per event */
 
-/* Adds `index`, with the order `before` over what `of` holds.  False: give up, and sort. */
+/* Adds `index`; `before` compares two indexes into `of`.  Returns false if the caller must use a general sort
+ * instead. */
 static inline __attribute__((always_inline)) bool start_order_add(struct start_order *order, uint32_t index,
                                                                   const void *of,
                                                                   bool (*before)(const void *of, uint32_t a, uint32_t b))
 {
 	uint32_t count = order->count, position = count, depth = order->depth;
 
-	/* Most events enclose none: such a one begins behind all others. */
+	/* Most events enclose no other event and begin after all earlier ones. */
 	if (__builtin_expect(count && !before(of, order->order[count - 1], index), 0)) {
 		while (depth && before(of, index, order->order[order->stack[depth - 1]]))
 			position = order->stack[--depth];

@@ -1,4 +1,4 @@
-/* See track_state.h. */
+/* Implements track_state.h: a line per track, found by binary search. */
 #include "timeline/tracks/track_state.h"
 
 #include <stdio.h>
@@ -23,7 +23,8 @@ static void set_up(struct line *line, uint32_t index, const epp_trace_track *tra
 		line->key |= LINE_OTHER;
 }
 
-/* What a source that could not be related is off by is not known, so its events do not say it either. */
+/* Returns the clock error of a source.  A source that could not be aligned has an unknown error; its events then
+ * include none. */
 static int64_t source_error_ns(const struct reader *reader, uint32_t source)
 {
 	uint64_t error_ns = source < reader->sources_count ? reader->sources[source].clock_error_ns : 0;
@@ -41,7 +42,7 @@ static int by_thread(const void *a, const void *b, void *user)
 	return (left->kind != EPP_TRACK_THREAD) - (right->kind != EPP_TRACK_THREAD);
 }
 
-/* Devices that name a thread of the host get that thread's lines, which are chained. */
+/* Gives each device line that names a host thread the chain of that thread's lines. */
 static epp_status *join_threads(struct lines *lines)
 {
 	uint32_t *order = reallocarray(NULL, lines->count + 1, sizeof(*order));
@@ -118,7 +119,7 @@ static const struct epf_run *run_of(const struct reader *reader, uint32_t number
 	return first;
 }
 
-/* The formula's error lies in [0, bracket]: half the bracket is added, and remains as the bound. */
+/* The formula's error is in [0, bracket]: half the bracket is added, and the other half remains as the error bound. */
 static void settle_offset(struct line *line, const struct epf_track *definition, const struct host_clock *host)
 {
 	int64_t half_ns = host_clock_span_ns(host, definition->bracket_ticks) / 2;

@@ -1,4 +1,5 @@
-/* The first half of encoding columns (trace/columns/columns.h): numbers are collected column by column, from records or from rows. */
+/* The first half of encoding columns (trace/columns/columns.h): collects numbers column by column, from records or
+ * from rows. */
 #include "trace/columns/columns.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static inline void add_arg(struct columns_encoder *encoder, uint32_t key, uint32
 	*previous = value;
 }
 
-/* A column's room goes for all that belong to args. */
+/* All columns of args have the same room, so only one is checked. */
 __attribute__((noinline)) static bool append_args(struct columns_encoder *encoder, const struct codec_record *record,
                                                   const uint8_t *args, uint32_t args_bytes, uint64_t *parent)
 {
@@ -84,7 +85,7 @@ __attribute__((noinline)) static bool append_args(struct columns_encoder *encode
 	return true;
 }
 
-/* What the first differences are to. */
+/* Sets the bases of the first differences of a block. */
 static void begin_differences(struct columns_encoder *encoder, uint64_t end, uint64_t id)
 {
 	if (encoder->columns[EPF_COLUMN_END].count)
@@ -96,7 +97,7 @@ static void begin_differences(struct columns_encoder *encoder, uint64_t end, uin
 bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
                     const uint8_t *args, uint32_t args_bytes)
 {
-	/* Columns without room yet have no address to count from. */
+	/* Columns without memory yet have no valid address for pointer arithmetic. */
 	if (!count)
 		return true;
 	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
@@ -104,7 +105,7 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 		return false;
 	begin_differences(encoder, records->start_ticks + records->duration_ticks, records->id);
 
-	/* What changes with each record stays in registers. */
+	/* Local copies, so that the values that change with each record stay in registers. */
 	size_t at = encoder->columns[EPF_COLUMN_END].count;
 	uint64_t *ends = encoder->columns[EPF_COLUMN_END].values + at;
 	uint64_t *durations = encoder->columns[EPF_COLUMN_DURATION].values + at;
@@ -136,11 +137,11 @@ bool columns_append(struct columns_encoder *encoder, const struct codec_record *
 	return true;
 }
 
-/* ---- rows as they stand ---- */
+/* ---- rows without decoding to records ---- */
 
 #define TICKS_MOST ((int64_t)1 << 61)
 
-/* All of one kind, and times so far from the ends of 64 bits that none of their sums goes beyond. */
+/* Returns true if all records are of one kind and no sum of their times can overflow 64 bits. */
 static bool are_plain(const struct codec_fields *fields)
 {
 	return (fields->kind == EPF_EVENT || fields->kind == EPF_COMPLETE) &&
@@ -149,7 +150,7 @@ static bool are_plain(const struct codec_fields *fields)
 	       fields->largest_end < TICKS_MOST;
 }
 
-/* As block_times_add for each of them. */
+/* Has the effect of block_times_add for each record. */
 static void take_times(struct block_times *times, const struct codec_fields *fields)
 {
 	uint64_t first = fields->first_start + (uint64_t)fields->least_start;
@@ -166,7 +167,8 @@ static void take_times(struct block_times *times, const struct codec_fields *fie
 	times->own_first_ticks = own_first < times->own_first_ticks ? own_first : times->own_first_ticks;
 }
 
-/* Parents that are a record's only arg, one after the other; returns where the first other args stand in `args`. */
+/* Adds leading records whose only arg is the parent; returns the index in `args` of the first record with other
+ * args. */
 static uint32_t add_parents(struct columns_encoder *encoder, const struct codec_args *args, uint32_t count)
 {
 	size_t at = encoder->columns[EPF_COLUMN_KEY].count;
@@ -198,7 +200,7 @@ static bool append_rows_args(struct columns_encoder *encoder, const uint8_t *pay
 	for (uint32_t i = 0; i < fields->args_count; i++) {
 		if (!reserve(encoder, EPF_COLUMN_KEY, EPF_COLUMN_VALUE, fields->args_count - i))
 			return false;
-		/* The first arg of all sets what the others begin at. */
+		/* The first arg of a block must go through append_args, which sets the base of the differences. */
 		if (encoder->head.args_count)
 			i += add_parents(encoder, &fields->args[i], fields->args_count - i);
 		if (i == fields->args_count)
@@ -236,7 +238,8 @@ bool columns_append_rows(struct columns_encoder *encoder, const struct epf_block
 	if (!codec_decode_fields(rows, payload, begin, fields) || !are_plain(fields))
 		return true;
 
-	/* A block of rows begins at 0, ours where the one before it ends. */
+	/* The first differences of a block of rows are relative to 0; here they must be relative to the previous
+	 * block's end. */
 	uint64_t first_end = unzigzag(fields->ends[0]), first_id = unzigzag(fields->ids[0]) + 1;
 	begin_differences(encoder, first_end, first_id);
 	fields->ends[0] = zigzag(first_end - encoder->previous_end);

@@ -1,9 +1,9 @@
-/* The decoding half of trace/columns/columns.h.
+/* The decoder of trace/columns/columns.h.
  *
- * Every count is checked before room is made for it, every plane must have exactly as many bytes as its column has numbers.
- * Planes that are stored are read where they lie; those of one value are part of a constant.  Records are put together a
- * tile at a time, so that the numbers of a tile stay in the first cache; loops over whole tiles have a fixed length, which is
- * what makes compilers use vectors. */
+ * Every count is checked before memory is reserved for it, and every plane must have exactly as many bytes as its
+ * column has numbers.  Stored planes are read in place; planes with one value become part of a constant.  Records
+ * are assembled one tile at a time, so that the numbers of a tile stay in the L1 cache; loops over whole tiles have
+ * a fixed length, which lets compilers vectorise them. */
 #include "trace/columns/columns.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "trace/columns/plane_bits.h"
 
 #define TILE 512u
-/* What an arg takes beside its text: key, type, number. */
+/* Size of an arg without its text: key, type, number. */
 #define ARG_BYTES_MAX (VARINT_BYTES_MAX + 6u)
-/* Position 0 means that there are no args; varints are put four bytes at a time. */
+/* Offset 0 means that there are no args; varints are written four bytes at a time. */
 #define ARGS_BEGIN 8u
 #define ARGS_SLACK 8u
 
@@ -26,7 +26,7 @@ static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
 	[EPF_COLUMN_TAIL] = 8, [EPF_COLUMN_KEY] = 4, [EPF_COLUMN_TYPE] = 1,     [EPF_COLUMN_VALUE] = 8,
 };
 
-/* A column's planes that are not of one value. */
+/* The planes of a column; those with a single value are combined in `constant`. */
 struct planes {
 	uint64_t constant;
 	unsigned count;
@@ -37,8 +37,8 @@ struct planes {
 struct decoding {
 	struct columns_decoder *decoder;
 	struct epf_columns head;
-	const uint8_t *at, *end; /* of the payload */
-	uint8_t *room;           /* for the next plane */
+	const uint8_t *at, *end; /* of the rest of the payload */
+	uint8_t *room;           /* memory for the next plane */
 	struct planes columns[EPF_COLUMN_COUNT];
 	const uint8_t *texts;
 };
@@ -102,7 +102,8 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 
 /* ---- planes ---- */
 
-/* The next plane, of `count` bytes; NULL: it is not one.  If they are all the same, `*same` is true, and there is one. */
+/* Returns the next plane, of `count` bytes; NULL: it is invalid.  If all bytes are equal, `*same` is true, and the
+ * result has one byte. */
 static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *same)
 {
 	uint32_t head;
@@ -172,7 +173,7 @@ static bool take_columns(struct decoding *decoding, const struct epf_block *bloc
 			(out)[i] = (value); \
 	} while (0)
 
-/* The numbers of a column from `from` on. */
+/* Reads the numbers of a column, beginning with index `from`. */
 static inline __attribute__((always_inline)) void merge(const struct planes *planes, size_t from,
                                                         uint64_t *restrict out, size_t count)
 {
@@ -237,7 +238,7 @@ static void begin_args(struct decoding *decoding, uint8_t *begin, struct args *a
 		args->previous[key] = decoding->head.value_base;
 }
 
-/* The args of one record, as codec_arg reads them. */
+/* Writes the args of one record in the encoding that codec_arg reads. */
 __attribute__((noinline)) static bool put_args(struct args *args, struct codec_record *record)
 {
 	uint8_t *at = args->at;
@@ -265,7 +266,7 @@ __attribute__((noinline)) static bool put_args(struct args *args, struct codec_r
 			if (value > args->texts_left)
 				return false;
 			at = put(at, value);
-			/* If no arg has text, there is no address to count from. */
+			/* If no arg has text, `texts` is NULL, and pointer arithmetic on it is undefined. */
 			if (value) {
 				at = mempcpy(at, args->texts, value);
 				args->texts += value;

@@ -1,10 +1,10 @@
-/* The second half of encoding columns (trace/columns/columns.h): what was collected is written plane by plane.
+/* The second half of encoding columns (trace/columns/columns.h): writes the collected numbers plane by plane.
  *
- * The bits that some number of a column has, and those that all have, tell how many planes it needs, which of them have one
- * value throughout, and how many bits of a byte are used.  A plane whose frame saves less than a thirty-second is stored
- * without the bits that are not used, so that reading it costs next to nothing.  zstd looks for repetitions of 7 bytes and
- * more there: shorter ones are chance among such bytes, and cost more than they save.  Times are noise, which never comes
- * round again: of them only planes that are mostly a few values are given to zstd at all, by what a sample says. */
+ * The bits that any number of a column has, and those that all have, determine how many planes it needs, which
+ * planes have a constant value, and how many bits of a byte are used.  A plane for which compression saves less than
+ * 1/32 is stored as its used bits, which costs almost nothing to read.  zstd only looks for repetitions of 7 bytes
+ * and more: shorter ones are coincidences in such bytes and cost more than they save.  Times are close to random and
+ * never repeat: only planes of times in which a few values dominate, according to a sample, are compressed. */
 #include "trace/columns/columns.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define LEVEL (-1)
 #define REPETITION_LEAST 7
 #define REPETITION_LEAST_OF_TEXT 4
-/* So many bytes tell whether few values are most of a plane. */
+/* Size of the sample that shows if a few values dominate a plane. */
 #define SAMPLE 1024u
 
 bool columns_encoder_init(struct columns_encoder *encoder)
@@ -57,7 +57,7 @@ static bool put_head(struct output *output, enum epf_plane_form form, size_t byt
 	return true;
 }
 
-/* `bytes` of which `bits` are used. */
+/* Writes bytes of which only the lowest `bits` bits are used. */
 static bool put_bits(struct output *output, const uint8_t *bytes, size_t count, unsigned bits)
 {
 	uint8_t *at = output->at + sizeof(uint32_t);
@@ -80,7 +80,7 @@ static bool put_stored(struct output *output, const uint8_t *bytes, size_t count
 	return true;
 }
 
-/* `bytes` that are not all the same; whole groups of them may be read. */
+/* Writes bytes that are not all equal; `bytes` is readable up to a whole group. */
 static bool put_bytes(struct columns_encoder *encoder, struct output *output, const uint8_t *bytes, size_t count,
                       unsigned bits, bool compress)
 {
@@ -97,10 +97,10 @@ static bool put_bytes(struct columns_encoder *encoder, struct output *output, co
 	return plain < count ? put_bits(output, bytes, count, bits) : put_stored(output, bytes, count);
 }
 
-/* Whether an entropy coder would save some two of the bits: what a sample's collisions say. */
+/* Estimates from the collisions in a sample if an entropy coder would save about two of the bits. */
 static bool is_skewed(const uint8_t *bytes, size_t count, unsigned bits)
 {
-	/* Odd, so that what alternates is seen whole. */
+	/* An odd step, so that a sample of alternating values contains all of them. */
 	size_t step = count / SAMPLE | 1, taken = 0;
 	uint16_t met[256] = { 0 };
 	uint64_t squares = 0;
@@ -121,7 +121,7 @@ static void take_plane(uint8_t *restrict plane, const uint64_t *restrict values,
 
 typedef uint64_t two_numbers __attribute__((vector_size(16)));
 
-/* Bits that some, that all numbers have. */
+/* Computes the bits that any number has, and those that all numbers have. */
 static void find_bits(const struct columns_column *column, uint64_t *any, uint64_t *all)
 {
 	two_numbers some = { 0 }, every = ~some, numbers;
@@ -149,7 +149,7 @@ static bool put_column(struct columns_encoder *encoder, struct output *output, u
 	find_bits(column, &any, &all);
 	unsigned bits = any ? 64 - (unsigned)__builtin_clzll(any) : 0;
 	encoder->head.planes_count[number] = (uint8_t)((bits + 7) / 8);
-	/* The stride goes beyond the last number: room is a multiple of it. */
+	/* Clear the rest of the last stride, which take_plane reads; the array's size is a multiple of it. */
 	for (size_t i = column->count; i % COLUMNS_STRIDE; i++)
 		column->values[i] = 0;
 	for (unsigned shift = 0; shift < bits; shift += 8) {

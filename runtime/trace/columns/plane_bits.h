@@ -1,5 +1,5 @@
-/* Bytes of which only the lowest bits are used, one behind the other without the rest (EPF_PLANE_BITS): eight at a time, as
- * one word. */
+/* Packs bytes of which only the lowest bits are used, without the unused bits (EPF_PLANE_BITS): eight bytes at a
+ * time, as one word. */
 #ifndef EPPROF_RUNTIME_TRACE_COLUMNS_PLANE_BITS_H
 #define EPPROF_RUNTIME_TRACE_COLUMNS_PLANE_BITS_H
 
@@ -14,7 +14,7 @@ static inline size_t plane_bits_bytes(size_t count, unsigned width)
 	return (count + PLANE_BITS_GROUP - 1) / PLANE_BITS_GROUP * width;
 }
 
-/* `width` of 1 to 7.  Takes whole groups of `bytes`, and writes up to 7 bytes behind the last. */
+/* `width` is 1 to 7.  Reads whole groups of `bytes`, and writes up to 7 bytes past the end. */
 static inline void plane_bits_put(uint8_t *restrict at, const uint8_t *restrict bytes, size_t count, unsigned width)
 {
 	for (size_t i = 0; i < count; i += PLANE_BITS_GROUP, at += width) {
@@ -36,7 +36,7 @@ static inline uint64_t plane_bits_spread(uint64_t word, unsigned width)
 	return (word & (ones * 0x0001000100010001)) | (word >> width & (ones * 0x0001000100010001)) << 8;
 }
 
-/* Reads plane_bits_bytes and nothing behind them; writes whole groups. */
+/* Reads exactly plane_bits_bytes; writes whole groups. */
 static inline void plane_bits_get(uint8_t *restrict bytes, const uint8_t *restrict at, size_t count, unsigned width)
 {
 	size_t i = 0;

@@ -1,9 +1,9 @@
-/* Checks a whole trace and reports what does not hold.
+/* Checks a whole trace and reports inconsistencies.
  *
- * What the reader found while opening comes first.  Then every records block is decoded once: its header against its
- * records, each record by itself, its id against all others, its time against its run.  What refers to something that
- * may come later (an end on another thread) is kept and looked up at the end.  Of each kind of finding the first few are
- * told one by one, the others by their number.
+ * The reader's findings while opening come first.  Then every records block is decoded once: its header is checked
+ * against its records, each record by itself, its id against all others, and its time against its run.  References
+ * to something that may come later (an end on another thread) are collected and checked at the end.  Of each kind of
+ * finding, the first TOLD_MAX are reported individually, the rest as a count.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -49,15 +49,15 @@ struct validation {
 	struct reader_impl *impl;
 	void (*report)(void *user, const epp_trace_finding *finding);
 	void *user;
-	uint64_t found; /* warnings and errors */
+	uint64_t found; /* number of warnings and errors */
 	uint64_t told[CHECK_COUNT];
 	epp_severity worst[CHECK_COUNT];
 
 	struct id_set ids;
 	struct reference *ends; /* orphan and async ends */
 	size_t ends_count, ends_capacity;
-	struct id_set undefined; /* names and tracks already told */
-	uint64_t lost;           /* records that may be missing; findings of damage: any number */
+	struct id_set undefined; /* names, tracks, runs and sources that have been reported */
+	uint64_t lost;           /* number of records that may be missing; huge if there is damage */
 };
 
 static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
@@ -94,7 +94,7 @@ static void tell_the_rest(const struct validation *v)
 
 /* ---- names and tracks ---- */
 
-/* True the first time. */
+/* Returns true the first time that it is called for `what`. */
 static bool first_time(struct validation *v, uint64_t what)
 {
 	bool added;
@@ -152,7 +152,7 @@ static void check_args(struct validation *v, const struct reader_decoded *record
 			check_name(v, arg.key, offset);
 }
 
-/* One record by itself. */
+/* Checks one record by itself. */
 static void check_record(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
                          const struct epf_run *run, uint64_t offset)
 {
@@ -198,7 +198,7 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 			return epp_status_no_memory();
 		v->ends[v->ends_count++] = (struct reference){ record->id, offset, block->source };
 	}
-	/* A flow took an id, but carries its target's. */
+	/* A flow took an id, but its record holds its target's id. */
 	if (kind == EPF_FLOW || !(READER_OWN_ID_KINDS >> kind & 1))
 		return NULL;
 	if (!record->id)
@@ -218,7 +218,7 @@ static bool was_open(const struct reader_decoded *records, uint64_t id)
 	return false;
 }
 
-/* The header of a block against its records; the timeline goes by the header. */
+/* Checks the header of a block against its records, because the timeline relies on the header. */
 static void check_header(struct validation *v, const struct reader_decoded *records, uint64_t offset)
 {
 	const struct epf_block *block = &records->header;
@@ -269,7 +269,7 @@ static epp_status *note_ids(struct trace_writer_index *index, const struct reade
 	return NULL;
 }
 
-/* What the index says of a block against its records; the timeline goes by it where a stretch of time is asked for. */
+/* Checks the index entry of a block against its records, because the timeline relies on it for a time range. */
 static epp_status *check_summary(struct validation *v, const struct reader_decoded *records, size_t index, uint64_t offset)
 {
 	const struct reader_summary *summary = &v->impl->reader.summaries[index];
@@ -325,7 +325,7 @@ static epp_status *check_block(struct validation *v, struct reader_decoded *reco
 	return NULL;
 }
 
-/* ---- what takes the whole trace ---- */
+/* ---- checks of the whole trace ---- */
 
 static epp_status *check_open(struct validation *v)
 {
@@ -345,7 +345,8 @@ static epp_status *check_open(struct validation *v)
 	return NULL;
 }
 
-/* Where events are still to come, or as many were lost, which is counted, an end may well be alone. */
+/* An end without a begin is not an error if events are still to come, or if at least as many events are counted as
+ * lost. */
 static void check_pairing(struct validation *v)
 {
 	bool live = v->impl->reader.info.state == EPP_TRACE_RECORDING;
@@ -359,7 +360,7 @@ static void check_pairing(struct validation *v)
 		     "an end of id %" PRIu64 ", which never began", v->ends[i].id);
 }
 
-/* Runs say the pairs of their beginning and end themselves. */
+/* The pairs of a run's start and end are in the run's definition. */
 static uint64_t pair_offset(const struct validation *v, const struct epf_host_pair *pair)
 {
 	const struct reader *reader = &v->impl->reader;
@@ -418,7 +419,7 @@ static void check_balance(struct validation *v)
 	}
 }
 
-/* What opening and reading found, from the number `from` on. */
+/* Reports the reader's findings, beginning with number `from`. */
 static void tell_findings(struct validation *v, const struct reader *reader, size_t from)
 {
 	for (size_t i = from; i < reader->findings_count; i++) {
@@ -429,7 +430,7 @@ static void tell_findings(struct validation *v, const struct reader *reader, siz
 	}
 }
 
-/* A file that was opened by its index: all that stands in it, against the index. */
+/* For a file that was opened by its index: compares all blocks in the file with the index. */
 static epp_status *check_index(struct validation *v)
 {
 	const struct reader *reader = &v->impl->reader;

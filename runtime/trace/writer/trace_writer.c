@@ -1,7 +1,8 @@
-/* A trace writer's life: what there is to say besides records is kept in memory and written at the end, since it may
- * become known late: names of threads, the process, when it all began.
+/* Creates and finishes a trace writer.  Everything except records is kept in memory and written at the end, because
+ * it may become known late: names of threads, the process, the start of the run.
  *
- * Every record is counted on its track, and every account balances by that.  Used by import/ and by programs of others. */
+ * Every record is counted on its track, so that all accounts balance.  Used by import/ and by programs that call the
+ * library. */
 #include <bsd/string.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 
 /* ---- tracks, producers ---- */
 
-/* Many have none. */
+/* Replaces a text; an empty one is stored as NULL, because many tracks have none. */
 static epp_status *replace(char **text, const char *with)
 {
 	char *copy = with && *with ? strdup(with) : NULL;
@@ -155,7 +156,7 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
 epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
 {
 	*track = 0;
-	/* As a recording has them: reader_tracks.c. */
+	/* Call tracks are written in the form that a recording has: reader_tracks.c. */
 	bool is_calls = definition->kind == EPP_TRACK_CALLS && definition->producer >= 0;
 	if (definition->kind < EPF_TRACK_THREAD || (definition->kind > EPF_TRACK_CUSTOM && !is_calls) ||
 	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
@@ -273,7 +274,7 @@ static uint64_t sum(const uint64_t *lost)
 	return total;
 }
 
-/* So many at once, of any number of tracks. */
+/* Number of entries, of any tracks, that are written at once. */
 #define LEDGER_ENTRIES 1024u
 
 static epp_status *append_ledger(struct epp_trace_writer *writer, const struct epf_ledger_entry *entries, size_t count)
@@ -281,7 +282,7 @@ static epp_status *append_ledger(struct epp_trace_writer *writer, const struct e
 	return trace_writer_append_payload(writer, EPF_BLOCK_LEDGER, entries, count * sizeof(*entries), sizeof(*entries));
 }
 
-/* Threads and custom tracks have accounts of their own; a device's events are its producer's, if it has one. */
+/* Threads and custom tracks have their own ledger entries; a device's losses count for its producer, if it has one. */
 static epp_status *write_ledger(struct epp_trace_writer *writer)
 {
 	const size_t room = writer->tracks_count < LEDGER_ENTRIES ? writer->tracks_count + 1u : LEDGER_ENTRIES;

@@ -1,4 +1,4 @@
-/* The file of a trace writer: segments are filled in memory and written one after the other; the header comes last. */
+/* Writes the file of a trace writer: segments are filled in memory and written in order; the header is written last. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 _Static_assert(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX <= EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES,
                "a block fits into a segment");
 
-/* Its process holds a lock on it (storage/window/window.c). */
+/* A recording process holds a lock on its file (storage/window/window.c). */
 static bool is_being_recorded(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -85,7 +85,7 @@ static epp_status *write_segment(struct epp_trace_writer *writer)
 
 static epp_status *next_segment(struct epp_trace_writer *writer)
 {
-	/* The rest is a hole, which reads as zeros: no block begins there. */
+	/* The rest of the segment is a hole, which reads as zeros: no block begins there. */
 	EPP_TRY(write_segment(writer));
 	writer->segment_number++;
 	writer->segment_at = EPF_SEGMENT_HEADER_BYTES;

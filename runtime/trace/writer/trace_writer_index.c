@@ -1,7 +1,9 @@
-/* The index of a packed file, made while its blocks are written: where each is, and what there is to know before it is read.
+/* Builds the index of a packed file while its blocks are written: the place of each block, and what readers need to
+ * know before they read it.
  *
- * What a block's records say is noted before the block is appended, and its entry is made when it is.  The index itself is
- * blocks, the last ones of the file, each of which names the one before it; the header page has the place of the last. */
+ * Records are noted before their block is appended, and the block's entry is added when it is.  The index itself
+ * consists of blocks at the end of the file, each of which has the offset of the previous one; the header page has
+ * the offset of the last. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +12,9 @@
 #include "trace/reader.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* Relative ticks that the arithmetic of clocks can take. */
+/* Limit for relative ticks that the clock arithmetic can handle. */
 #define SPAN_MAX ((int64_t)1 << 61)
-/* Kinds that refer to others, or say where others are. */
+/* Kinds that reference other records or switch the track. */
 #define REFERRING_KINDS \
 	(1u << EPF_COMPLETE | 1u << EPF_TRACK_SWITCH | 1u << EPF_FLOW | 1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END)
 
@@ -37,7 +39,7 @@ void trace_writer_index_deinit(struct trace_writer_index *index)
 	*index = (struct trace_writer_index){ 0 };
 }
 
-/* ---- what the records of the next block say ---- */
+/* ---- the records of the next block ---- */
 
 static int by_first(const void *a, const void *b)
 {
@@ -45,7 +47,7 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Joins those that meet; if none do and there is one too many, the two that lie closest. */
+/* Joins references that overlap.  If there is still one too many, joins the two closest. */
 static void join_references(struct trace_writer_index *index)
 {
 	struct epf_index_reference *of = index->next_references;
@@ -104,7 +106,7 @@ void trace_writer_index_settle(struct trace_writer_index *index)
 	join_references(index);
 }
 
-/* The span of a track in the next block. */
+/* Finds or adds the span of a track in the next block. */
 static epp_status *find_span(struct trace_writer_index *index, uint32_t track, uint64_t base)
 {
 	size_t from = index->spans_count - index->next.spans_count;
@@ -119,7 +121,7 @@ static epp_status *find_span(struct trace_writer_index *index, uint32_t track, u
 	return NULL;
 }
 
-/* By starts and an end, relative to its base. */
+/* Widens the current span by starts and an end, relative to its base. */
 static void widen_span(struct trace_writer_index *index, int64_t first, int64_t last, int64_t end)
 {
 	struct epf_index_span *span = &index->spans[index->span];
@@ -267,12 +269,12 @@ epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t 
 
 /* ---- the index itself ---- */
 
-/* Where the next part begins. */
+/* Positions of the first elements of the next part. */
 struct place {
 	size_t entry, span, reference;
 };
 
-/* How many entries fit into the part that begins at `place`, and what it takes. */
+/* Computes how many entries fit into the part that begins at `place`; returns the part's size. */
 static size_t measure_part(const struct trace_writer_index *index, const struct place *place, struct epf_index *head)
 {
 	size_t bytes = sizeof(*head);

@@ -1,6 +1,6 @@
-/* The ids of a block's events as few stretches: see trace/writer/trace_writer_private.h.
+/* Computes a few intervals that contain the ids of a block's events: see trace/writer/trace_writer_private.h.
  *
- * The widest gaps are what is between them, so that they are the same in whatever order the ids come. */
+ * The widest gaps separate the intervals, so the result does not depend on the order of the ids. */
 #include <stdlib.h>
 
 #include "trace/writer/trace_writer_private.h"
@@ -17,7 +17,7 @@ static int by_place(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The gap in front of place `i` is one of the widest so far: `cuts` are the others. */
+/* Adds the gap before index `i` to `cuts` if it is one of the widest so far. */
 static size_t cut_there(const uint64_t *ids, size_t i, size_t *cuts, size_t count)
 {
 	size_t narrowest = 0;

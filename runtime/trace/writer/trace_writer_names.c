@@ -1,4 +1,4 @@
-/* The names of a trace writer; written at the end. */
+/* The names of a trace writer: collected in a string table and written at the end. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,10 @@
-/* Packing: the records blocks of an opened trace, joined and as columns.
+/* Packs an opened trace: joins its records blocks and encodes them as columns.
  *
- * Which blocks go together is decided by what the reader knows of them, so that only one joined block is in hand at a time.
- * Blocks of a track are joined in the order of their ends, which is that of recording (what a killed process left in its
- * window comes in any order), until the next one does not fit; what is packed already stays as it is divided,
- * so that a file packed again is the same.
- * Clock pairs go into blocks of their own: whoever reads a stretch of time needs all of them, and nothing else of their
- * blocks. */
+ * The reader's block list decides which blocks are joined, so only one joined block is in memory at a time.  Blocks
+ * of a track are joined in order of their ends, which is the recording order (the window of a killed process
+ * contains them in any order), until the next one does not fit.  Blocks that are packed already are not joined, so
+ * that packing a file again gives the same file.
+ * Clock pairs go into separate blocks: a reader of a time range needs all of them, and nothing else of their blocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +13,10 @@
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* What is joined has at most so many bytes of rows or of decoded args, so that its columns fit into a segment. */
+/* Limit for the rows or decoded args of a joined block, so that its columns fit into a segment. */
 #define BYTES_MOST (384u << 10)
 
-/* A track's clock pairs. */
+/* The clock pairs of a track. */
 struct pairs {
 	uint32_t track, run, source;
 	struct codec_record *records;
@@ -30,7 +29,7 @@ struct trace_packer {
 	uint32_t records_most;
 	struct columns_encoder encoder;
 	struct reader_decoded decoded;
-	struct epf_block *block; /* header and payload, of TRACE_WRITER_PAYLOAD_MAX */
+	struct epf_block *block; /* header and a payload of up to TRACE_WRITER_PAYLOAD_MAX */
 	struct pairs *pairs;
 	size_t pairs_count, pairs_room;
 };
@@ -87,7 +86,7 @@ static epp_status *keep_pair(struct trace_packer *packer, const struct epf_block
 	return NULL;
 }
 
-/* Takes the clock pairs out of what was decoded, to `keep` them. */
+/* Removes the clock pairs from the decoded records; stores them if `keep` is set. */
 static epp_status *take_pairs(struct trace_packer *packer, const struct epf_block *block, bool keep)
 {
 	struct reader_decoded *decoded = &packer->decoded;
@@ -119,11 +118,12 @@ static epp_status *add_decoded(struct trace_packer *packer)
 
 	if (!columns_append(&packer->encoder, decoded->records, decoded->count, decoded->args, decoded->args_bytes))
 		return epp_status_no_memory();
-	decoded->header.kinds = packer->encoder.times.kinds; /* what they are, whatever their block said */
+	decoded->header.kinds = packer->encoder.times.kinds; /* the actual kinds, regardless of the block's header */
 	return trace_writer_index_records(packer->writer->index, decoded, packer->encoder.parents);
 }
 
-/* Ids that lie far apart: what is around many others has one of long ago. */
+/* Adds the block's own ids to the index if they are sparse: an event that encloses many others has a much smaller
+ * id. */
 static epp_status *index_ids(struct trace_packer *packer)
 {
 	const struct columns_encoder *encoder = &packer->encoder;
@@ -147,7 +147,7 @@ static epp_status *index_ids(struct trace_packer *packer)
 	return NULL;
 }
 
-/* What the encoder has as a block; *fits is false if it has no room. */
+/* Writes the collected records as a block of columns; *fits is false if the block has no room for them. */
 static epp_status *put_columns(struct trace_packer *packer, const struct epf_block *of, bool *fits)
 {
 	struct epf_block *block = packer->block;
@@ -161,7 +161,7 @@ static epp_status *put_columns(struct trace_packer *packer, const struct epf_blo
 	return *fits ? trace_writer_append(packer->writer, block) : NULL;
 }
 
-/* What was decoded last, as rows: its columns are too large. */
+/* Writes the records decoded last as rows, because their columns are too large. */
 static epp_status *put_rows(struct trace_packer *packer)
 {
 	const struct reader_decoded *decoded = &packer->decoded;
@@ -191,12 +191,12 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 	return fits ? NULL : put_rows(packer);
 }
 
-/* ---- what is joined ---- */
+/* ---- joining ---- */
 
-/* The blocks of one track, run and source that become one: places in a list that is sorted by these. */
+/* Blocks of one track, run and source that become one block: a range of a list sorted by these. */
 struct group {
 	uint32_t first, count;
-	uint32_t last_block; /* by whose place in the file groups are ordered */
+	uint32_t last_block; /* determines the order of groups in the file */
 };
 
 static bool may_join(const struct reader_block *a, const struct reader_block *b)
@@ -252,7 +252,7 @@ static size_t make_groups(const struct reader *reader, uint32_t records_most, ui
 	return count;
 }
 
-/* Nearly all blocks: their rows become columns without being records in between. */
+/* Fast path for nearly all blocks: rows become columns without decoding them to records. */
 static epp_status *add_rows(struct trace_packer *packer, const struct reader_block *block, bool begins, bool *added)
 {
 	struct reader_decoded *decoded = &packer->decoded;
@@ -260,7 +260,7 @@ static epp_status *add_rows(struct trace_packer *packer, const struct reader_blo
 	const struct codec_fields *rows = NULL;
 
 	*added = false;
-	/* Of a file that was packed already, a damaged block is lost; reader_block_decode sees to that. */
+	/* A damaged block of a packed file must be marked lost; reader_block_decode does this. */
 	if (reader->summaries || block->is_packed ||
 	    (block->kinds != 1u << EPF_EVENT && block->kinds != 1u << EPF_COMPLETE))
 		return NULL;
@@ -269,15 +269,15 @@ static epp_status *add_rows(struct trace_packer *packer, const struct reader_blo
 	const uint8_t *payload = decoded->bytes + sizeof(decoded->header);
 	if (begins && (!codec_open_ids(&decoded->header, payload, decoded->open_ids) ||
 	               !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count)))
-		return NULL; /* its records may still tell something, or that there is no memory */
+		return NULL; /* add_records then handles the block, or reports that there is no memory */
 	if (!columns_append_rows(&packer->encoder, &decoded->header, payload, &rows))
 		return epp_status_no_memory();
 	*added = rows != NULL;
 	return rows ? trace_writer_index_rows(packer->writer->index, block->track, rows, packer->encoder.parents) : NULL;
 }
 
-/* By way of records; `first_time`: they are counted, and their clock pairs are kept.  Of a block that does not decode whole,
- * what can be read is kept. */
+/* Decodes a block to records.  `first_time`: counts them, and stores their clock pairs.  Of a damaged block, the
+ * readable records are kept. */
 static epp_status *add_records(struct trace_packer *packer, const struct reader_block *block, bool begins, bool first_time)
 {
 	struct reader_impl *impl = packer->impl;
@@ -303,12 +303,12 @@ static epp_status *add_blocks(struct trace_packer *packer, const uint32_t *order
 		if (!first_time || !added)
 			EPP_TRY(add_records(packer, block, !i, first_time));
 		else
-			reader_account_header(packer->impl, block); /* which is enough for such blocks */
+			reader_account_header(packer->impl, block); /* sufficient for such blocks */
 	}
 	return NULL;
 }
 
-/* One block; where columns have no room for all of them together, each by itself. */
+/* Writes a group as one block, or, if its columns do not fit, each block separately. */
 static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
 {
 	bool fits;
@@ -337,7 +337,7 @@ static epp_status *put_pairs(struct trace_packer *packer, const struct pairs *pa
 		if (!columns_begin(&packer->encoder, NULL, 0) ||
 		    !columns_append(&packer->encoder, pairs->records + from, (uint32_t)step, NULL, 0))
 			return epp_status_no_memory();
-		EPP_TRY(put_columns(packer, &of, &fits)); /* numbers alone: they fit */
+		EPP_TRY(put_columns(packer, &of, &fits)); /* pairs without args always fit */
 	}
 	return NULL;
 }

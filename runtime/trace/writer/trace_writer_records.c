@@ -1,6 +1,6 @@
-/* The records of a trace writer: collected over all tracks in the order in which they come; when there are enough, sorted
- * by track and then, as a thread records them, by their end, and encoded into blocks.  Blocks of a track may overlap in
- * time: the timeline merges them. */
+/* Collects and encodes the records of a trace writer.  Records of all tracks are collected in the order of the
+ * calls.  When there are enough, they are sorted by track and then by end, which is the order in which a thread
+ * records, and encoded into blocks.  Blocks of a track may overlap in time: the timeline merges them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "containers/radix_sort.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* Of one block, as the records lie in memory. */
+/* Limits of one block, for the records in memory. */
 #define BLOCK_BYTES (128u << 10)
 #define BLOCK_RECORDS 4096u
 
@@ -36,7 +36,7 @@ static bool entry_before(const struct trace_writer_entry *a, const struct trace_
 		return a->track < b->track;
 	if (a_end != b_end)
 		return a_end < b_end;
-	/* What began later is the inner one, and ended first. */
+	/* The event that began later is the inner one, and ended first. */
 	return a->record.start_ticks > b->record.start_ticks;
 }
 
@@ -52,7 +52,7 @@ static int compare(const void *a, const void *b, void *user)
 	return left < right ? -1 : left > right;
 }
 
-/* Those of one track that end at once. */
+/* Sorts the records of one track with equal ends. */
 static void sort_equals(struct epp_trace_writer *writer)
 {
 	const struct trace_writer_entry *entries = writer->entries;
@@ -133,7 +133,7 @@ epp_status *trace_writer_flush(struct epp_trace_writer *writer)
 
 /* ---- collecting ---- */
 
-/* The args behind `slot`; returns how many slots they take.  `*cut` says whether some were left out. */
+/* Writes the args at `slot`; returns the number of slots.  `*cut` is set if some did not fit. */
 static uint32_t put_args(struct epf_arg *slot, const epp_trace_record *record, bool *cut)
 {
 	struct epf_arg *at = slot;
@@ -210,7 +210,7 @@ static epp_status *check(const struct epp_trace_writer *writer, const epp_trace_
 
 epp_status *epp_trace_writer_record(epp_trace_writer *writer, const epp_trace_record *record)
 {
-	/* The most that one record's args take: each text may end in a slot that it fills only in part. */
+	/* Upper limit of one record's slots: each text may end in a partly filled slot. */
 	const uint32_t slots_most = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
 	bool cut = false;
 

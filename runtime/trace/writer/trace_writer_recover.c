@@ -1,12 +1,13 @@
-/* A finished trace out of one that its process did not finish, or has not finished yet: recovery and snapshot; or a packed
- * one out of any.
+/* Writes an opened trace as a finished one: recovery of a trace that its process did not finish, snapshot of a trace
+ * that is being recorded, or packing.
  *
- * What the reader found is written as it is: blocks as they stand, regions of the window as the blocks that the helper
- * would have made of them.  Open events become records that say that nobody ended them.  The accounts are written as they
- * add up now, those of a ring's overwritten events too: the new file is not a ring, each segment of it counts.
+ * The reader's data is written unchanged: blocks as they are, regions of the window as the blocks that the helper
+ * would have made from them.  Open events become records with the flag `unended`.  The ledger is written with its
+ * current sums, including a ring's overwritten events, because the new file is not a ring: all of its segments are
+ * valid.
  *
- * A snapshot leaves out blocks that lie before its time, and what it leaves out stands in its ledger as filtered.  While a
- * trace is recorded it is not read at one instant, so there the ledger goes by what was found.
+ * A snapshot leaves out blocks that ended before its time range, and counts their events as filtered.  A trace that
+ * is being recorded is not read at one instant, so its ledger is computed from what was found.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,13 @@ struct recovery {
 	struct epp_trace_writer *writer;
 	uint8_t *buffer; /* definitions, or a block */
 	size_t used;
-	uint64_t from_ticks;         /* what ended before is left out */
-	uint64_t last_ticks;         /* the last sign of life */
-	uint64_t *left_out;          /* events, for each line of the accounts */
+	uint64_t from_ticks;         /* blocks that ended before this are left out */
+	uint64_t last_ticks;         /* the latest host time in the trace */
+	uint64_t *left_out;          /* number of events left out, for each line of the ledger */
 	struct trace_packer *packer; /* NULL: records are written as they are */
 };
 
-/* Blocks of devices have no time of the host's clock; they stay. */
+/* Returns true if a snapshot leaves the block out.  Device blocks have no host time; they are kept. */
 static bool is_left_out(const struct recovery *recovery, const struct reader_block *block)
 {
 	return block->last_ticks && block->last_ticks < recovery->from_ticks;
@@ -47,7 +48,7 @@ static epp_status *flush_definitions(struct recovery *recovery)
 	return trace_writer_append_payload(recovery->writer, EPF_BLOCK_DEFINITIONS, recovery->buffer, bytes, SIZE_MAX);
 }
 
-/* A definition of a fixed part and up to two texts. */
+/* Adds a definition with a fixed part and up to two texts. */
 static epp_status *define(struct recovery *recovery, enum epf_definition_type type, const void *fixed,
                           size_t fixed_bytes, const char *text, size_t text_bytes, const char *more, size_t more_bytes)
 {
@@ -87,7 +88,7 @@ static epp_status *write_definitions(struct recovery *recovery)
 
 /* ---- records ---- */
 
-/* What is left out is counted first, as filtered. */
+/* Counts the events that are left out, for the loss reason `filter`. */
 static epp_status *count_left_out(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -139,7 +140,7 @@ epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_b
 	return NULL;
 }
 
-/* Columns as rows again. */
+/* Writes decoded columns as a block of rows. */
 static epp_status *write_rows(struct recovery *recovery, const struct reader_decoded *decoded)
 {
 	struct epf_block *block;
@@ -150,7 +151,7 @@ static epp_status *write_rows(struct recovery *recovery, const struct reader_dec
 	return status;
 }
 
-/* Counted as they are written: a ring may have overwritten them a moment later. */
+/* Counts each block when it is written, because a ring may overwrite it a moment later. */
 static epp_status *write_blocks(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -191,7 +192,7 @@ static epp_status *pack_blocks(struct recovery *recovery)
 	return trace_packer_blocks(recovery->packer);
 }
 
-/* Innermost first, as an end by the session would have stored them. */
+/* Writes the open events, innermost first, as the end of the session would have stored them. */
 static epp_status *write_open(struct recovery *recovery)
 {
 	const struct reader *reader = &recovery->impl->reader;
@@ -228,7 +229,7 @@ static epp_status *write_open(struct recovery *recovery)
 
 /* ---- clocks and accounts ---- */
 
-/* A run that was never ended ends with the last that is known of it. */
+/* Returns the end for a run that never ended: the latest known host time. */
 static struct epf_host_pair last_pair(const struct recovery *recovery, const struct epf_run *run)
 {
 	const struct reader *reader = &recovery->impl->reader;
@@ -269,7 +270,7 @@ static epp_status *write_clocks(struct recovery *recovery)
 	                                   sizeof(*reader->sources));
 }
 
-/* What is left out was emitted as well. */
+/* Adds the events left out to the losses and to the emitted events. */
 static void settle_snapshot(struct recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->impl->accounts_count; i++) {
@@ -288,7 +289,7 @@ static uint32_t run_of_source(const struct reader *reader, uint32_t source)
 	return 1;
 }
 
-/* `producers` are the trace's, and get what their accounts say now. */
+/* Writes the ledger; `producers` are the trace's, and receive the sums of their lines. */
 static epp_status *write_lines(struct recovery *recovery, struct epf_producer *producers)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -304,7 +305,7 @@ static epp_status *write_lines(struct recovery *recovery, struct epf_producer *p
 			producer->emitted = line->emitted;
 			continue;
 		}
-		/* The session takes no ids: what it emitted is what it lost. */
+		/* The session takes no ids: it emitted what it lost. */
 		if (!line->track) {
 			entry.run = run_of_source(reader, line->source);
 			entry.ids_taken = 0;
@@ -395,7 +396,7 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 	return status;
 }
 
-/* Whether `path` is the trace that the reader has open. */
+/* Returns true if `path` is the file that the reader has open. */
 static bool is_in_place(const struct reader *reader, const char *path)
 {
 	struct stat theirs, ours;
@@ -409,7 +410,7 @@ epp_status *trace_writer_pack(struct reader *reader, const char *path, int overw
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", reader->info.pid);
 	bool in_place = is_in_place(reader, path);
 	epp_status *status = make_finished(reader, path, overwrite, 0, records_most);
-	/* The window's own file belonged to the trace that is no more. */
+	/* The separate window file belonged to the trace that was replaced. */
 	if (!status && in_place && reader_impl(reader)->has_elsewhere)
 		unlink(reader->header.window_path);
 	return status;

@@ -1,5 +1,5 @@
-/* Processes of a trace that is written.  The first stands in the header.  Of the others there may be tens of thousands, of which
- * little is known: each is kept in a tenth of the room that it has in the file. */
+/* The processes of a trace writer.  The first one is in the header.  There may be tens of thousands of others, about
+ * which little is known: each takes a tenth of the memory that it takes in the file. */
 #include <bsd/string.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,12 @@
 #include "containers/array.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* As many are written at once. */
+/* Number of sources that are written at once. */
 #define WRITTEN_AT_ONCE 256u
 
 struct trace_writer_source {
-	struct epf_source *whole; /* all of it; NULL: only what stands here is known */
-	char *program, *hostname; /* NULL: not told */
+	struct epf_source *whole; /* all fields; NULL: only the fields below are known */
+	char *program, *hostname; /* NULL: not given */
 	uint32_t pid;
 };
 
@@ -67,7 +67,7 @@ static void describe(struct epf_source *source, uint32_t pid, const char *progra
 		strlcpy(source->hostname, hostname, sizeof(source->hostname));
 }
 
-/* A copy as far as there is room for it in the file. */
+/* Replaces a text by a copy, cut to the size of the field in the file. */
 static void replace(struct epp_trace_writer *writer, char **text, const char *with)
 {
 	char *copy = with ? strndup(with, sizeof(((struct epf_source *)0)->program) - 1) : NULL;
