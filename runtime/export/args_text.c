@@ -1,4 +1,4 @@
-/* A sink into memory that is used again and again. */
+/* Formats JSON into a reusable memory buffer. */
 #include "export/args_text.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The args of one event, or whatever else is JSON, as a text of its own: for formats that have a column for them. */
+/* Formats the args of one event, or other JSON, as a separate text, for formats that have a column for it. */
 #ifndef EPPROF_RUNTIME_EXPORT_ARGS_TEXT_H
 #define EPPROF_RUNTIME_EXPORT_ARGS_TEXT_H
 
@@ -6,7 +6,7 @@
 #include "export/writer.h"
 
 struct args_text {
-	struct sink sink; /* writers may put other JSON here */
+	struct sink sink; /* writers may also put other JSON here */
 	struct sink_memory memory;
 	struct json_keys json_keys;
 };
@@ -15,9 +15,9 @@ struct args_text {
 epp_status *args_text_init(struct args_text *text) EPP_MUST_CHECK;
 void args_text_deinit(struct args_text *text);
 
-/* Puts an event's args there, as a JSON object. */
+/* Appends an event's args as a JSON object. */
 void args_text_put(struct args_text *text, const epp_event *event);
-/* What was written since the last time, at text->memory.bytes, text->memory.count of them. */
+/* Ends the text written since the last call: text->memory.count bytes at text->memory.bytes. */
 epp_status *args_text_take(struct args_text *text) EPP_MUST_CHECK;
 
 #endif

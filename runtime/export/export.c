@@ -108,7 +108,7 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 	struct pipeline *pipeline;
 	const struct batch *batch;
 
-	/* For a short trace a thread is not worth its making. */
+	/* For a short trace, starting a thread costs more than it saves. */
 	EPP_TRY(pipeline_start(&pipeline, timeline, run->info->records_count > 8 * BATCH_EVENTS));
 	while (!status && (batch = pipeline_next(pipeline)) != NULL) {
 		if (export_is_cancelled(run))
@@ -150,7 +150,7 @@ epp_status *export_next_part(struct export_run *run)
 	return sink_parts_next(run->parts);
 }
 
-/* `run` has trace, sink, parts and receipt; its sink's other end is `write`. */
+/* `run` must have trace, sink, parts and receipt; its sink writes through `write`. */
 static epp_status *export_into(const struct export_writer *writer, const epp_export_options *given,
                                struct export_run *run, epp_sink_fn write, void *write_user)
 {

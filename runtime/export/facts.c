@@ -1,4 +1,5 @@
-/* The list of facts: the recording, its clock, what the timeline made of it, and what this export was asked to leave out. */
+/* Collects the facts: data about the recording, its clock, the result of the timeline, and the filters of this
+ * export. */
 #include "export/facts.h"
 
 #include "encoding/json.h"

@@ -1,4 +1,5 @@
-/* What a trace says about itself, as exporters write it beside its events: one list, so that no format knows less. */
+/* Facts: data about the trace as a whole, which exporters write in addition to its events.  All formats use this one
+ * list, so that all contain the same facts. */
 #ifndef EPPROF_RUNTIME_EXPORT_FACTS_H
 #define EPPROF_RUNTIME_EXPORT_FACTS_H
 
@@ -18,11 +19,11 @@ struct fact {
 
 #define FACTS_MAX 24u
 
-/* Returns how many there are.  Counts are those of the timeline so far: call it in `end`.
- * Ownership: texts are valid until the trace is closed. */
+/* Returns the number of facts.  Counts are those of the timeline so far: call it in `end`. Ownership: texts are valid
+ * until the trace is closed. */
 size_t facts_collect(const struct export_run *run, struct fact facts[FACTS_MAX]);
 
-/* Their members of a JSON object, without its braces. */
+/* Writes the facts as members of a JSON object, without its braces. */
 void facts_write_json(const struct export_run *run, struct sink *sink);
 
 #endif

@@ -1,4 +1,5 @@
-/* Patterns are the shell's (fnmatch).  A name is judged once, a track nearly once. */
+/* Applies the filters of an export.  Patterns are shell patterns (fnmatch).  The result for each name is cached; the
+ * result for each track is cached in a direct-mapped table. */
 #include "export/filter.h"
 
 #include <fnmatch.h>
@@ -26,7 +27,7 @@ static bool matches(const char *pattern, const char *text)
 	return fnmatch(pattern, text, 0) == 0;
 }
 
-/* ---- what is judged ---- */
+/* ---- the tests of an event ---- */
 
 static epp_status *judge_name(struct filter *filter, const epp_event *event, bool *passes)
 {

@@ -1,9 +1,9 @@
-/* Objects have few members, so every key is compared with those before it. */
+/* Makes the keys of a JSON object unique.  Objects have few members, so each key is compared with all earlier ones. */
 #include "export/json_object_keys.h"
 
 #include "encoding/json.h"
 
-/* How many earlier keys are the same. */
+/* Returns how many earlier keys are equal. */
 static unsigned same_before(const struct json_keys *json_keys, const char *key, size_t bytes)
 {
 	unsigned count = json_keys->count < MEMBERS_COMPARED ? json_keys->count : MEMBERS_COMPARED;

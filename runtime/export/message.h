@@ -1,4 +1,4 @@
-/* Memory in which one protobuf message of any length is put together before it goes to the sink. */
+/* A memory buffer in which one protobuf message of any length is built before it goes to the sink. */
 #ifndef EPPROF_RUNTIME_EXPORT_MESSAGE_H
 #define EPPROF_RUNTIME_EXPORT_MESSAGE_H
 
@@ -19,7 +19,7 @@ static inline void message_deinit(struct message *message)
 	*message = (struct message){ 0 };
 }
 
-/* Makes room for `bytes` bytes and begins anew.  Errors: EPP_OUT_OF_MEMORY. */
+/* Empties the buffer and makes room for `bytes` bytes.  Errors: EPP_OUT_OF_MEMORY. */
 static inline epp_status *message_begin(struct message *message, size_t bytes)
 {
 	if (message->room >= bytes)
@@ -33,13 +33,13 @@ static inline epp_status *message_begin(struct message *message, size_t bytes)
 	return NULL;
 }
 
-/* What a text takes at most, with its head. */
+/* The maximum size of a text field, including its head. */
 static inline size_t message_text_bytes(size_t bytes)
 {
 	return bytes * 3 + PROTOBUF_FIELD_BYTES;
 }
 
-/* What the args of an event take at most if each has `more` bytes beside its key and text. */
+/* The maximum size of an event's args if each needs `more` bytes in addition to its key and text. */
 static inline size_t message_args_bytes(const epp_event *event, size_t more)
 {
 	const epp_trace_arg *args = export_args(event);

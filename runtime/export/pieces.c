@@ -1,4 +1,5 @@
-/* A piece is taken out of the sink's buffer, where it was written; if that was emptied meanwhile the piece is a long one. */
+/* Copies a piece out of the sink's buffer after it was written; if the buffer was emptied meanwhile, the piece is too
+ * long to keep. */
 #include "export/pieces.h"
 
 void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write)

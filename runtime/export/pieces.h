@@ -1,4 +1,4 @@
-/* Pieces of text that are the same for many events (a name with its category, a track), kept as they were written last. */
+/* A cache of text pieces that are the same for many events (a name with its category, a track). */
 #ifndef EPPROF_RUNTIME_EXPORT_PIECES_H
 #define EPPROF_RUNTIME_EXPORT_PIECES_H
 
@@ -7,9 +7,9 @@
 #define PIECES_COUNT 4096u
 
 struct piece {
-	uint64_t key; /* 0: free */
+	uint64_t key; /* 0: the entry is free */
 	uint8_t bytes;
-	char text[119]; /* longer ones are written anew each time */
+	char text[119]; /* longer texts are not cached */
 };
 
 struct pieces {
@@ -18,16 +18,16 @@ struct pieces {
 
 typedef void (*pieces_fn)(struct sink *sink, const epp_event *event);
 
-/* Calls `write` and keeps what it wrote under `key`. */
+/* Calls `write` and caches the written text under `key`. */
 void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write);
 
-/* Numbers of names and tracks are given one by one, so those of a usual trace have a place each. */
+/* Numbers of names and tracks are consecutive, so in a usual trace each has its own entry. */
 static inline struct piece *pieces_at(struct pieces *pieces, uint64_t key)
 {
 	return &pieces->pieces[((key >> 32) * 4 + (uint32_t)key) % PIECES_COUNT];
 }
 
-/* Writes what `write` writes for all events with this key; 0: it has none. */
+/* Writes the text that `write` produces for all events with this key.  Key 0 has no cached text. */
 static inline void pieces_write(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key,
                                 pieces_fn write)
 {
@@ -42,7 +42,8 @@ static inline void pieces_write(struct pieces *pieces, struct sink *sink, const 
 	sink_commit(sink, at + piece->bytes);
 }
 
-/* Keys for what depends on the event's name, kind and category; on its track and lane. */
+/* Keys for text that depends on the event's name, kind and category, and for text that depends on its track and
+ * lane. */
 static inline uint64_t pieces_name_key(const epp_event *event)
 {
 	return event->name_number ? (uint64_t)event->name_number << 32 | event->kind << 8 | event->category : 0;

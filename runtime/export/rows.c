@@ -1,4 +1,4 @@
-/* Rows are found through a hash of track and lane; they are few (threads, streams, their lanes), events are many. */
+/* Finds rows through a hash of track and lane.  There are few rows (threads, streams, their lanes) and many events. */
 #include "export/rows.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static bool tid_taken(const struct rows *rows, uint32_t process, uint32_t tid)
 	return false;
 }
 
-/* Threads, and tracks that belong to no device, stand in their process. */
+/* Threads, and tracks that belong to no device, are in their own process. */
 static epp_status *process_of(struct rows *rows, const epp_trace_info *info, const epp_trace_track *track, uint32_t *index)
 {
 	bool is_host = track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
@@ -118,7 +118,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	                track->stream < ROWS_FIRST_SYNTHETIC;
 	if (numbered)
 		row->tid = (uint32_t)track->stream;
-	/* A thread's own lane gets its number, wherever its calls are first met. */
+	/* The thread's own lane keeps its thread id, even if the thread's track of calls comes first. */
 	if (lane || (track->kind != EPP_TRACK_THREAD && !numbered) || (!row->tid && !numbered) ||
 	    tid_taken(rows, process, row->tid))
 		row->tid = synthetic(rows);
@@ -130,10 +130,10 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 int64_t rows_sort_index(const struct row *row)
 {
 	int64_t lane = row->lane;
-	/* Streams by their own number, as far as that is one to sort by. */
+	/* Streams are sorted by their own number, if it is small enough for a sort index. */
 	bool by_stream = row->track->kind == EPP_TRACK_DEVICE && row->track->stream >= 0 && row->track->stream < 1000000;
 	const epp_trace_track *beside = row->track->thread ? row->track->thread : row->track;
-	/* Calls are next to their thread. */
+	/* A track of calls is placed next to its thread. */
 	lane += row->track->kind == EPP_TRACK_CALLS ? 800 : 0;
 	int64_t index = (by_stream ? row->track->stream : beside->track) * 1000 + (lane < 999 ? lane : 999);
 

@@ -1,8 +1,8 @@
-/* Which row of a viewer an event stands on: a process number and a thread number for each lane of each track.
+/* Maps events to the rows of a viewer: a process number and a thread number for each lane of each track.
  *
- * Viewers know processes and threads alone.  A thread's own lane keeps the numbers of the operating system; devices become
- * processes, their streams threads, and lanes that have no such number get one that no process or thread can have.  No two
- * lanes share a row, and no two sources a process, even if their numbers are equal. */
+ * Viewers have only processes and threads.  A thread's own lane keeps the numbers of the operating system; devices
+ * become processes and their streams become threads.  Lanes without such a number get one that no process or thread can
+ * have.  No two lanes share a row, and no two sources share a process, even if their numbers are equal. */
 #ifndef EPPROF_RUNTIME_EXPORT_ROWS_H
 #define EPPROF_RUNTIME_EXPORT_ROWS_H
 
@@ -13,17 +13,17 @@
 #include "containers/hash_index.h"
 #include "epprof/timeline.h"
 
-/* Beyond the largest number that Linux gives to a process or thread (2^22). */
+/* Above the largest number that Linux gives to a process or thread (2^22). */
 #define ROWS_FIRST_SYNTHETIC 10000000u
 
 /* A process of the viewer. */
 struct rows_process {
 	uint32_t pid;
 	uint32_t source;
-	int32_t producer;  /* a device's; -1: a real process */
-	const char *group; /* a device's; NULL: a real process */
+	int32_t producer;  /* of a device; -1: an operating system process */
+	const char *group; /* of a device; NULL: an operating system process */
 	const char *name;
-	bool announced; /* for the writer: its name was written */
+	bool announced; /* for the writer: whether its name was written */
 };
 
 struct row {
@@ -33,8 +33,8 @@ struct row {
 	uint32_t pid;
 	uint32_t tid;
 	bool announced;
-	uint8_t text_bytes; /* for the writer: what it writes for each event of the row, */
-	uint8_t more_bytes; /* and behind that, what it writes for some */
+	uint8_t text_bytes; /* for the writer: length of the text written for each event of the row, */
+	uint8_t more_bytes; /* and of the text after it, written for some events */
 	char text[61];
 };
 
@@ -46,20 +46,20 @@ struct rows {
 	struct row *rows;
 	size_t rows_count, rows_room;
 	struct hash_index index;      /* of rows */
-	uint32_t recent[ROWS_RECENT]; /* indexes of rows found last, by a part of their hash */
+	uint32_t recent[ROWS_RECENT]; /* indexes of recently found rows, by a part of their hash */
 	uint32_t next_synthetic;
-	bool number_devices, number_streams; /* set at first: these keep their own numbers where nobody else has them */
-	uint32_t next_device; /* set at first with number_devices: from here on devices get one that have none of their own */
+	bool number_devices, number_streams; /* set at first: devices, streams keep their numbers if these are free */
+	uint32_t next_device; /* set at first with number_devices: the next number for devices without their own */
 };
 
 void rows_deinit(struct rows *rows);
 
-/* The row of a lane; made when it is first asked for.  `info` names the first process.
- * Errors: EPP_OUT_OF_MEMORY.  Ownership: valid until the next call. */
+/* Returns the row of a lane and creates it at the first call. `info` has the name of the first process.  Errors:
+ * EPP_OUT_OF_MEMORY.  Ownership: valid until the next call. */
 epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_trace_track *track, uint32_t lane,
                       struct row **row) EPP_MUST_CHECK;
 
-/* The same if it was found not long ago, else NULL. */
+/* Returns the row if it is in the cache of recent rows, else NULL. */
 static inline struct row *rows_recent(const struct rows *rows, const epp_trace_track *track, uint32_t lane)
 {
 	uint32_t index = rows->recent[(track->track + lane * 61u) % ROWS_RECENT];
@@ -69,10 +69,11 @@ static inline struct row *rows_recent(const struct rows *rows, const epp_trace_t
 	return &rows->rows[index];
 }
 
-/* Where a row stands among its process's. */
+/* Returns the sort position of a row within its process. */
 int64_t rows_sort_index(const struct row *row);
 
-/* "stream 1 (lane 2)": behind the track's name, what tells its lanes apart; "" for the first.  Returns `text`. */
+/* Writes " (lane 2)", a suffix for the track's name that distinguishes its lanes; "" for the first lane.  Returns
+ * `text`. */
 #define ROWS_LANE_BYTES 48
 char *rows_lane_text(uint32_t lane, char text[ROWS_LANE_BYTES]);
 

@@ -1,7 +1,8 @@
-/* What one format is: a struct of callbacks.  formats.c has the table of them, export.c the one loop that drives them all.
+/* The interface of a format: a struct of callbacks. formats.c has the table of formats, export.c the one loop that
+ * drives them all.
  *
- * A writer writes into run->sink and need not look for failed writes; it returns a status only for what the sink cannot
- * know (out of memory).  What its format cannot hold it counts, and says so through export_receipt. */
+ * A writer writes into run->sink and need not check for failed writes; it returns a status only for errors that the
+ * sink does not see (out of memory).  It counts what its format cannot hold, and reports it through export_receipt. */
 #ifndef EPPROF_RUNTIME_EXPORT_WRITER_H
 #define EPPROF_RUNTIME_EXPORT_WRITER_H
 
@@ -14,16 +15,16 @@ struct filter;
 struct export_run {
 	epp_trace *trace;
 	const epp_trace_info *info;
-	const epp_timeline *timeline; /* of this pass; for its counts, in `end` */
+	const epp_timeline *timeline; /* of this pass; `end` reads its counts */
 	struct sink *sink;
-	struct sink_parts *parts; /* the files behind it; NULL: it is none */
-	void *state;              /* the writer's own, zero at first */
+	struct sink_parts *parts; /* the files behind the sink; NULL: it is not a file */
+	void *state;              /* the writer's own state, zero at first */
 	unsigned pass;            /* 0, 1, ... */
-	bool again;               /* a writer sets it to see all events once more, after this pass */
+	bool again;               /* a writer sets it to see all events again, after this pass */
 	int64_t from_ns, to_ns;   /* the window; INT64_MIN and INT64_MAX: everything */
 	const epp_export_options *options;
-	uint64_t filtered; /* events that were not asked for */
-	bool any;          /* an event was written */
+	uint64_t filtered; /* events that the filters left out */
+	bool any;          /* whether an event was written */
 	bool *left_out;    /* set by export_receipt */
 	epp_receipt_fn receipt;
 	void *receipt_user;
@@ -32,17 +33,17 @@ struct export_run {
 struct export_writer {
 	epp_export_format format;
 	size_t state_bytes;
-	bool divides; /* into several files, where it must */
-	/* Of a format that reads the trace itself: does all of it.  begin, event and end are NULL then.  `filter` is NULL if all
-	 * events pass; the number of those that do not goes into run->filtered. */
+	bool divides; /* whether it may divide its output into several files */
+	/* For a format that reads the trace itself: does the whole export. begin, event and end are NULL then. `filter`
+	 * is NULL if all events pass; the number of events that do not pass goes into run->filtered. */
 	epp_status *(*write)(struct export_run *run, struct filter *filter);
-	/* Before the first event. */
+	/* Called before the first event. */
 	epp_status *(*begin)(struct export_run *run);
-	/* Each event, in order of its start. */
+	/* Called for each event, in order of start. */
 	epp_status *(*event)(struct export_run *run, const epp_event *event);
-	/* After the last event of the last pass. */
+	/* Called after the last event of the last pass. */
 	epp_status *(*end)(struct export_run *run);
-	/* Frees the parts of the state, after a failure too. */
+	/* Frees the members of the state; also called after a failure. */
 	void (*deinit)(struct export_run *run);
 };
 
@@ -63,10 +64,10 @@ extern const struct export_writer export_flame;
 extern const struct export_writer *const export_writers[];
 extern const size_t export_writers_count;
 
-/* Ends the file that is being written; what comes goes into the next (sink_parts.h).  Errors: those of the sink, too. */
+/* Ends the current file; later output goes into the next (sink_parts.h).  Errors: also those of the sink. */
 epp_status *export_next_part(struct export_run *run) EPP_MUST_CHECK;
 
-/* epp_export_file, without a look at its arguments; sets how many events were not asked for. */
+/* epp_export_file without the check of its arguments; sets the number of events that filters left out. */
 epp_status *export_file(epp_trace *trace, const char *format, const epp_export_options *options, const char *path,
                         int overwrite, epp_receipt_fn receipt, void *receipt_user, uint64_t *filtered) EPP_MUST_CHECK;
 
@@ -78,37 +79,38 @@ static inline bool export_is_cancelled(const struct export_run *run)
 	return cancel && *cancel;
 }
 
-/* The args of an event that a writer is given: args_count of them. */
+/* Returns the args of an event as an array of args_count. */
 static inline const epp_trace_arg *export_args(const epp_event *event)
 {
 	return event->args;
 }
 
-/* A line for the receipt; nothing if `count` is 0.  `format`: "%s arrow%s left out", with %s for the number and, if there is a
- * second one, for the s of a plural. */
+/* Adds a line to the receipt; does nothing if `count` is 0. `format`: "%s arrow%s left out", where the first %s is the
+ * number and the second, if present, the plural s. */
 void export_receipt(const struct export_run *run, uint64_t count, const char *format) EPP_FORMAT(3, 0);
 
-/* "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */
+/* Returns "Session", "Node", "Kernel", "Api", as ONNX Runtime writes them. */
 const char *export_category(unsigned category);
-/* Whether a track is that of a thread of the operating system. */
+/* Returns whether a track is that of a thread of the operating system. */
 static inline bool export_has_thread(const epp_trace_track *track)
 {
 	return track->kind == EPP_TRACK_THREAD || (track->kind == EPP_TRACK_CALLS && track->thread_id);
 }
-/* False where the place goes without saying: by the host's own clock, which nothing contradicts. */
+/* Returns false if the time was read from the host clock without contradiction, so that there is no placement to
+ * report. */
 static inline bool export_tells_place(const epp_event *event)
 {
 	return event->track->kind == EPP_TRACK_DEVICE || event->placement != EPP_PLACED_MEASURED ||
 	       (event->start_error_ns | event->end_error_ns) != 0;
 }
-/* "slice", "instant", ... */
+/* Returns "slice", "instant", ... */
 const char *export_kind(unsigned kind);
-/* The words for epp_event_flags, by their bits: "unended", "open", ... */
+/* The words for epp_event_flags, by bit: "unended", "open", ... */
 #define EXPORT_FLAGS_COUNT 9u
 extern const char *const export_flags[EXPORT_FLAGS_COUNT];
-/* Others tell of it by its id: that says no more than that the id stands there. */
+/* Flags that only mean that another record refers to this event by its id; exporters write the id instead. */
 #define EXPORT_FLAGS_NAMED (unsigned)(EPP_FLAG_REFERRED | EPP_FLAG_FLOW)
-/* All that are set, with blanks between them, at most EXPORT_FLAGS_BYTES; returns the new end. */
+/* Writes the words of all flags that are set, separated by spaces, at most EXPORT_FLAGS_BYTES; returns the new end. */
 #define EXPORT_FLAGS_BYTES 96u
 char *export_put_flags(char *at, unsigned flags);
 

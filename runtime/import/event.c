@@ -1,4 +1,4 @@
-/* See event.h. */
+/* Stores the texts and numbers of one event of a JSON file. */
 #include "import/event.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "containers/array.h"
 
-/* Numbers are read from a copy that ends with a NUL. */
+/* Numbers are parsed from a copy that ends with a NUL. */
 #define NUMBER_BYTES 64
 #define TIME_US_MAX 4000000000000000ll
 
@@ -35,7 +35,7 @@ void event_deinit(struct event *event)
 	event->text_bytes = event->text_room = 0;
 }
 
-/* How many of `bytes` there is room for. */
+/* Returns how many of `bytes` bytes fit, and reserves them. */
 static size_t reserve(struct event *event, size_t bytes)
 {
 	if (bytes > EVENT_TEXT_BYTES_MAX - event->text_bytes) {
@@ -168,7 +168,7 @@ bool event_time(const char *text, size_t bytes, int64_t *ns)
 		}
 	}
 	if (at < bytes) {
-		/* An exponent; such a number was a double before. */
+		/* A number with an exponent was written from a double. */
 		if (!copy(number, text, bytes))
 			return false;
 		double value = strtod(number, NULL);

@@ -1,7 +1,7 @@
-/* One event of a JSON file on its way into a trace, whatever the format: the members that formats share, and the args.
+/* One event of a JSON file on its way into a trace, in any format: the members that the formats share, and the args.
  *
- * All texts lie in one growing buffer and are named by their place in it, so that nothing is allocated per event; an
- * event is used again for the next one.  What is beyond the limits of a record is cut here already, and marked. */
+ * All texts are in one growing buffer and are referred to by their offset, so that nothing is allocated per event; the
+ * struct is reused for the next event.  Data beyond the limits of a record is cut here and marked. */
 #ifndef EPPROF_RUNTIME_IMPORT_EVENT_H
 #define EPPROF_RUNTIME_IMPORT_EVENT_H
 
@@ -13,7 +13,7 @@
 #include "epprof/session.h"
 
 #define EVENT_ARGS_MAX 256u               /* one more than a record holds, so that the writer sees that some are cut */
-#define EVENT_TEXT_BYTES_MAX (128u << 10) /* of one event, names and keys included */
+#define EVENT_TEXT_BYTES_MAX (128u << 10) /* of one event, including names and keys */
 
 struct event_text {
 	uint32_t at;
@@ -45,14 +45,14 @@ enum event_member {
 };
 
 struct event {
-	unsigned members; /* EVENT_*: which are there */
+	unsigned members; /* EVENT_*: the members that are present */
 	char phase;
 	bool cut;         /* texts or args beyond the limits were left out */
-	bool id_is_local; /* id2.local: counts within its process */
+	bool id_is_local; /* id2.local: the id is unique within its process only */
 	bool binds_enclosing;
-	unsigned left_out; /* members that have no place in a trace */
+	unsigned left_out; /* members that a trace cannot hold */
 	struct event_text name, cat, id, scope;
-	struct event_text pid_text, tid_text; /* of pids and tids that are no 64-bit integers; bytes 0: they are */
+	struct event_text pid_text, tid_text; /* for pids and tids that are not 64-bit integers; else bytes is 0 */
 	int64_t pid, tid;
 	int64_t ts_ns, dur_ns;
 	struct event_arg args[EVENT_ARGS_MAX];
@@ -65,20 +65,20 @@ struct event {
 void event_reset(struct event *event);
 void event_deinit(struct event *event);
 
-/* Stores a text; one without room is cut and marked. */
+/* Stores a text; if there is no room, cuts and marks it. */
 struct event_text event_keep_text(struct event *event, const char *text, size_t bytes);
-/* Appends to the text stored last. */
+/* Appends to the last stored text. */
 void event_extend_text(struct event *event, struct event_text *text, const char *more, size_t bytes);
 
-/* A new arg whose key was stored; NULL: no room. */
+/* Adds an arg with a stored key; NULL: no room. */
 struct event_arg *event_add_arg(struct event *event, struct event_text key);
 
 static inline const char *event_chars(const struct event *event, struct event_text text)
 {
-	/* No text was stored yet: NULL + 0 is undefined in C. */
+	/* No text was stored yet: NULL + 0 is undefined behaviour in C. */
 	return event->text ? event->text + text.at : "";
 }
-/* Most texts that are not it differ in their first byte. */
+/* Compares the first byte before the call, because most unequal texts differ there. */
 static inline bool event_text_is(const struct event *event, struct event_text text, const char *what)
 {
 	if (!text.bytes)
@@ -88,14 +88,14 @@ static inline bool event_text_is(const struct event *event, struct event_text te
 		return false;
 	return strlen(what) == text.bytes && !memcmp(chars, what, text.bytes);
 }
-/* The arg of that key, or NULL. */
+/* Returns the arg with that key, or NULL. */
 const struct event_arg *event_find_arg(const struct event *event, const char *key);
-/* An arg as an integer: a number, or a text that is one.  False: it is none. */
+/* Returns an arg as an integer, from a number or a text that is one; false: it is neither. */
 bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64_t *value);
 
-/* A JSON number as an i64, u64 or f64 arg, whichever holds it. */
+/* Sets a JSON number as an i64, u64 or f64 arg, the first type that can hold it. */
 void event_number(struct event_arg *arg, const char *text, size_t bytes);
-/* Decimal microseconds as ns, without a detour over double; false: not a number, or beyond +-126 years. */
+/* Converts decimal microseconds to ns without the use of double; false: not a number, or beyond +-126 years. */
 bool event_time(const char *text, size_t bytes, int64_t *ns);
 bool event_integer(const char *text, size_t bytes, int64_t *value);
 

@@ -1,4 +1,4 @@
-/* See event_member.h. */
+/* Maps keys of an event's JSON object to members of struct event, and stores their values. */
 #include "import/event_member.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static void take_time(struct event *event, unsigned member, const char *text, si
 		event->members |= member;
 }
 
-/* An id that is no 64-bit integer is stored as text. */
+/* An id that is not a 64-bit integer is stored as text. */
 static void take_thread(struct event *event, unsigned member, const char *text, size_t bytes)
 {
 	bool is_pid = member == EVENT_PID;

@@ -1,10 +1,10 @@
-/* The members of an event's JSON object: which key is which member of struct event, and how a value is stored in it. */
+/* Maps each key of an event's JSON object to a member of struct event, and stores the value there. */
 #ifndef EPPROF_RUNTIME_IMPORT_EVENT_MEMBER_H
 #define EPPROF_RUNTIME_IMPORT_EVENT_MEMBER_H
 
 #include "import/event.h"
 
-/* Beside EVENT_*. */
+/* Further members, in addition to EVENT_*. */
 enum {
 	MEMBER_NONE = 0,
 	MEMBER_ARGS = 1 << 16,
@@ -12,15 +12,15 @@ enum {
 	MEMBER_OTHER = 1 << 18,
 };
 
-/* EVENT_* or MEMBER_*. */
+/* Returns EVENT_* or MEMBER_*. */
 unsigned event_member_of(const char *key, size_t bytes);
 
-/* A string or a number, as it stands in the file, as that member of the event. */
+/* Stores a string or a number, as written in the file, in that member of the event. */
 void event_take_member(struct event *event, unsigned member, const char *text, size_t bytes);
-/* The same for the id within `id2`. */
+/* Stores the id inside `id2`. */
 void event_take_id(struct event *event, const char *text, size_t bytes);
 
-/* As the arg of a key that was stored; NULL: no room. */
+/* Stores a text as the arg with a stored key; NULL: no room. */
 struct event_arg *event_take_arg_text(struct event *event, struct event_text key, const char *text, size_t bytes);
 void event_take_arg_number(struct event *event, struct event_text key, const char *text, size_t bytes);
 

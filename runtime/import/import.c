@@ -1,6 +1,7 @@
-/* Importing a file: the format is found, its reader fills the writer, then the run, the notes and the clock are told.
+/* Imports a file: detects the format, lets its reader fill the trace writer, then writes the run, the notes and the
+ * clock.
  *
- * What the receipt says stands in the trace as the args of one instant, `epprof.import`, on a track of its own. */
+ * The lines of the receipt are also in the trace, as the args of one instant `epprof.import` on its own track. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ const epp_import_format *epp_import_format_at(size_t index)
 	return index < FORMATS_COUNT ? &formats[index]->format : NULL;
 }
 
-/* ---- what readers call ---- */
+/* ---- functions for the readers ---- */
 
 void import_note(struct import *import, const char *format, ...)
 {
@@ -93,9 +94,9 @@ epp_status *import_check_cancel(const struct import *import)
 	return NULL;
 }
 
-/* ---- before ---- */
+/* ---- before reading ---- */
 
-/* The first bytes, without the mark that some editors put in front of UTF-8. */
+/* Skips a UTF-8 byte order mark in the first bytes. */
 static epp_status *begin_input(struct import *import)
 {
 	static const char mark[] = "\xEF\xBB\xBF", gzip[] = "\x1F\x8B";
@@ -153,9 +154,9 @@ static epp_status *create_writer(struct import *import, const char *output)
 	    &import->writer);
 }
 
-/* ---- after ---- */
+/* ---- after reading ---- */
 
-/* The notes as an event, at time 0. */
+/* Writes the notes as an event at time 0. */
 static epp_status *write_notes(struct import *import, uint64_t ticks)
 {
 	epp_arg args[NOTES_MAX + 6];
@@ -211,8 +212,8 @@ static epp_trace_pair pair_at(const struct import *import, uint64_t ticks, uint6
 		                 .realtime_ns = import->epoch_ns + since_ns };
 }
 
-/* The run begins at time 0, or with an event that is still earlier, and ends with the last.  ONNX Runtime's time 0 is that of
- * its profile, whatever times its providers claim. */
+/* Writes the run: it begins at time 0, or with an event that is earlier, and ends with the last event.  For ONNX
+ * Runtime, time 0 is that of its profile, independent of the times of its providers. */
 static epp_status *finish(struct import *import)
 {
 	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
@@ -234,7 +235,8 @@ static epp_status *finish(struct import *import)
 	return epp_trace_writer_finish(import->writer, &start, &end);
 }
 
-/* What nobody needs behind the last event; with many tracks the writer's accounts take as much. */
+/* Frees the memory that is not needed after the last event; with many tracks the writer's accounts need as much
+ * again. */
 static void release_reading(struct import *import)
 {
 	lanes_deinit(&import->lanes);

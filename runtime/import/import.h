@@ -1,7 +1,8 @@
-/* What the importers of all formats share: the table of formats, the input, the trace that is being made.
+/* State and functions that the importers of all formats share: the table of formats, the input, the trace that is
+ * written.
  *
- *   import.c                the public function: opens, finds the format, finishes
- *   input.c                 the input's bytes, and lines
+ *   import.c                the public function: opens, detects the format, finishes
+ *   input.c                 the bytes and lines of the input
  *   event.c, event_member.c one event
  *   json_events.c           JSON with yajl
  *   yajl_memory.c           memory for yajl
@@ -9,16 +10,16 @@
  *   chrome.c, chrome_*.c    the trace event format
  *   xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
- *   record.c                an event becomes a record, at once or later
- *   open_events.c                 what has begun and not ended
- *   providers.c             events of devices, which find their host events when all are known
- *   temp_file.c, sorter.c       temporary files
+ *   record.c                converts an event to a record, at once or later
+ *   open_events.c           events that have begun and not ended
+ *   providers.c             events of devices; their host events are found when all are known
+ *   temp_file.c, sorter.c   temporary files
  *
  * Times.  The host clock of the trace is EPF_CLOCK_MONOTONIC at the input's own resolution: microsecond ticks for ONNX
  * Runtime's integers, nanosecond ticks for Chrome's decimals.  The input's time 0 is tick IMPORT_TICKS_AT_ZERO, so that
- * times before it have a tick too; a tick less that number is the number that stood in the file.  The clock pairs of the
- * run say how coarse that is: half-width 1 us where no time had a fraction.  Thus host events are `measured`, by a clock
- * that ticks in microseconds, and nothing is claimed that the file does not tell. */
+ * times before it have a tick too; a tick minus that number is the number in the file.  The clock pairs of the run
+ * state the resolution: half-width 1 us if no time had a fraction.  Host events are therefore `measured`, by a clock
+ * that ticks in microseconds, and the trace states no precision that the file does not have. */
 #ifndef EPPROF_RUNTIME_IMPORT_IMPORT_H
 #define EPPROF_RUNTIME_IMPORT_IMPORT_H
 
@@ -32,7 +33,7 @@
 #include "import/sorter.h"
 
 #define IMPORT_TICKS_AT_ZERO 4000000000000000000ull
-/* Times beyond have no place on a timeline. */
+/* Times outside of these limits cannot be on a timeline. */
 #define IMPORT_NS_MIN (-3900000000000000000ll)
 #define IMPORT_NS_MAX 4500000000000000000ll
 
@@ -47,21 +48,21 @@ struct import {
 	struct lanes lanes;
 	struct open_events open_events;
 	struct prepared prepared;    /* the record that is being made */
-	struct sorter slices;        /* host slices, and where arrows may end */
-	struct temp_file providers;  /* packed records of devices */
+	struct sorter slices;        /* host slices, and possible ends of arrows */
+	struct temp_file providers;  /* packed records of device events */
 	uint32_t slices_lanes_count; /* threads that have slices */
-	char provider[64];           /* the first that has nodes, but for ONNX Runtime's own */
+	char provider[64];           /* the first one with a node, except ONNX Runtime's own */
 	bool has_more_providers;
-	uint64_t next_id;      /* counting up: what begins later is inner */
-	uint64_t next_id_down; /* counting down, for slices that come in order of their end: what ends later is outer */
-	uint64_t first_id;     /* just above all of the latter */
+	uint64_t next_id;      /* increasing: of nested events, the later start is the inner one */
+	uint64_t next_id_down; /* decreasing, for slices in order of end: the later end is the outer one */
+	uint64_t first_id;     /* just above all decreasing ids */
 
-	int64_t epoch_ns;   /* unix time of the input's time 0; 0: not known */
+	int64_t epoch_ns;   /* Unix time of the input's time 0; 0: unknown */
 	int64_t zero_ns;    /* the input's time that becomes time 0 of the timeline */
-	bool has_fractions; /* some time was finer than a microsecond */
-	char *notes;        /* what the receipt said, a line each */
+	bool has_fractions; /* whether some time was finer than a microsecond */
+	char *notes;        /* the lines of the receipt */
 	size_t notes_bytes;
-	bool notes_lost; /* for want of memory */
+	bool notes_lost; /* for lack of memory */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
@@ -69,8 +70,8 @@ struct import {
 struct import_format {
 	epp_import_format format;
 	int64_t ns_per_tick;
-	bool is_binary; /* blanks at the beginning of the file are part of it */
-	/* Whether the file is of this format, by its first bytes, blanks left out unless it is binary. */
+	bool is_binary; /* whether white space at the beginning of the file is data */
+	/* Detects the format from the first bytes of the file, without leading white space unless it is binary. */
 	bool (*probe)(const char *bytes, size_t count);
 	/* Reads the whole input. */
 	epp_status *(*read)(struct import *import);
@@ -78,19 +79,20 @@ struct import_format {
 
 extern const struct import_format import_ort, import_chrome, import_xspace;
 
-/* A line of the receipt, kept for the trace too. */
+/* Adds a line to the receipt, which is also stored in the trace. */
 void import_note(struct import *import, const char *format, ...) EPP_FORMAT(2, 3);
-/* The same with a count in front, unless that is 0.  `what`: "line%s left out", with %s for the s of a plural, at most twice. */
+/* Adds a line that begins with a count; does nothing if the count is 0.  `what`: "line%s left out", where each %s (at
+ * most two) is the plural s. */
 void import_note_count(struct import *import, uint64_t count, const char *what) EPP_FORMAT(3, 0);
 
-/* An event that cannot be kept; the ledger says so. */
+/* Counts an event that cannot be kept as lost in the ledger. */
 void import_lose(struct import *import, epp_loss reason);
-/* The same for events of execution providers, in their account. */
+/* Counts lost events of execution providers, in their account. */
 void import_lose_provided(struct import *import, epp_loss reason, uint64_t count);
-/* The producer of execution providers' events, made if need be; -1: there is no room for one. */
+/* Returns the producer of execution providers' events and creates it if needed; -1: there is no room. */
 int32_t import_producer(struct import *import);
 
-/* Whether somebody wants it to end. */
+/* Returns an error if the import was cancelled. */
 epp_status *import_check_cancel(const struct import *import) EPP_MUST_CHECK;
 
 static inline bool import_time_fits(int64_t ns)

@@ -1,4 +1,4 @@
-/* See input.h. */
+/* Reads the input into one buffer. */
 #include "import/input.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ void input_close(struct input *input)
 	*input = (struct input){ .fd = -1 };
 }
 
-/* Reads more behind what is there, which moves to the front. */
+/* Moves the unread bytes to the front of the buffer and reads more after them. */
 static epp_status *fill(struct input *input)
 {
 	if (input->at) {

@@ -9,15 +9,15 @@
 #include "base/status.h"
 
 #define INPUT_BUFFER_BYTES (128u << 10)
-/* A line, or several that belong together, is at most so long. */
+/* The maximum length of a line, or of several lines that belong together. */
 #define INPUT_LINE_BYTES_MAX (1u << 20)
 
 struct input {
-	const char *path; /* the caller's */
+	const char *path; /* owned by the caller */
 	int fd;
-	bool borrowed; /* standard input */
+	bool borrowed; /* standard input: must not be closed */
 	bool ended;
-	char *buffer; /* bytes [at, end) are still to be handed out */
+	char *buffer; /* bytes [at, end) are unread */
 	size_t at, end, room;
 	uint64_t bytes; /* read so far */
 };
@@ -26,15 +26,16 @@ struct input {
 epp_status *input_open(struct input *input, const char *path) EPP_MUST_CHECK;
 void input_close(struct input *input);
 
-/* The bytes to come, at least one unless the input has ended, without taking them. */
+/* Returns the next bytes without consuming them: at least one unless the input has ended. */
 epp_status *input_peek(struct input *input, const char **bytes, size_t *count) EPP_MUST_CHECK;
 void input_take(struct input *input, size_t count);
 
-/* At least `count` bytes without taking them, fewer only at the end of the input. */
+/* Makes at least `count` bytes available without consuming them; fewer only at the end of the input. */
 epp_status *input_need(struct input *input, size_t count) EPP_MUST_CHECK;
 
-/* Where the line ends that begins `skip` bytes from here: `*end` bytes from here, at its newline or at the end of the
- * input, or where it is cut as too long (INPUT_LINE_BYTES_MAX from here).  The bytes are then at input_bytes. */
+/* Finds the end of the line that begins `skip` bytes from the current position.  `*end`, relative to the current
+ * position, is at the newline, at the end of the input, or where the line is cut as too long (INPUT_LINE_BYTES_MAX).
+ * The bytes are then at input_bytes. */
 epp_status *input_line(struct input *input, size_t skip, size_t *end) EPP_MUST_CHECK;
 
 static inline const char *input_bytes(const struct input *input, size_t *count)

@@ -1,7 +1,7 @@
-/* The callbacks of yajl.  They keep where in the file's shape they are, and fill one event.
+/* The callbacks of yajl.  They track the position in the structure of the file, and fill one event.
  *
- * Nested values of args are put together again from their tokens, without blanks: numbers as they stood, strings escaped
- * anew. */
+ * Nested values of args are rebuilt from their tokens without white space: numbers keep their text, strings are escaped
+ * again. */
 #include "import/json_events.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "encoding/json.h"
 #include "import/event_member.h"
 
-/* What is none of an event's. */
+/* Members of the file that are not members of an event. */
 enum {
 	MEMBER_LOCAL = 1 << 19,
 	MEMBER_EVENTS = 1 << 20, /* traceEvents */
@@ -42,7 +42,7 @@ static void raw_append(struct json_events *json, const char *bytes, size_t count
 		event_extend_text(&json->event, &json->raw->text, bytes, count);
 }
 
-/* A comma, unless it is the first. */
+/* Writes a comma, unless the value is the first in its container. */
 static void raw_separate(struct json_events *json)
 {
 	if (!json->raw_first)
@@ -58,7 +58,7 @@ static void raw_string(struct json_events *json, const char *text, size_t bytes)
 	raw_append(json, "\"", 1);
 	for (size_t at = 0; at < bytes; at += step) {
 		step = bytes - at < 256 ? bytes - at : 256;
-		/* Not in the middle of a sequence. */
+		/* Do not cut a UTF-8 sequence. */
 		for (unsigned back = 0;
 		     at + step < bytes && ((unsigned char)text[at + step] & 0xC0) == 0x80 && back < 3; back++)
 			step--;
@@ -79,7 +79,7 @@ static bool at_arg(const struct json_events *json)
 	return json->in_event && json->depth == json->event_depth + 2 && json->member == MEMBER_ARGS && !json->raw_depth;
 }
 
-/* Inside `id2`: {"local": ...} or {"global": ...}. */
+/* Returns whether the position is inside `id2`: {"local": ...} or {"global": ...}. */
 static bool at_id2(const struct json_events *json)
 {
 	return json->in_event && json->depth == json->event_depth + 2 && (json->member & (MEMBER_ID2 | MEMBER_LOCAL));
@@ -108,7 +108,7 @@ static int on_boolean(void *user, int value)
 	return on_word(user, value ? "true" : "false");
 }
 
-/* A number or a text that is no arg. */
+/* Stores a number or a text that is not an arg. */
 static void take_value(struct json_events *json, const char *text, size_t bytes)
 {
 	if (at_member(json)) {
@@ -188,7 +188,7 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 
 /* ---- objects and arrays ---- */
 
-/* The first token of a file says what shape it has. */
+/* The first token of a file determines its shape. */
 static void take_shape(struct json_events *json, bool is_array)
 {
 	if (json->shape != JSON_SHAPE_UNKNOWN)
@@ -290,7 +290,7 @@ static void give_up(struct json_events *json)
 	json->in_event = false;
 }
 
-/* Nothing that yajl has begun can go on.  False, for whoever returns it. */
+/* After a failed allocation nothing that yajl began can continue.  Returns false, for the callers to return. */
 static bool no_memory(struct json_events *json)
 {
 	give_up(json);
@@ -298,7 +298,7 @@ static bool no_memory(struct json_events *json)
 	return false;
 }
 
-/* yajl reads the bytes.  False: they are not JSON, or json->status. */
+/* Lets yajl parse the bytes.  False: they are not JSON, or json->status is set. */
 static bool parse(struct json_events *json, const char *bytes, size_t count)
 {
 	if (setjmp(json->memory.no_memory))
@@ -322,7 +322,7 @@ bool json_events_line(struct json_events *json, const char *line, size_t bytes)
 	return false;
 }
 
-/* Where and why yajl stopped; false: json->status. */
+/* Makes a message with the position and the reason of yajl's error; false: json->status is set. */
 static bool explain(struct json_events *json, char **message)
 {
 	if (setjmp(json->memory.no_memory))

@@ -1,4 +1,5 @@
-/* See lanes.h.  A pid or tid that is a text, as some writers have them, is known by its hash, and is its own name. */
+/* Maps processes and threads of the input to sources and tracks of the trace.  A pid or tid that is a text, which some
+ * writers produce, is identified by its hash, and the text is its name. */
 #include "import/lanes.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ void lanes_deinit(struct lanes *lanes)
 	*lanes = (struct lanes){ 0 };
 }
 
-/* Above all numbers of systems. */
+/* Above all pids and tids of operating systems. */
 static int64_t number_of_text(const struct event *event, struct event_text text)
 {
 	uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -96,7 +97,7 @@ epp_status *lanes_name_process(struct import *import, const struct event *event,
 	uint32_t index;
 	int64_t pid = event->pid_text.bytes ? number_of_text(event, event->pid_text) : event->pid;
 
-	/* Not more than may have events. */
+	/* Do not name more processes than can have events. */
 	*fits = has_process(&import->lanes, pid, &index) || import->lanes.processes_count < LANES_MAX;
 	if (!*fits)
 		return NULL;
@@ -156,7 +157,8 @@ epp_status *lanes_find(struct import *import, const struct event *event, bool is
 	return NULL;
 }
 
-/* A device's track: pid -1 is device 0, -2 device 1, as the kit writes them; Chrome's pids of devices count from 0. */
+/* Makes a device's track.  The kit writes device 0 as pid -1, device 1 as pid -2; in Chrome files the pids of devices
+ * count from 0. */
 static epp_status *make_device(struct import *import, struct lane *lane, const struct lane_process *process, uint32_t *track)
 {
 	char name[48], group[48];
@@ -166,7 +168,7 @@ static epp_status *make_device(struct import *import, struct lane *lane, const s
 		return epp_status_no_memory();
 	snprintf(name, sizeof(name), lane->tid >= 0 ? "stream %" PRId64 : "events", lane->tid);
 	snprintf(group, sizeof(group), "device %" PRId64, device);
-	/* The one clock pair of ONNX Runtime's formula is shared: clock 1 (providers.h). */
+	/* All tracks share the one clock pair of ONNX Runtime's formula: clock 1 (providers.h). */
 	bool formula = import->format == &import_ort;
 	return epp_trace_writer_track(import->writer,
 	                              &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,

@@ -1,7 +1,7 @@
-/* The processes and threads that an input names, by its own numbers, and what they are in the trace.
+/* The processes and threads of an input, by its own numbers, and their sources and tracks in the trace.
  *
- * A process becomes a source, and a thread a track, with its first event; so those that are only named leave nothing
- * behind.  Devices stand in source 0, with the host events that launched them: the id of a parent counts within a
+ * A process becomes a source, and a thread a track, at its first event; those that are only named leave nothing in the
+ * trace.  Devices are in source 0, with the host events that launched them, because the id of a parent is relative to a
  * source.  Names may come at any time. */
 #ifndef EPPROF_RUNTIME_IMPORT_LANES_H
 #define EPPROF_RUNTIME_IMPORT_LANES_H
@@ -22,8 +22,8 @@ struct lane {
 	uint32_t process;
 	uint32_t track; /* 0: no event yet */
 	bool is_device, has_slices;
-	char *name;                    /* malloc; NULL: not told */
-	uint64_t last_start, last_end; /* of its slices, in the input's order */
+	char *name;                    /* malloc; NULL: unknown */
+	uint64_t last_start, last_end; /* of its slices, in the order of the input */
 };
 
 struct lane_process {
@@ -42,7 +42,7 @@ struct lanes {
 	struct lane_process *processes;
 	uint32_t processes_count;
 	size_t processes_room;
-	uint32_t sources_count; /* given out */
+	uint32_t sources_count; /* number of sources assigned */
 	int32_t producer;       /* of devices; -1: none yet */
 };
 
@@ -51,14 +51,15 @@ struct event;
 void lanes_init(struct lanes *lanes);
 void lanes_deinit(struct lanes *lanes);
 
-/* The lane of an event.  `*index` is LANE_NONE if there are too many.  Lanes move when one is added: keep the index. */
+/* Returns the lane of an event.  `*index` is LANE_NONE if there are too many.  Adding a lane moves the others: keep the
+ * index, not a pointer. */
 #define LANE_NONE UINT32_MAX
 epp_status *lanes_find(struct import *import, const struct event *event, bool is_device, uint32_t *index) EPP_MUST_CHECK;
-/* Makes its track. */
+/* Returns the track of a lane and creates it at the first call. */
 epp_status *lanes_track(struct import *import, uint32_t index, uint32_t *track) EPP_MUST_CHECK;
 uint32_t lanes_source(const struct lanes *lanes, uint32_t index);
 
-/* What metadata say.  `*fits` is false if there are too many processes with names. */
+/* Sets a name from metadata.  `*fits` is false if there are too many processes with names. */
 epp_status *lanes_name_process(struct import *import, const struct event *event, const char *name, size_t bytes,
                                bool *fits) EPP_MUST_CHECK;
 epp_status *lanes_name_thread(struct import *import, uint32_t index, const char *name, size_t bytes) EPP_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* See open_events.h. */
+/* Keeps events that have begun and not ended. */
 #include "import/open_events.h"
 
 #include <stdlib.h>

@@ -1,6 +1,8 @@
-/* What has begun and waits for its end: nested events of threads, by lane, and asynchronous ones, by a hash of their id.
+/* Events that have begun and wait for their end: nested events of threads, by lane, and asynchronous events, by a hash
+ * of their id.
  *
- * Of several with the same key the one begun last ends first.  Bounded: what has no room is refused. */
+ * Of several events with the same key, the one that began last ends first.  The number is bounded; further events are
+ * refused. */
 #ifndef EPPROF_RUNTIME_IMPORT_OPEN_EVENTS_H
 #define EPPROF_RUNTIME_IMPORT_OPEN_EVENTS_H
 
@@ -16,10 +18,10 @@
 struct open_event {
 	RB_ENTRY(open_event) link;
 	uint64_t key;
-	uint64_t number; /* counts up */
+	uint64_t number; /* increasing */
 	bool is_async;
 	size_t bytes;
-	uint8_t packed[]; /* record_pack's */
+	uint8_t packed[]; /* from record_pack */
 };
 
 RB_HEAD(open_events_tree, open_event);
@@ -31,12 +33,12 @@ struct open_events {
 	size_t bytes;
 };
 
-/* A copy of a packed record; !*fits: there are too many. */
+/* Adds a copy of a packed record; !*fits: there are too many. */
 epp_status *open_events_add(struct open_events *open_events, uint64_t key, bool is_async, const void *packed,
                             size_t bytes, bool *fits);
-/* The one begun last, taken out; NULL: none.  Ownership: open_events_free. */
+/* Removes and returns the event that began last; NULL: none.  Ownership: open_events_free. */
 struct open_event *open_events_take(struct open_events *open_events, uint64_t key, bool is_async);
-/* Any one, while there are some. */
+/* Removes and returns any event; NULL: none is left. */
 struct open_event *open_events_take_any(struct open_events *open_events);
 void open_events_free(struct open_event *event);
 void open_events_deinit(struct open_events *open_events);

@@ -1,4 +1,5 @@
-/* See record.h.  Packed: a copy of the struct's beginning, the args, then their texts one behind the other. */
+/* Makes records from events.  The packed form is a copy of the struct's beginning, the args, then their texts one after
+ * the other. */
 #include "import/record.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ void record_deinit(struct prepared *prepared)
 	prepared->packed = NULL;
 }
 
-/* Calls into a device's runtime or driver: "cuda_runtime", "privateuse1_driver", ... */
+/* Returns whether it is a call into a device's runtime or driver: "cuda_runtime", "privateuse1_driver", ... */
 static bool is_call(const struct event *event)
 {
 	static const char *const ends[] = { "_runtime", "_driver" };
@@ -121,7 +122,7 @@ epp_status *record_pack(struct prepared *prepared, size_t *bytes)
 	return NULL;
 }
 
-/* Args of a packed record into `args`; returns how many. */
+/* Copies the args of a packed record into `args`; returns their number. */
 static uint32_t unpack_args(epp_arg *args, uint32_t room, const uint8_t *packed)
 {
 	uint32_t count, packed_count;
@@ -139,7 +140,7 @@ static uint32_t unpack_args(epp_arg *args, uint32_t room, const uint8_t *packed)
 	return count;
 }
 
-/* Name, times and lane; not the args, nor what stands behind them in the struct: the room for packing. */
+/* Copies name, times and lane, but not the args or the members after them, which are the buffer for packing. */
 static void unpack_fixed(struct prepared *prepared, const void *packed)
 {
 	memcpy(prepared, packed, FIXED_BYTES);

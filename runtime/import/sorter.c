@@ -1,4 +1,4 @@
-/* See sorter.h. */
+/* Sorts entries: fills a buffer, writes sorted runs to a file, and merges the runs. */
 #include "import/sorter.h"
 
 #include <bsd/stdlib.h>
@@ -9,9 +9,9 @@
 #include "containers/array.h"
 #include "containers/radix_sort.h"
 
-/* Entries that the merge reads ahead, over all runs. */
+/* The number of entries that the merge reads ahead, for all runs together. */
 #define MERGE_ENTRIES SORTER_BUFFER_ENTRIES
-/* The buffer doubles until it has room for SORTER_BUFFER_ENTRIES. */
+/* Initial size; the buffer doubles until it has room for SORTER_BUFFER_ENTRIES. */
 #define BUFFER_ENTRIES_LEAST (SORTER_BUFFER_ENTRIES / 32)
 
 static int compare(const void *left, const void *right)
@@ -27,7 +27,7 @@ static int compare(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Entries i are to be those that order[i] says; one by one round each cycle. */
+/* Moves entry order[i] to position i, one cycle of the permutation after the other. */
 static void permute(struct sorter_entry *entries, uint32_t *order, uint32_t count)
 {
 	for (uint32_t first = 0; first < count; first++) {
@@ -43,7 +43,7 @@ static void permute(struct sorter_entry *entries, uint32_t *order, uint32_t coun
 	}
 }
 
-/* Entries of one key and start: longer first, id. */
+/* Sorts entries with equal key and start: longer ones first, then by id. */
 static void sort_equals(struct sorter_entry *entries, uint32_t count)
 {
 	for (uint32_t from = 0, to; from < count; from = to) {
@@ -81,7 +81,7 @@ static epp_status *sort_buffer(struct sorter *sorter)
 	return NULL;
 }
 
-/* Runs all have SORTER_BUFFER_ENTRIES but the last. */
+/* All runs have SORTER_BUFFER_ENTRIES entries, except the last. */
 static epp_status *write_run(struct sorter *sorter)
 {
 	if (!sorter->has_runs)
@@ -109,9 +109,9 @@ epp_status *sorter_add(struct sorter *sorter, const struct sorter_entry *entry)
 
 /* ---- sealing ---- */
 
-/* A run that is being read. */
+/* A run that is being merged. */
 struct source {
-	uint64_t at, end;        /* entries of the runs' file */
+	uint64_t at, end;        /* positions in the file of runs */
 	uint32_t buffered, next; /* of `entries` */
 	struct sorter_entry *entries;
 };
@@ -119,9 +119,9 @@ struct source {
 struct merge {
 	struct sorter *sorter;
 	struct source *sources;
-	uint32_t *heap; /* sources by their next entry, the smallest first */
+	uint32_t *heap; /* sources ordered by their next entry, the smallest first */
 	uint32_t heap_count;
-	uint32_t ahead; /* entries that each reads at once */
+	uint32_t ahead; /* number of entries that each source reads at once */
 	struct sorter_entry *buffer;
 	struct sorter_entry page[SORTER_PAGE_ENTRIES];
 	uint32_t page_count;
@@ -318,7 +318,7 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
 		else
 			high = middle;
 	}
-	/* The page before may hold it behind its first entry. */
+	/* The entry may be on the previous page, after that page's first entry. */
 	uint64_t first = low ? (low - 1) * SORTER_PAGE_ENTRIES : 0;
 	uint64_t last = low * SORTER_PAGE_ENTRIES < sorter->count ? low * SORTER_PAGE_ENTRIES : sorter->count;
 	while (first < last) {

@@ -1,5 +1,5 @@
-/* See yajl_memory.h.  All blocks are in a list: when an allocation fails, yajl's own structures are half changed and cannot
- * be asked what to free. */
+/* Allocates memory for yajl.  All blocks are in a list, because after a failed allocation yajl's own structures are
+ * inconsistent and cannot be freed by yajl. */
 #include "import/yajl_memory.h"
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ static struct yajl_memory_block *block_of(void *bytes)
 	return (struct yajl_memory_block *)((char *)bytes - offsetof(struct yajl_memory_block, bytes));
 }
 
-/* `block` was taken out of the list. */
+/* `block` must have been removed from the list. */
 static void *resize(struct yajl_memory *memory, struct yajl_memory_block *block, size_t bytes)
 {
 	struct yajl_memory_block *resized = realloc(block, sizeof(*resized) + bytes);

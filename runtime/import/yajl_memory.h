@@ -1,4 +1,4 @@
-/* Memory for yajl, which never looks whether malloc gave any: an allocation that fails jumps out of yajl instead.
+/* Memory for yajl, which does not check the result of malloc: a failed allocation jumps out of yajl instead.
  *
  *   if (setjmp(memory->no_memory) == 0)
  *           yajl_parse(...);
@@ -19,9 +19,9 @@ struct yajl_memory {
 	jmp_buf no_memory;
 };
 
-/* The struct must not move from here on. */
+/* The struct must not move after this call. */
 void yajl_memory_init(struct yajl_memory *memory);
-/* Frees all that yajl has allocated; its handle with it. */
+/* Frees everything that yajl has allocated, including its handle. */
 void yajl_memory_release(struct yajl_memory *memory);
 
 #endif

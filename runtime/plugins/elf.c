@@ -1,5 +1,5 @@
-/* The file's header, then each program header: those of type PT_LOAD are what dlopen maps, PT_DYNAMIC what it reads
- * next.  A file that is cut later, while it is loaded, is beyond any check. */
+/* Checks the file's header, then each program header: dlopen maps the segments of type PT_LOAD and then reads
+ * PT_DYNAMIC.  A file that is truncated later, during the load, cannot be detected. */
 #include "plugins/elf.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* A look at a library before dlopen, which maps what the headers say and takes SIGBUS if the file ends before that. */
+/* Checks a library before dlopen.  dlopen maps the segments in the headers, and gets SIGBUS if the file ends before a
+ * segment does. */
 #ifndef EPPROF_RUNTIME_PLUGINS_ELF_H
 #define EPPROF_RUNTIME_PLUGINS_ELF_H
 
@@ -6,8 +7,8 @@
 
 #include "base/status.h"
 
-/* Whether the file is an ELF file whose segments lie in its `bytes` bytes.  All else is left to dlopen.
- * Errors: EPP_INCOMPATIBLE for another kind of file, EPP_CORRUPT for one that was cut, EPP_IO. */
+/* Checks that the file is an ELF file whose segments are within its `bytes` bytes.  All other checks are left to
+ * dlopen.  Errors: EPP_INCOMPATIBLE for another kind of file, EPP_CORRUPT for a truncated one, EPP_IO. */
 epp_status *elf_check(int fd, uint64_t bytes);
 
 #endif

@@ -1,3 +1,4 @@
+/* Keeps the real paths of files, so that other names of a file are recognized. */
 #include "plugins/file_set.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Files that were seen, however many names each has. */
+/* A set of files.  A file is in the set once, even if it is added under several names. */
 #ifndef EPPROF_RUNTIME_PLUGINS_FILE_SET_H
 #define EPPROF_RUNTIME_PLUGINS_FILE_SET_H
 
@@ -8,10 +8,10 @@
 struct file_set {
 	char **real_paths;
 	size_t count;
-	bool no_memory; /* a file may be told as new twice */
+	bool no_memory; /* a file may be reported as new twice */
 };
 
-/* Whether it is new; so is what is not there. */
+/* Returns whether the file is new.  A file that does not exist is new. */
 bool file_set_add(struct file_set *set, const char *path);
 void file_set_free(struct file_set *set);
 

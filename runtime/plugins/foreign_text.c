@@ -1,6 +1,6 @@
-/* The kernel reads for us (process_vm_readv of this process): what cannot be read is an answer then, not a signal.  A page
- * at a time, since a reading that crosses into a missing page may fail as a whole.  Where the kernel refuses such calls
- * the text is read as it is. */
+/* Copies text with process_vm_readv on this process: the kernel then returns an error for memory that cannot be read,
+ * instead of a signal.  Reads a page at a time, because a read that crosses into a missing page may fail as a whole.
+ * If the kernel refuses the call, the text is read directly. */
 #include "plugins/foreign_text.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define PAGE_BYTES 4096u
 #define FIRST_BYTES 256u /* most texts are shorter */
 
-/* How many of the bytes were copied; SIZE_MAX: the kernel does not do this. */
+/* Returns how many of the bytes were copied; SIZE_MAX: the kernel does not support the call. */
 static size_t kernel_copy(uintptr_t address, char *copy, size_t bytes)
 {
 	struct iovec to = { copy, bytes };
@@ -24,7 +24,7 @@ static size_t kernel_copy(uintptr_t address, char *copy, size_t bytes)
 
 size_t foreign_text_copy(const char *text, char *copy, size_t room)
 {
-	/* A number: the pointer may be none, which must not be added to. */
+	/* An integer: arithmetic on a pointer that may be invalid is undefined. */
 	const uintptr_t address = (uintptr_t)text;
 	size_t used = 0, limit = FIRST_BYTES;
 	while (used < room - 1) {

@@ -1,4 +1,5 @@
-/* Text that a plugin points to.  The pointer is the plugin's word only: it may lead nowhere, or to bytes without an end. */
+/* Copies text to which a plugin points.  The pointer is not trusted: it may be invalid, or the text may have no
+ * terminating zero. */
 #ifndef EPPROF_RUNTIME_PLUGINS_FOREIGN_TEXT_H
 #define EPPROF_RUNTIME_PLUGINS_FOREIGN_TEXT_H
 
@@ -7,9 +8,9 @@
 
 #define FOREIGN_TEXT_UNREADABLE SIZE_MAX
 
-/* Copies the text up to its end, at most room - 1 bytes (room is at least 1), and terminates the copy.  Text that runs into
- * memory that cannot be read ends there.  Returns the bytes copied, FOREIGN_TEXT_UNREADABLE (and an empty copy) if not even
- * the first can be read.
+/* Copies the text up to its end, at most room - 1 bytes (room is at least 1), and terminates the copy.  Text that runs
+ * into unreadable memory ends there.  Returns the bytes copied, or FOREIGN_TEXT_UNREADABLE (and an empty copy) if not
+ * even the first byte can be read.
  * Thread: [any-thread]. */
 size_t foreign_text_copy(const char *text, char *copy, size_t room);
 

@@ -1,7 +1,6 @@
-/* Loading plugins: find (the file, then its kind by the symbols it exports), open (dlopen, then its adapter's own steps),
- * admit (a profiler is checked before anybody else sees it), reject (every failure leaves through one exit that takes
- * back what was done).  Knows nothing of any ABI: those are in plugin_kinds.h.
- */
+/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (dlopen, then the adapter's
+ * steps), admit (check a new profiler before it is returned), reject (each failure releases what was created so far).
+ * This file is independent of any ABI: plugin_kinds.h has those. */
 #include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>
@@ -17,12 +16,12 @@
 
 /* ---- find ---- */
 
-/* dlopen tells a missing file from an unreadable one only in words, and dies of one that is cut short. */
+/* dlopen reports missing and unreadable files only as text, and crashes on a truncated file. */
 static epp_status *file_check(const char *path)
 {
 	epp_status *status = NULL;
 	struct stat st;
-	/* O_NONBLOCK: the path may name a pipe, which nobody may ever write. */
+	/* O_NONBLOCK: the path may be a pipe without a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", path);
@@ -36,7 +35,8 @@ static epp_status *file_check(const char *path)
 	return status;
 }
 
-/* The first kind of which the library has all; without one, what the first lacks of which it has something. */
+/* Finds the first kind whose symbols are all exported; without one, reports the missing symbols of the first kind of
+ * which the library exports some. */
 static epp_status *kind_find(void *library, const struct plugin_kind **found)
 {
 	epp_status *lacking = NULL;
@@ -68,7 +68,7 @@ static epp_status *library_open(epp_plugin *plugin)
 	size_t path_bytes = strlen(plugin->path);
 	if (!reason)
 		reason = "refused without a reason";
-	/* The file is named in front of every message already. */
+	/* The message already begins with the file. */
 	if (!strncmp(reason, plugin->path, path_bytes) && !strncmp(reason + path_bytes, ": ", 2))
 		reason += path_bytes + 2;
 	return epp_status_create(EPP_INCOMPATIBLE, "dlopen: %s", reason);
@@ -90,7 +90,7 @@ epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
 	epp_plugin *opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return epp_status_no_memory();
-	/* A name without a slash would be searched for in the system's directories. */
+	/* dlopen searches a name without a slash in the system's directories. */
 	opened->path = realpath(path, NULL);
 	epp_status *status = opened->path ? NULL : epp_status_errno(errno, "%s", path);
 	if (!status) {
@@ -108,10 +108,10 @@ epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
 /* ---- on the plugin's worker ---- */
 
 struct plugin_call {
-	struct worker_call call; /* first */
+	struct worker_call call; /* must be first */
 	epp_status *(*step)(struct plugin_call *call);
 	epp_plugin *plugin;
-	OrtEpProfilerImpl *profiler; /* that was made */
+	OrtEpProfilerImpl *profiler; /* the new profiler */
 	epp_status *status;
 };
 
@@ -121,7 +121,7 @@ static void call_run(struct worker_call *of)
 	call->status = call->step(call);
 }
 
-/* The plugin of a call that came back late stays as it is: its library may have threads by now. */
+/* The plugin of a call that returned late is not freed: its library may have threads by now. */
 static void call_discard(struct worker_call *of, bool ran)
 {
 	struct plugin_call *call = (struct plugin_call *)of;
@@ -131,7 +131,7 @@ static void call_discard(struct worker_call *of, bool ran)
 	free(call);
 }
 
-/* `*hangs`: the plugin is in use for ever, or until a late return.  `profiler` may be NULL. */
+/* `*hangs`: the call did not return in time, so the plugin must not be freed.  `profiler` may be NULL. */
 static epp_status *call_step(epp_plugin *plugin, epp_status *(*step)(struct plugin_call *call), const char *name,
                              OrtEpProfilerImpl **profiler, bool *hangs)
 {
@@ -185,7 +185,7 @@ epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
 	return status;
 }
 
-/* Its profilers' Release was queued before. */
+/* The Release calls of its profilers were queued before. */
 static epp_status *close_steps(struct plugin_call *call)
 {
 	epp_plugin *plugin = call->plugin;
@@ -234,7 +234,7 @@ static epp_status *profiler_admit(struct plugin_call *call)
 		return epp_status_create(EPP_PLUGIN, "it has no profiler");
 	epp_status *status = profiler_check(made);
 	if (status) {
-		/* In every version the first entry; only a profiler that claims version 0 may not even have that. */
+		/* Release is the first entry in every version; only a profiler with version 0 may lack even that. */
 		if (made->ort_version_supported && made->Release)
 			made->Release(made);
 		return status;
@@ -275,7 +275,7 @@ void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)
 	profiler_release(profiler);
 }
 
-/* ---- looking at it ---- */
+/* ---- properties ---- */
 
 const char *epp_plugin_name(const epp_plugin *plugin)
 {

@@ -1,4 +1,4 @@
-/* Finding plugins before any is opened: names only, in an order that does not depend on the file system. */
+/* Finds plugin files before any is opened: by name only, in an order that does not depend on the file system. */
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
@@ -12,7 +12,7 @@
 #include "epprof/plugin.h"
 #include "plugins/file_set.h"
 
-/* "libfoo.so", "libfoo.so.1": what TensorFlow loads of a directory. */
+/* "libfoo.so", "libfoo.so.1": the names that TensorFlow loads from a directory. */
 static int is_library(const struct dirent *entry)
 {
 	const char *name = entry->d_name, *at = NULL;
@@ -21,7 +21,7 @@ static int is_library(const struct dirent *entry)
 	return at && at > name && *name != '.' && (!at[3] || (at[3] == '.' && at[4] >= '0' && at[4] <= '9' && !at[5]));
 }
 
-/* strcmp, not the locale's order. */
+/* Uses strcmp, so that the order is independent of the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -60,7 +60,7 @@ epp_status *epp_plugin_find(const char *path, epp_plugin_path_fn found, void *us
 	return NULL;
 }
 
-/* ---- TensorFlow's own places ---- */
+/* ---- TensorFlow's directories ---- */
 
 struct once {
 	epp_plugin_path_fn found;
@@ -75,7 +75,7 @@ static void find_once(void *user, const char *path)
 		once->found(once->user, path);
 }
 
-/* All of "PREFIX/lib/python3.*" and its like. */
+/* Finds the plugins in all directories like "PREFIX/lib/python3.*". */
 static epp_status *prefix_find(struct once *once, const char *prefix, const char *below)
 {
 	char pattern[4096];
@@ -88,7 +88,7 @@ static epp_status *prefix_find(struct once *once, const char *prefix, const char
 	for (size_t i = 0; i < globbed.gl_pathc && !status; i++)
 		status = epp_plugin_find(globbed.gl_pathv[i], find_once, once);
 	globfree(&globbed);
-	/* A place that cannot be read is passed over. */
+	/* A directory that cannot be read is skipped. */
 	if (epp_status_code(status) == EPP_OUT_OF_MEMORY)
 		return status;
 	epp_status_release(status);

@@ -1,5 +1,6 @@
-/* The table of plugin kinds, and looking a library's symbols up in it.  An execution provider comes first: of a library
- * that serves several frameworks it tells most, since it alone is told of the host's events. */
+/* The table of plugin kinds, and the lookup of a library's symbols in it.  Execution providers come first: if a library
+ * supports several frameworks, this kind records most, because only an execution provider is notified of the host's
+ * events. */
 #include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>

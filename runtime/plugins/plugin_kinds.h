@@ -1,9 +1,8 @@
-/* Plugin kinds: the ABIs by which frameworks load profilers, told apart by the symbols that a library exports.
+/* Plugin kinds: the ABIs by which frameworks load profilers, distinguished by the symbols that a library exports.
  *
- * One table has them all; the loader, `epprof probe` and their messages know nothing else of any ABI.  A kind's work is
- * done by its adapter, which makes OrtEpProfilerImpl objects of what the library offers: one file in this directory that
- * defines `const struct plugin_adapter plugin_adapter_<kind>`, and its name in the kind's row.
- */
+ * One table has all kinds; the loader, `epprof probe` and their messages do not depend on any ABI.  A kind is
+ * implemented by its adapter, which makes OrtEpProfilerImpl objects from the library: a file in a subfolder that
+ * defines `const struct plugin_adapter plugin_adapter_<kind>`, which the kind's row refers to. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PLUGIN_KINDS_H
 #define EPPROF_RUNTIME_PLUGINS_PLUGIN_KINDS_H
 
@@ -18,29 +17,29 @@
 
 struct plugin_probe;
 
-/* Each is called on the worker of the plugin's library, for one that exports all symbols of its kind.  Messages begin
- * with the step ("CreateEp: ..."); the loader puts the library in front. */
+/* All functions are called on the worker of the plugin's library, for a library that exports all symbols of its kind.
+ * Messages begin with the step ("CreateEp: ..."); the loader puts the library's name before it. */
 struct plugin_adapter {
-	/* Takes the library into use and sets `name` and `state`.  On failure it leaves nothing behind. */
+	/* Opens the library for use and sets `name` and `state`. After a failure it leaves nothing behind. */
 	epp_status *(*open)(epp_plugin *plugin);
-	/* What making a profiler is called in messages. */
+	/* The name in messages of the step that makes a profiler. */
 	const char *profiler_step;
-	/* Makes a profiler, which plugin.c admits: anything whose version and required entries are in order.  It delivers its
-	 * events with EpprofApi_PushEvents_SinceV1, from StartProfiling until EndProfiling returns. */
+	/* Makes a profiler, which plugin.c admits if its version and required entries are valid.  The profiler delivers
+	 * its events with EpprofApi_PushEvents_SinceV1, from StartProfiling until EndProfiling returns. */
 	epp_status *(*profiler_create)(epp_plugin *plugin, OrtEpProfilerImpl **profiler);
-	/* Undoes open, while the library is still loaded and no profiler lives. */
+	/* Undoes open, while the library is still loaded and all profilers are released. */
 	void (*close)(epp_plugin *plugin);
-	/* Whether options select such a plugin.  NULL: always. */
+	/* Returns whether options select such a plugin.  NULL: always. */
 	bool (*selected)(const epp_profile_options *options);
-	/* Tells `epprof probe` what is to be known of an open plugin (plugin_probe.h).  May be NULL. */
+	/* Reports the properties of an open plugin to `epprof probe` (plugin_probe.h).  May be NULL. */
 	void (*describe)(epp_plugin *plugin, const struct plugin_probe *probe);
 };
 
 struct plugin_kind {
 	const char *name;
-	/* A library that exports one of these is of this kind; it needs all of them. */
+	/* A library that exports one of these symbols is of this kind; it must export all of them. */
 	const char *symbols[PLUGIN_KIND_SYMBOLS_MAX];
-	const struct plugin_adapter *adapter; /* NULL: known, and not served */
+	const struct plugin_adapter *adapter; /* NULL: the kind is known but not supported */
 };
 
 struct epp_plugin {
@@ -48,31 +47,31 @@ struct epp_plugin {
 	void *library;
 	char *path;            /* absolute */
 	const char *file;      /* the last part of path */
-	char *name;            /* what the plugin calls itself; the adapter's open makes it with malloc */
-	void *state;           /* the adapter's */
-	struct worker *worker; /* that its adapter and its profilers are called on; NULL: on the caller's thread */
-	atomic_int live;       /* profilers that are not released */
+	char *name;            /* the plugin's name for itself; malloc, set by the adapter's open */
+	void *state;           /* owned by the adapter */
+	struct worker *worker; /* runs the adapter and the profilers; NULL: the caller's thread does */
+	atomic_int live;       /* number of profilers that are not released */
 };
 
-/* Finds the file and opens it, and what that made is given back.
- * Errors: as epp_plugin_load. */
+/* Finds and opens the library; after a failure, everything is released.  Errors: as epp_plugin_load. */
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin);
 void plugin_destroy(epp_plugin *plugin);
 
-/* Adapters say so before they call an entry of the plugin in open, describe and close: a probe names the one that hangs. */
+/* In open, describe and close, adapters call this before each entry of the plugin, so that a probe can name the entry
+ * that hangs. */
 void plugin_entry(const char *entry);
 
-/* In the order in which a library of several kinds is tried.  The last row has no name. */
+/* In the order of preference for a library of several kinds.  The last row has no name. */
 extern const struct plugin_kind plugin_kinds[];
 
-/* Whether an opened library is of a kind. */
+/* Returns whether an opened library is of a kind. */
 bool plugin_kind_found(const struct plugin_kind *kind, void *library);
 
-/* Whether it exports what its kind needs, and the kind has an adapter.
- * Errors: EPP_INCOMPATIBLE. */
+/* Checks that the library exports all symbols of the kind, and that the kind has an adapter.  Errors:
+ * EPP_INCOMPATIBLE. */
 epp_status *plugin_kind_check(const struct plugin_kind *kind, void *library);
 
-/* That a library is of no kind, and which symbols would make it one. */
+/* Returns the error for a library of no kind, with the symbols of the known kinds. */
 epp_status *plugin_kind_none(void);
 
 extern const struct plugin_adapter plugin_adapter_ort;

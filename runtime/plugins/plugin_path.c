@@ -1,4 +1,5 @@
-/* Where PyTorch's tracing proposal looks for plugins, and bridges.  Nothing found costs nothing: no library is opened. */
+/* Finds plugins and bridges in the places of PyTorch's tracing proposal.  An empty result costs little: no library is
+ * opened. */
 #include <bsd/string.h>
 #include <dirent.h>
 #include <limits.h>
@@ -14,7 +15,7 @@
 struct search {
 	epp_plugin_named_fn found;
 	void *user;
-	const char *place; /* that is looked at */
+	const char *place; /* the place being searched */
 };
 
 static void tell(struct search *search, const char *path)
@@ -28,7 +29,7 @@ static int is_library(const struct dirent *entry)
 	return bytes > 3 && !strcmp(entry->d_name + bytes - 3, ".so");
 }
 
-/* By their bytes, whatever the locale. */
+/* Compares bytes, independent of the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -55,7 +56,7 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* What a variable names.  False: it is not set. */
+/* Finds the files that a variable names.  False: the variable is not set. */
 static bool find_in_variable(struct search *search, const char *variable)
 {
 	const char *list = secure_getenv(variable);
@@ -86,7 +87,7 @@ static void find_standard(struct search *search)
 		find_in_directory(search, path);
 }
 
-/* ---- a host's ---- */
+/* ---- for a host ---- */
 
 struct loading {
 	epp_plugin_found_fn found;
@@ -114,7 +115,7 @@ size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user)
 	return loading.count;
 }
 
-/* ---- a bridge's ---- */
+/* ---- for a bridge ---- */
 
 struct once {
 	epp_plugin_named_fn found;

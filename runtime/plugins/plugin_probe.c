@@ -1,5 +1,5 @@
-/* Probing: the library is opened once, then taken into use and given back as each kind whose symbols it has.  Its entries are
- * called on a worker: one that does not return is given up.  Its load is not: it holds the loader's lock. */
+/* Probes a library: it is opened once, then used and released as each kind whose symbols it exports.  Its entries are
+ * called on a worker with a time limit.  The load has no time limit, because it holds the loader's lock. */
 #include "plugins/plugin_probe.h"
 
 #include <dlfcn.h>
@@ -64,20 +64,20 @@ static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const s
 	plugin->name = NULL;
 }
 
-/* ---- on a worker, which is waited for ---- */
+/* ---- on a worker, with a time limit ---- */
 
-/* What the caller of epp_plugin_probe and the worker share.  If the plugin hangs it stays as it is, with the plugin: the worker
- * may come back to it. */
+/* Shared by the caller of epp_plugin_probe and the worker.  If the plugin hangs, this struct and the plugin are not
+ * freed: the worker may still use them. */
 struct shared {
 	pthread_mutex_t lock;
-	epp_plugin_fact_fn told; /* NULL: nobody waits any more */
+	epp_plugin_fact_fn told; /* NULL: the caller has given up */
 	void *user;
-	const char *_Atomic entry; /* of the plugin, that is called */
+	const char *_Atomic entry; /* the entry of the plugin that is being called */
 	epp_plugin *plugin;
 };
 
 struct probe_call {
-	struct worker_call call; /* first */
+	struct worker_call call; /* must be first */
 	struct shared *shared;
 	const struct plugin_kind *kind;
 };
@@ -166,7 +166,7 @@ epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn told, void *us
 	*shared = (struct shared){ .lock = PTHREAD_MUTEX_INITIALIZER, .told = told, .user = user, .plugin = plugin };
 	epp_status *status = probe_all(worker, shared, &hangs);
 	if (hangs) {
-		/* No fact is told after this. */
+		/* No fact is reported after this. */
 		pthread_mutex_lock(&shared->lock);
 		shared->told = NULL;
 		pthread_mutex_unlock(&shared->lock);

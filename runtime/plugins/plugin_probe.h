@@ -1,4 +1,5 @@
-/* What adapters tell a probe of an open plugin: versions, sizes, entries (epp_plugin_probe in epprof/plugin.h). */
+/* Functions by which adapters report an open plugin to a probe: versions, sizes, entries (epp_plugin_probe in
+ * epprof/plugin.h). */
 #ifndef EPPROF_RUNTIME_PLUGINS_PLUGIN_PROBE_H
 #define EPPROF_RUNTIME_PLUGINS_PLUGIN_PROBE_H
 

@@ -1,4 +1,4 @@
-/* The worker of a library that the caller opened by itself, as a public object: it is the worker under another name. */
+/* The public object for the worker of a library that the caller opened itself; it wraps the worker. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -7,7 +7,7 @@
 #include "ort_abi/profiler_registry.h"
 
 struct thread_call {
-	struct worker_call call; /* first */
+	struct worker_call call; /* must be first */
 	void (*run)(void *argument);
 	void (*discard)(void *argument);
 	void *argument;

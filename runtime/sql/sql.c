@@ -1,5 +1,6 @@
-/* The connection: a database in memory, whose large tables are virtual and whose small ones are filled when a statement is
- * prepared that reads them.  What a statement reads, and whether it would do anything else, SQLite's authorizer tells. */
+/* The connection: an in-memory database whose large tables are virtual.  The small tables are filled when a statement
+ * that reads them is prepared.  SQLite's authorizer callback reports the tables that a statement reads, and any other
+ * action. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,7 +52,8 @@ const char *sql_columns_of(const char *name)
 	return table->columns;
 }
 
-/* SQLite connects a table again when it likes, and asks whether the columns may be declared. */
+/* Connects a virtual table.  SQLite may do so again at any time, and calls the authorizer for the declaration of the
+ * columns, which `trusted` permits. */
 int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **made)
 {
 	struct sql_vtab *table = calloc(1, sizeof *table);
@@ -82,7 +84,7 @@ int sql_vtab_disconnect(sqlite3_vtab *table)
 
 /* ---- the small tables ---- */
 
-/* Numbers have gaps; all texts that are known are told by their count. */
+/* The numbers of names have gaps, so the loop ends when it has found as many texts as there are. */
 static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 {
 	const char *unknown = epp_trace_name(run->trace, UINT32_MAX, NULL);
@@ -106,7 +108,7 @@ static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 	return status;
 }
 
-/* With a timeline that has shown all events, as the facts want it, or none. */
+/* Fills a table with a new timeline; `whole`: after a pass over all events, which the facts need. */
 static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool whole,
                                  epp_status *(*fill)(struct export_run *, sqlite3 *))
 {
@@ -186,7 +188,7 @@ epp_status *sql_fill_all(struct epp_sql *sql)
 	return fill_wanted(sql);
 }
 
-/* ---- what may be asked ---- */
+/* ---- authorization ---- */
 
 static int is_harmless_pragma(const char *name, const char *argument)
 {

@@ -1,9 +1,9 @@
-/* What the parts of SQL over a trace share.
+/* State and functions that the files of SQL over a trace share.
  *
- *   sql.c          the connection: what may be asked, the small tables, queries
- *   sql_scan.c     the timeline from anywhere, with the number that each event has in the order of start
- *   sql_memory.c   all events in memory, for questions that come back to them
- *   sql_kept_args.c   likewise their args
+ *   sql.c          the connection: authorization, the small tables, queries
+ *   sql_scan.c     reads the timeline from any position, with each event's number in the order of start
+ *   sql_memory.c   all events in memory, for repeated reads
+ *   sql_kept_args.c   all args in memory, for repeated reads
  *   sql_events.c, sql_cursor.c, sql_values.c   the tables events, timeline and flows
  *   sql_args.c     the table args */
 #ifndef EPPROF_RUNTIME_SQL_SQL_H
@@ -14,16 +14,16 @@
 #include "export/filter.h"
 #include "sql/sqlite.h"
 
-/* A timeline and where it stands. */
+/* A timeline and the current position in it. */
 struct sql_scan {
 	struct epp_sql *sql;
 	epp_timeline *timeline; /* NULL: not started, or at its end */
 	const epp_event *event;
-	int64_t number;        /* of the event, from 1; 0: not known */
-	struct sql_scan *next; /* of all that are started */
+	int64_t number;        /* of the event, from 1; 0: unknown */
+	struct sql_scan *next; /* in the list of all started scans */
 };
 
-/* From which start on events have which number. */
+/* A mark: the number of events that begin before a start. */
 struct sql_mark {
 	int64_t start_ns; /* `number` events begin earlier */
 	int64_t number;
@@ -35,14 +35,14 @@ struct sql_marks {
 	bool complete;
 };
 
-/* What is kept of an event. */
+/* The fields of an event that are kept in memory. */
 struct sql_event {
 	int64_t start_ns, duration_ns, start_error_ns, end_error_ns;
 	uint64_t id, parent;
 	const epp_trace_track *track;
 	uint32_t name_number, run, depth, lane;
 	uint32_t kind : 4, category : 4, placement : 8, flags : 16;
-	uint32_t next_of_id; /* in the chain of a bucket: index + 1 */
+	uint32_t next_of_id; /* in the hash chain of its id: index + 1 */
 };
 
 struct sql_memory {
@@ -55,9 +55,9 @@ struct sql_memory {
 
 /* The args of all events. */
 struct sql_kept_args {
-	epp_trace_arg *args; /* a text's `value.u64` is its place in `texts` until all are there */
+	epp_trace_arg *args; /* while they are collected, `value.u64` of a text is its offset in `texts` */
 	size_t count, room;
-	uint32_t *first_of; /* of event `number`, and of the one behind the last */
+	uint32_t *first_of; /* index of the first arg of event `number`; one more entry at the end */
 	size_t events_count, first_room;
 	struct sink_memory texts;
 	bool complete;
@@ -66,12 +66,12 @@ struct sql_kept_args {
 struct epp_sql {
 	sqlite3 *db;           /* in memory */
 	struct export_run run; /* for the functions that fill tables; in an export, with its options */
-	struct filter *filter; /* of an export; NULL: all events pass */
+	struct filter *filter; /* for an export; NULL: all events pass */
 	epp_trace *trace;
-	uint64_t wanted, filled; /* tables: bits by their place in the list of sql.c */
-	bool trusted;            /* a statement of ours runs */
-	_Atomic int interrupted; /* set by any thread, or a signal handler */
-	epp_status *status;      /* why a table could not go on */
+	uint64_t wanted, filled; /* tables: one bit each, by position in the list of sql.c */
+	bool trusted;            /* whether the library's own statement runs */
+	_Atomic int interrupted; /* may be set by any thread, or by a signal handler */
+	epp_status *status;      /* the error of a table */
 	struct sql_scan *scans;
 	struct sql_marks marks;
 	struct sql_memory memory;
@@ -84,67 +84,69 @@ struct sql_vtab {
 	const struct sql_face *face;
 };
 
-/* Opens the tables of an export: its window, and the events that pass its filter, which may be NULL.  It may be used for any
- * statement.  Ownership: epp_sql_close frees, also after a failure.  Errors: EPP_OUT_OF_MEMORY. */
+/* Opens the tables of an export: the events in its window that pass its filter, which may be NULL.  Any statement is
+ * allowed.  Ownership: free with epp_sql_close, also after a failure.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *sql_open(const struct export_run *run, struct filter *filter, struct epp_sql **sql) EPP_MUST_CHECK;
-/* Fills all small tables, which otherwise happens when a query needs them.  sql->run.filtered counts what the filter left
- * out in the scan before. */
+/* Fills all small tables at once; otherwise a query that needs them fills them.  sql->run.filtered has the number of
+ * events that the filter left out in the scan before. */
 epp_status *sql_fill_all(struct epp_sql *sql) EPP_MUST_CHECK;
 
-/* The columns of a table of the export. */
+/* Returns the column definitions of a table of the export. */
 const char *sql_columns_of(const char *name);
-/* Makes and frees a virtual table, as SQLite calls it. */
+/* Make and free a virtual table; called by SQLite. */
 int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **table);
 int sql_vtab_disconnect(sqlite3_vtab *table);
 
-/* Keeps why, and tells SQLite. */
+/* Keeps the error, and returns SQLite's error code. */
 int sql_fail(struct epp_sql *sql, epp_status *status);
 
-/* What a comparison with a value asks of an integer column, rounded so that nothing is left out; false: nothing. */
+/* Converts a value in a comparison with an integer column to a bound, rounded so that no row is left out; false: the
+ * value gives no bound. */
 bool sql_bound(sqlite3_value *value, int64_t *bound);
 
 /* ---- sql_scan.c ---- */
 
-/* Begins with the first event that starts at `from_ns` or later; `to_ns`: and before.  INT64_MIN, INT64_MAX: all.  Without
- * `numbers` the number is only known if all events are read.
- * Errors, here and below: as those of the timeline; EPP_UNAVAILABLE: interrupted. */
+/* Starts a scan with the first event that starts at `from_ns` or later and before `to_ns`. INT64_MIN, INT64_MAX: all.
+ * Without `numbers`, an event's number is known only if all events are read.  Errors, here and below: as those of the
+ * timeline; EPP_UNAVAILABLE: interrupted. */
 epp_status *sql_scan_start(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, bool numbers)
     EPP_MUST_CHECK;
-/* Stands on the event of a number, if there is one. */
+/* Moves to the event with that number, if it exists. */
 epp_status *sql_scan_seek(struct epp_sql *sql, struct sql_scan *scan, int64_t number) EPP_MUST_CHECK;
-/* To the next event; scan->event is NULL behind the last. */
+/* Moves to the next event; scan->event is NULL after the last. */
 epp_status *sql_scan_next(struct sql_scan *scan) EPP_MUST_CHECK;
 void sql_scan_end(struct sql_scan *scan);
-/* A scan that stands on that event; NULL: none. */
+/* Returns a scan whose current event has that number; NULL: none. */
 struct sql_scan *sql_scan_on(struct epp_sql *sql, int64_t number);
 
 /* ---- sql_memory.c ---- */
 
 epp_status *sql_memory_fill(struct epp_sql *sql) EPP_MUST_CHECK;
 void sql_memory_deinit(struct sql_memory *memory);
-/* The index of the first event with that id, and of the next one; SIZE_MAX: none. */
+/* Return the index of the first event with that id, and of the next one; SIZE_MAX: none. */
 size_t sql_memory_of_id(const struct sql_memory *memory, uint64_t id);
 size_t sql_memory_next_of_id(const struct sql_memory *memory, size_t index);
-/* The index of the first event that starts at `start_ns` or later. */
+/* Returns the index of the first event that starts at `start_ns` or later. */
 size_t sql_memory_from(const struct sql_memory *memory, int64_t start_ns);
-/* Makes an event of what was kept. */
+/* Builds an event from the fields in memory. */
 void sql_memory_event(const struct epp_sql *sql, size_t index, epp_event *event);
 
 /* ---- sql_kept_args.c ---- */
 
 epp_status *sql_kept_args_fill(struct epp_sql *sql) EPP_MUST_CHECK;
 void sql_kept_args_deinit(struct sql_kept_args *args);
-/* The args of the event of a number, `*count` of them. */
+/* Returns the args of the event with that number, `*count` of them. */
 const epp_trace_arg *sql_kept_args_of(const struct sql_kept_args *args, int64_t number, size_t *count);
 
 /* ---- sql_events.c, sql_args.c ---- */
 
 extern const char sql_timeline_columns[];
 
-/* Registers modules and makes the tables. */
+/* Register the modules and create the tables. */
 epp_status *sql_events_register(struct epp_sql *sql) EPP_MUST_CHECK;
 epp_status *sql_args_register(struct epp_sql *sql) EPP_MUST_CHECK;
-/* Text of any bytes as a result; one that stays until the trace is closed, or a copy. */
+/* Sets a text of any bytes as the result: without a copy for text that is valid until the trace is closed, or with a
+ * copy. */
 void sql_result_text(sqlite3_context *context, const char *text, size_t bytes);
 void sql_result_copy(sqlite3_context *context, const char *text, size_t bytes);
 

@@ -1,5 +1,6 @@
-/* The table args: a row for each arg of each event.  Mostly it is joined to events by their number, and then the event on
- * which the other cursor stands has them.  Else the timeline is read from there; who asks so again is answered from memory. */
+/* The table args: a row for each arg of each event.  It is mostly joined to events by their number; then the args are
+ * read from the other cursor's current event.  Otherwise they are read from a timeline, and from memory when that
+ * happens again. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -10,16 +11,16 @@ enum { OF_EVENT = 1 };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned sought; /* how often an event was sought, in this statement */
+	unsigned sought; /* number of lookups of an event in this statement */
 	struct sql_scan own;
-	const struct sql_scan *scan; /* whose event's args they are: `own`, or another's; NULL: from memory, or at the end */
-	const epp_trace_arg *kept; /* in memory: those that are left */
+	const struct sql_scan *scan; /* whose event has the args: own or another's; NULL: from memory, or at the end */
+	const epp_trace_arg *kept;   /* in memory: the remaining args */
 	size_t kept_count;
-	bool one; /* of one event only */
+	bool one; /* only for one event */
 	bool ended;
-	int64_t event; /* its number */
+	int64_t event; /* the event's number */
 	size_t position;
-	int64_t number; /* of the arg */
+	int64_t number; /* the arg's number */
 	epp_trace_arg arg;
 };
 
@@ -66,7 +67,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* The next arg of this event, or the first of the next one that has any. */
+/* Moves to the next arg of this event, or to the first arg of a later event. */
 static epp_status *step(struct cursor *cursor)
 {
 	cursor->number++;
@@ -139,7 +140,7 @@ static int is_ended(sqlite3_vtab_cursor *base)
 	return ((struct cursor *)base)->ended;
 }
 
-/* Texts stay only until the timeline goes on, so they are copied. */
+/* A text is valid only until the timeline moves on, so it is copied. */
 static void result_value(sqlite3_context *context, const epp_trace_arg *arg)
 {
 	struct sqlite_value value;

@@ -1,5 +1,6 @@
-/* A cursor reads the timeline the first time it is asked.  One that is asked again is the inner one of a join, and answers
- * from memory; one that is asked for the event on which another stands takes it from there. */
+/* The cursor of the event tables.  On its first query a cursor reads the timeline.  A cursor that is queried again is
+ * the inner loop of a join, and reads from memory.  A query for the current event of another cursor takes the event
+ * from there. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -10,16 +11,16 @@ enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned asked; /* how often, in this statement */
+	unsigned asked; /* number of queries in this statement */
 	enum source source;
 	int comparisons;
-	int64_t from_ns, to_ns, track, name, id, number; /* asked for; the last four only with their bit */
+	int64_t from_ns, to_ns, track, name, id, number; /* constraints; the last four only if their bit is set */
 	struct sql_scan scan;
-	size_t index;           /* in memory */
-	int64_t flow;           /* arrows so far */
-	const epp_event *event; /* the row; of the scan, or a copy */
+	size_t index;           /* position in memory */
+	int64_t flow;           /* number of arrows so far */
+	const epp_event *event; /* the current row: the scan's event, or a copy */
 	epp_event copy;
-	int64_t row; /* its number; 0: not known */
+	int64_t row; /* its number; 0: unknown */
 	bool ended;
 };
 
@@ -53,7 +54,7 @@ int sql_cursor_close(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* Above and below what a comparison leaves; one that has no number to compare with leaves all. */
+/* Narrows the range of starts by a comparison; a value that gives no bound leaves the range unchanged. */
 static void narrow(struct cursor *cursor, int comparison, sqlite3_value *value)
 {
 	int64_t bound;
@@ -102,7 +103,7 @@ static bool fits(const struct cursor *cursor, const epp_event *event)
 	       (event->track->kind == EPP_TRACK_DEVICE && event->parent);
 }
 
-/* The row is where the source stands, or the first behind it that fits. */
+/* Moves to the first row at or after the current position of the source that matches. */
 static epp_status *settle_on_scan(struct cursor *cursor)
 {
 	while (cursor->scan.event && !fits(cursor, cursor->scan.event))
@@ -146,7 +147,7 @@ static void begin_in_memory(struct cursor *cursor)
 		cursor->index = sql_memory_from(memory, cursor->from_ns);
 	settle_in_memory(cursor);
 	if (cursor->comparisons & SQL_OF_NUMBER)
-		cursor->source = FROM_NOTHING; /* there is but one */
+		cursor->source = FROM_NOTHING; /* a number has only one event */
 }
 
 static epp_status *begin_by_number(struct cursor *cursor)
@@ -202,7 +203,7 @@ int sql_cursor_filter(sqlite3_vtab_cursor *base, int comparisons, const char *te
 	for (int bit = 0; bit < SQL_COMPARISONS_COUNT; bit++) {
 		if (!(comparisons & 1 << bit))
 			continue;
-		/* Nothing compares with null. */
+		/* A comparison with null matches nothing. */
 		cursor->ended = cursor->ended || sqlite3_value_type(*values) == SQLITE_NULL;
 		narrow(cursor, 1 << bit, *values++);
 	}
@@ -242,7 +243,7 @@ static bool is_op_name(const epp_trace_arg *arg)
 	return arg->type == EPP_ARG_TEXT && strcmp(arg->key, "op_name") == 0;
 }
 
-/* The event with its args: those of `*timeline`, or an array. */
+/* Returns the event with its args, which are either in `*timeline` or in an array. */
 static epp_status *take_args(const struct cursor *cursor, epp_event *event, const epp_timeline **timeline)
 {
 	struct epp_sql *sql = sql_of(cursor);
@@ -258,7 +259,7 @@ static epp_status *take_args(const struct cursor *cursor, epp_event *event, cons
 	return NULL;
 }
 
-/* The operator of a model's node. */
+/* Returns the operator type of a model's node. */
 static void result_op_type(sqlite3_context *context, const epp_timeline *timeline, const epp_event *event)
 {
 	epp_trace_arg arg;
@@ -271,7 +272,7 @@ static void result_op_type(sqlite3_context *context, const epp_timeline *timelin
 	}
 }
 
-/* What the args say; null of events that can say nothing of it. */
+/* Returns a field that is found in the args; null for events that cannot have it. */
 static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *context, enum sql_field field)
 {
 	bool is_node = cursor->event->category == EPP_NODE;

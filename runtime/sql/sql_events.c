@@ -1,6 +1,6 @@
-/* The tables events, timeline and flows, and how SQLite is told what they can do: those of its comparisons that leave out
- * much are handed to the cursor, a range of starts, one track, name, id or number.  The cursor may give more rows than fit,
- * SQLite looks again. */
+/* The tables events, timeline and flows as SQLite modules.  Comparisons that exclude many rows are passed to the
+ * cursor: a range of starts, one track, name, id or number.  The cursor may return more rows than match, because SQLite
+ * checks each row again. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static const struct sql_face faces[] = {
 };
 #define FACES_COUNT (sizeof faces / sizeof *faces)
 
-/* ---- what is asked ---- */
+/* ---- the query plan ---- */
 
 static int comparison_of(const struct sql_face *face, const struct sqlite3_index_constraint *constraint)
 {
@@ -66,7 +66,7 @@ static int comparison_of(const struct sql_face *face, const struct sqlite3_index
 	                             : 0;
 }
 
-/* Only what is cheap tempts SQLite to ask again and again. */
+/* Only a cheap lookup may get a low cost, or SQLite would repeat an expensive one in an inner loop. */
 static void estimate(const struct sql_vtab *table, int comparisons, sqlite3_index_info *info)
 {
 	double all = (double)table->sql->run.info->records_count + 100, rows = all;
@@ -91,7 +91,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 	for (int i = 0; i < info->nConstraint; i++) {
 		int comparison = comparison_of(table->face, &info->aConstraint[i]);
-		/* A flow's number counts the flows before it. */
+		/* A flow's number counts all flows before it, so a query of it takes no constraints. */
 		if (!comparison || comparisons & comparison || (table->face->flows && numbers))
 			continue;
 		comparisons |= comparison;

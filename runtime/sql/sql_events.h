@@ -1,4 +1,5 @@
-/* The tables events, timeline and flows: three faces of one virtual table, which has a cursor and values in common. */
+/* The tables events, timeline and flows: three variants of one virtual table, with a common cursor and common
+ * fields. */
 #ifndef EPPROF_RUNTIME_SQL_SQL_EVENTS_H
 #define EPPROF_RUNTIME_SQL_SQL_EVENTS_H
 
@@ -33,7 +34,7 @@ enum sql_field {
 	SQL_STREAM,
 	SQL_PLACEMENT_TEXT,
 	SQL_FLOW_KIND,
-	SQL_OP_TYPE, /* this and what follows: found in the args */
+	SQL_OP_TYPE, /* this and the following fields are found in the args */
 	SQL_WORK,
 	SQL_WORK_TEXT,
 	SQL_CORRELATION
@@ -41,12 +42,12 @@ enum sql_field {
 
 struct sql_face {
 	const char *name;
-	const char *columns; /* NULL: as the export's */
-	bool flows;          /* only arrows, which are numbered by themselves */
-	uint8_t fields[26];  /* of each column */
+	const char *columns; /* NULL: as in the export */
+	bool flows;          /* only arrows, which have their own numbers */
+	uint8_t fields[26];  /* the field of each column */
 };
 
-/* Comparisons that a cursor takes, in the order in which their values are handed over; and what else it must know. */
+/* Comparisons that a cursor handles, in the order in which their values are passed, and other flags for the cursor. */
 enum {
 	SQL_AT_START = 1,
 	SQL_FROM_START = 2,
@@ -61,7 +62,7 @@ enum {
 	SQL_WITH_NUMBERS = 512
 };
 
-/* sql_cursor.c: the cursor of the module, as SQLite calls it. */
+/* sql_cursor.c: the cursor functions of the module, called by SQLite. */
 int sql_cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor);
 int sql_cursor_close(sqlite3_vtab_cursor *cursor);
 int sql_cursor_filter(sqlite3_vtab_cursor *cursor, int comparisons, const char *text, int count, sqlite3_value **values);
@@ -69,7 +70,7 @@ int sql_cursor_next(sqlite3_vtab_cursor *cursor);
 int sql_cursor_ended(sqlite3_vtab_cursor *cursor);
 int sql_cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
 
-/* sql_values.c: a field of an event, but for its number. */
+/* sql_values.c: returns any field of an event except its number. */
 void sql_result_field(sqlite3_context *context, const epp_event *event, enum sql_field field);
 
 #endif

@@ -1,5 +1,5 @@
-/* Args in memory, for joins that ask for those of one event after the other, in whatever order.  Keys stay with the trace,
- * texts are copied one behind the other. */
+/* Keeps all args in memory, for joins that read the args of many events in any order.  Keys stay in the trace; texts
+ * are copied one after the other. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -26,7 +26,7 @@ static bool keep_arg(struct sql_kept_args *args, const epp_trace_arg *arg)
 	return !arg->text_bytes || sink_memory_write(arg->value.text, arg->text_bytes, &args->texts) == arg->text_bytes;
 }
 
-/* Of the event on which the scan stands, whose number is one more than that of the one before. */
+/* Keeps the args of the scan's current event.  Events must be added in order of their numbers, without gaps. */
 static bool keep_event(struct sql_kept_args *args, const struct sql_scan *scan)
 {
 	size_t cursor = 0;

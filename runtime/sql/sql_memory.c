@@ -1,5 +1,6 @@
-/* Whoever joins events to events comes back to them once for each row, and a timeline cannot be begun so often: the second
- * time a table is asked within one statement, all events go to memory, in order of start, with a hash of their ids. */
+/* Keeps all events in memory.  A self-join reads the events again for each row, and it would be too slow to start a
+ * timeline each time.  On the second query within one statement, all events are therefore loaded, in order of start,
+ * with a hash of their ids. */
 #include "sql/sql.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static size_t bucket_of(const struct sql_memory *memory, uint64_t id)
 	return (size_t)(id * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (memory->buckets_count - 1);
 }
 
-/* Backwards, so that a chain is in order of start. */
+/* Backwards, so that each chain is in order of start. */
 static epp_status *hash_ids(struct sql_memory *memory)
 {
 	memory->buckets_count = 64;

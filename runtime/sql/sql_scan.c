@@ -1,5 +1,6 @@
-/* Reading from the middle: the timeline begins with what overlaps a time, so whoever wants numbers must know how many events
- * began before.  Marks tell that for one event in MARK_EVENTS; they are made in one pass when they are first needed. */
+/* Reads the timeline from any position.  A timeline that starts at a time begins with the events that overlap it, so an
+ * event's number requires the number of events that began earlier.  Marks have that number for one event in
+ * MARK_EVENTS; they are made in one pass when they are first needed. */
 #include "sql/sql.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "base/status.h"
 
 #define MARK_EVENTS 4096u
-/* One look at the interrupt for so many events. */
+/* The interrupt flag is checked once per this many events. */
 #define LOOK_EVENTS 4096u
 
 static epp_status *check_interrupt(const struct epp_sql *sql)
@@ -33,7 +34,7 @@ static epp_status *add_mark(struct sql_marks *marks, int64_t start_ns, int64_t n
 	return NULL;
 }
 
-/* A mark stands where a start is met for the first time, so that reading from it meets all that start then. */
+/* A mark is at the first event of a start time, so that a scan from the mark includes all events with that start. */
 static epp_status *mark_all(struct epp_sql *sql, epp_timeline *timeline)
 {
 	struct sql_marks *marks = &sql->marks;
@@ -66,7 +67,7 @@ static epp_status *make_marks(struct epp_sql *sql)
 	return status;
 }
 
-/* The last mark at or before a start, or a number; NULL: there is none. */
+/* Returns the last mark at or before a start, or a number; NULL: there is none. */
 static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t start_ns, int64_t number)
 {
 	size_t low = 0, high = marks->count;
@@ -83,7 +84,7 @@ static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t
 
 /* ---- scans ---- */
 
-/* Events that only overlap the beginning do not count. */
+/* Starts at a time; skips events that only overlap the beginning. */
 static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, int64_t before)
 {
 	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };

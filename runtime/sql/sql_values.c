@@ -1,4 +1,4 @@
-/* Fields of an event as SQLite's values; what there is none of is null, as it is unless something else is said. */
+/* Returns fields of an event as SQLite values.  A missing value is null, which is the result if no other is set. */
 #include "encoding/utf8.h"
 #include "sql/sql_events.h"
 
@@ -37,7 +37,7 @@ void sql_result_copy(sqlite3_context *context, const char *text, size_t bytes)
 	result_text(context, text, bytes, SQLITE_TRANSIENT);
 }
 
-/* Of the event itself. */
+/* Fields of the event itself. */
 static void result_of_event(sqlite3_context *context, const epp_event *event, enum sql_field field)
 {
 	switch (field) {
@@ -86,7 +86,7 @@ static void result_of_event(sqlite3_context *context, const epp_event *event, en
 	}
 }
 
-/* Words, and what follows from the track. */
+/* Fields that are words, and fields of the track. */
 static void result_of_words(sqlite3_context *context, const epp_event *event, enum sql_field field)
 {
 	const epp_trace_track *track = event->track;

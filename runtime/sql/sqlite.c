@@ -1,7 +1,7 @@
-/* An SQLite database: the tables that SQL over a trace has, copied into a file (docs/formats.md describes them).
+/* Writes an SQLite database: copies the tables of SQL over a trace into a file (docs/formats.md describes them).
  *
- * SQLite seeks in its file, so that is a temporary one, whose bytes go to the sink at the end.  It needs no journal: nobody
- * else opens it, and after a failure it is discarded. */
+ * SQLite needs a file with random access, so it writes a temporary one, whose bytes go to the sink at the end.  It
+ * needs no journal: no other process opens the file, and after a failure it is discarded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "files/temp_file.h"
 #include "sql/sql.h"
 
-/* Every so many events one is in start_index. */
+/* One event in so many is in start_index. */
 #define START_STEP "1024"
 
 struct sqlite {
@@ -22,19 +22,19 @@ struct sqlite {
 	int fd; /* of the temporary file */
 };
 
-/* The rows of a table; all those of the table of the same name, if it is not here. */
+/* The SELECT that copies a table; tables that are not in this list are copied unchanged. */
 static const struct {
 	const char *table, *rows;
 } selections[] = {
 	{ "names", "SELECT name, text FROM main.names WHERE name IN (SELECT name FROM out.events)" },
-	/* A drawn flow that lacks its beginning has 0 there. */
+	/* A flow of the program whose beginning is missing gets 0. */
 	{ "flows", "SELECT flow, source, kind, coalesce(from_id, 0), to_id, time_ns FROM main.flows" },
 	{ "start_index", "SELECT start_ns, event FROM out.events WHERE event % " START_STEP " = 1" },
 };
 
-/* Only few events are referred to, so that indexes of their ids are small.  An index of every start would take more than all
- * else: start_index has one start in 1,024, and the rows between are in order.  Sorting for an index takes as much memory as
- * the cache. */
+/* Only few events are referred to, so indexes of their ids are small.  An index of every start would be larger than the
+ * rest; start_index has one start in 1,024, and the rows between them are in order.  The sort for an index uses as much
+ * memory as the cache. */
 static const char indexes[] =
     "PRAGMA out.cache_size=-4096;"
     "CREATE INDEX out.events_referred ON events(id) WHERE flags & 16;"
@@ -49,7 +49,7 @@ static const char indexes[] =
     " JOIN placements ON placements.placement = events.placement LEFT JOIN works ON works.work = events.work;"
     "COMMIT; DETACH out";
 
-/* Why a virtual table could not go on says more than what SQLite made of it. */
+/* Prefers the error of a virtual table, which is more specific than SQLite's message. */
 static epp_status *run_statement(struct epp_sql *sql, const char *text)
 {
 	epp_status *status = sqlite_run(sql->db, text);
@@ -62,7 +62,7 @@ static epp_status *run_statement(struct epp_sql *sql, const char *text)
 	return status;
 }
 
-/* Formats are those of sqlite3_mprintf. */
+/* `format` is that of sqlite3_mprintf. */
 static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
 {
 	epp_status *status;
@@ -76,7 +76,7 @@ static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
 	return status;
 }
 
-/* ATTACH opens the file; from then on it needs no name. */
+/* ATTACH opens the file; after that the file needs no name. */
 static epp_status *attach_file(struct sqlite *sqlite)
 {
 	const char *directory = getenv("TMPDIR");
@@ -109,7 +109,8 @@ static epp_status *copy_table(struct epp_sql *sql, const struct sqlite_table *ta
 	return run_format(sql, "INSERT INTO out.%s SELECT * FROM main.%s", table->name, table->name);
 }
 
-/* The events are first: ledger and facts count what filters left out of them, and other tables are made of their rows. */
+/* The events are copied first: ledger and facts count the events that the filters left out, and other tables are made
+ * from the rows of events. */
 static epp_status *copy_tables(struct epp_sql *sql)
 {
 	for (const struct sqlite_table *table = sqlite_tables; table->name; table++)

@@ -1,6 +1,7 @@
-/* The tables of SQL over a trace, and of an SQLite export, and what fills the small ones.
+/* The tables of SQL over a trace and of an SQLite export, and the functions that fill the small ones.
  *
- * An event's row is its place in the order of start.  Words have tables of their own.  Args are clustered by event. */
+ * The row number of an event is its position in the order of start.  Words have their own tables.  Args are clustered
+ * by event. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ void sqlite_value_of(const epp_trace_arg *arg, struct sqlite_value *value)
 		value->type = SQLITE_FLOAT;
 		value->real = arg->value.f64;
 	} else if (arg->type == EPP_ARG_F64) {
-		/* Without the quotes that JSON needs. */
+		/* Removes the quotes, which only JSON needs. */
 		value->text = value->number + 1;
 		value->bytes = (size_t)(json_f64(value->number, arg->value.f64) - value->number) - 2;
 	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {

@@ -1,4 +1,4 @@
-/* Ends are kept once each, sorted by source and id, and found by bisection. */
+/* Collects the ends of the arrows without duplicates, sorts them by source and id, and finds them by binary search. */
 #include "export/arrows/flows.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Arrows that a program drew between its events.  Both ends are known by their ids only, and may come before or after the
- * arrow's own record: the arrows are collected in a first pass over the timeline, their ends in a second. */
+/* Arrows that the program drew between its events.  Both ends are known only by their ids, and may come before or after
+ * the arrow's own record.  A first pass over the timeline therefore collects the arrows, a second pass their ends. */
 #ifndef EPPROF_RUNTIME_EXPORT_ARROWS_FLOWS_H
 #define EPPROF_RUNTIME_EXPORT_ARROWS_FLOWS_H
 
@@ -10,14 +10,14 @@
 #include "epprof/timeline.h"
 #include "export/writer.h"
 
-/* The most that are kept, 72 bytes each; the others are counted. */
+/* The maximum number of arrows kept, 72 bytes each; further arrows are only counted. */
 #define FLOWS_MAX (1u << 20)
 
 struct flow_end {
 	uint64_t id;
 	int64_t start_ns;
 	uint32_t source;
-	uint32_t row; /* index; UINT32_MAX: not met */
+	uint32_t row; /* index; UINT32_MAX: not found yet */
 };
 
 struct flow {
@@ -28,21 +28,21 @@ struct flow {
 struct flows {
 	struct flow *flows;
 	size_t flows_count, flows_room;
-	struct flow_end *ends; /* sorted, once looked for */
+	struct flow_end *ends; /* sorted by flows_prepare */
 	size_t ends_count;
 	uint64_t left_out;
 };
 
 void flows_deinit(struct flows *flows);
-/* First pass: an EPP_EVENT_FLOW. */
+/* First pass: adds an EPP_EVENT_FLOW. */
 epp_status *flows_add(struct flows *flows, const epp_event *event) EPP_MUST_CHECK;
-/* Between the passes. */
+/* Call it between the passes. */
 epp_status *flows_prepare(struct flows *flows) EPP_MUST_CHECK;
-/* Second pass: a slice that stands on a row.  Only those with EPP_FLAG_FLOW need be told of. */
+/* Second pass: notes the row of a slice.  Only slices with EPP_FLAG_FLOW need this call. */
 void flows_meet(struct flows *flows, const epp_event *event, uint32_t row);
-/* Then: an end of an arrow, or NULL if it was not met. */
+/* After the second pass: returns an end of an arrow, or NULL if the timeline has no such event. */
 const struct flow_end *flows_end(const struct flows *flows, uint32_t source, uint64_t id);
-/* In the end: what was left out, and how many arrows the writer found no end of. */
+/* At the end: reports how many arrows exceeded the limit, and how many had an end that the writer did not find. */
 void flows_write_receipts(const struct flows *flows, const struct export_run *run, uint64_t without_end);
 
 #endif

@@ -1,4 +1,4 @@
-/* A table of rows with four places each; in a full row a new call takes the place of one of them, in turn. */
+/* The table is a 4-way set-associative cache; in a full set, a new call replaces the entries in rotation. */
 #include "export/arrows/launches.h"
 
 #include <stdlib.h>

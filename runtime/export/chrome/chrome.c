@@ -1,9 +1,11 @@
-/* Chrome's trace event format, for Perfetto and chrome://tracing: strict JSON whatever a name or an arg holds.
+/* Writes Chrome's trace event format, for Perfetto and chrome://tracing.  The output is strict JSON for any name or
+ * arg.
  *
- * Times are microseconds with three decimals, so no nanosecond is lost.  Each lane of each track has a row of its own, on
- * which slices nest and never overlap in part.  An arrow leads to each device event from the plugin's call that launched it, or
- * else from the host event that caused it, with an id of its own and both its ends; one that would lead back in time is left out
- * and counted.  The clock, the counts and the ledger are written into otherData, after the events. */
+ * Times are microseconds with three decimals, so no nanosecond is lost.  Each lane of each track has its own row, on
+ * which slices nest and never overlap partially.  Each device event is the target of one arrow, from the plugin's call
+ * that launched it, or else from the host event that caused it.  Each arrow has a unique id and both ends; an arrow
+ * that would lead back in time is left out and counted.  The clock, the counts and the ledger are written into
+ * otherData, after the events. */
 #include <inttypes.h>
 #include <math.h>
 #include <search.h>
@@ -15,7 +17,7 @@
 #include "export/facts.h"
 #include "export/ledger.h"
 
-/* A host event that others refer to and that does not stand on its track's first lane; there are few. */
+/* A host event that other events refer to and that is not on the first lane of its track.  Such events are rare. */
 struct moved {
 	uint64_t id;
 	uint32_t source;
@@ -55,7 +57,7 @@ static uint32_t lane_of_parent(struct chrome *chrome, const epp_event *event)
 	return found ? (*(struct moved **)found)->lane : 0;
 }
 
-/* One end of an arrow: `head` up to its number. */
+/* Writes one end of an arrow: `head` is the text up to its number. */
 static inline char *put_flow_end(const struct chrome *chrome, char *at, const char *head, uint64_t flow,
                                  const struct row *row, int64_t time_ns)
 {
@@ -85,8 +87,8 @@ static void write_flow(struct export_run *run, const struct row *from, int64_t f
 	sink_commit(run->sink, at);
 }
 
-/* The arrow to a device event, which was just written on a row: from the plugin's call that launched it, else from the host event
- * that caused it. */
+/* Writes the arrow to a device event that was just written on a row.  The arrow starts at the plugin's call that
+ * launched the event, else at the host event that caused it. */
 static epp_status *write_launch(struct export_run *run, const epp_event *event, uint32_t row_index)
 {
 	struct chrome *chrome = run->state;
@@ -164,7 +166,7 @@ static void write_counter(struct export_run *run, const epp_event *event, const 
 	}
 	char *at = chrome_head(run, event, row, 'C', event->start_ns);
 	at = mempcpy(at, ",\"args\":{\"value\":", strlen(",\"args\":{\"value\":"));
-	/* A viewer's counter is a double: a number in quotes would be none. */
+	/* Viewers take a counter as a double; they would ignore a number in quotes. */
 	if (arg->type == EPP_ARG_F64)
 		at = json_f64(at, arg->value.f64);
 	else if (arg->type == EPP_ARG_U64)
@@ -175,7 +177,7 @@ static void write_counter(struct export_run *run, const epp_event *event, const 
 	sink_commit(run->sink, at);
 }
 
-/* An id is unique in its process. */
+/* An event id is unique only within its process, so the text contains the source too. */
 static void write_async_id(const struct export_run *run, const epp_event *event)
 {
 	sink_format(run->sink,
@@ -194,7 +196,7 @@ static void write_async(struct export_run *run, const epp_event *event, const st
 	sink_bytes(run->sink, "}", 1);
 }
 
-/* The second pass, if the program drew arrows: where their ends are. */
+/* Second pass, if the program drew arrows: notes the rows of their ends. */
 static epp_status *meet_ends(struct export_run *run, const epp_event *event)
 {
 	struct chrome *chrome = run->state;
@@ -268,7 +270,7 @@ void chrome_start(struct export_run *run, const struct chrome_dialect *spoken)
 static epp_status *chrome_begin(struct export_run *run)
 {
 	chrome_start(run, &dialect);
-	/* One record is always there, so that every other can begin with a comma. */
+	/* This first record is always written, so that every later record can begin with a comma. */
 	sink_text(run->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	sink_format(run->sink,
 	            "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%u,\"args\":{\"labels\":", run->info->pid);

@@ -1,11 +1,12 @@
-/* The args of a Chrome trace event: first what epprof knows of it (id, parent, placement, error bounds, stream, flags), then
- * its own.  A key that was there before gets a number, integers that a double cannot hold are quoted.
+/* The args of a Chrome trace event: first the data that epprof has about the event (id, parent, placement, error
+ * bounds, stream, flags), then the event's own args.  A repeated key gets a number as suffix; integers that a double
+ * cannot represent are quoted.
  *
- * What epprof knows is short and written in one go; the event's own args may be of any length. */
+ * epprof's own data is short and written with one reservation; the event's own args may have any length. */
 #include "encoding/json.h"
 #include "export/chrome/chrome.h"
 
-/* Room for all that epprof knows: less than 13 keys, none longer than 20, each with a number or a word. */
+/* Room for all of epprof's own data: fewer than 13 keys of at most 20 bytes, each with a number or a word. */
 #define KNOWN_BYTES 1024u
 
 #define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
@@ -16,11 +17,11 @@ static inline char *put(char *at, const char *text, size_t bytes)
 	return at + bytes;
 }
 
-/* ---- what epprof knows ---- */
+/* ---- epprof's own data ---- */
 
 struct known {
 	char *start, *at;
-	struct json_keys *json_keys; /* NULL: nothing else will follow */
+	struct json_keys *json_keys; /* NULL: no other keys follow */
 };
 
 static inline void begin_known(struct known *known, const char *key, size_t bytes)
@@ -45,7 +46,7 @@ static void put_flags(struct known *known, unsigned flags)
 	}
 }
 
-/* By the dialect either its own number, or the one that it has in the file, which is its process's. */
+/* Depending on the dialect, writes the plugin's device number, or the device's number in the file (its process id). */
 static void put_device(const struct chrome *chrome, struct known *known, const epp_event *event)
 {
 	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
@@ -95,7 +96,7 @@ static void put_known(const struct chrome *chrome, struct known *known, const ep
 	put_flags(known, event->flags & ~EXPORT_FLAGS_NAMED);
 }
 
-/* ---- the event's own ---- */
+/* ---- the event's own args ---- */
 
 static void write_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
 {
@@ -103,7 +104,7 @@ static void write_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
 	json_keys_arg(json_keys, arg);
 }
 
-/* What a dialect puts in front ends with a comma, which begin_known writes itself. */
+/* The dialect's ids end with a comma, but begin_known writes one itself. */
 static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
 {
 	char *at;

@@ -1,7 +1,7 @@
 /* The head of a Chrome trace event: phase, name, category, row, time.
  *
- * Most of it is the same as the last time: the piece with the name is kept by name, the piece with the numbers by row, and
- * both are copied in fixed lengths. */
+ * Most of it repeats.  The piece with the name is cached by name, the piece with the numbers by row, and both are
+ * copied with a fixed length. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static void write_metadata(struct sink *sink, const struct row *row, const char 
 	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{", what, row->pid, row->tid);
 }
 
-/* The head has the label of the first process. */
+/* Without several sources the header has the label of the only process, so this writes nothing. */
 static void announce_labels(const struct export_run *run, const struct rows_process *process)
 {
 	struct sink *sink = run->sink;
@@ -40,7 +40,7 @@ void chrome_write_device_name(const struct export_run *run, const epp_trace_trac
 
 	sink_text(run->sink, "\"");
 	sink_json_text(run->sink, track->group, strlen(track->group));
-	/* Most names have the plugin's in them. */
+	/* Most device names already contain the plugin's name. */
 	if (plugin && !strstr(track->group, plugin)) {
 		sink_text(run->sink, " (");
 		sink_json_text(run->sink, plugin, strlen(plugin));
@@ -59,7 +59,7 @@ static void announce_process(const struct export_run *run, const struct rows_pro
 		chrome_write_device_name(run, track);
 	else
 		sink_json_string(sink, process->name);
-	/* Processes first, devices below. */
+	/* Processes come first, devices below. */
 	sink_format(sink, "}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,\"args\":{\"sort_index\":%u}}",
 	            process->pid, index + (process->group ? 100000 : 0));
 	announce_labels(run, process);
@@ -96,7 +96,7 @@ epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track
 	return NULL;
 }
 
-/* Makes the piece of a name; NULL if it is too long to keep. */
+/* Makes the piece of a name; returns NULL if it is too long to cache. */
 static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece,
                                              const epp_event *event, unsigned category)
 {

@@ -1,12 +1,13 @@
-/* The JSON that PyTorch's Kineto writes: Chrome trace events with the words and args that tools for PyTorch look for (Holistic
- * Trace Analysis, TensorBoard's plugin).
+/* Writes the JSON of PyTorch's Kineto: Chrome trace events with the words and args that tools for PyTorch read
+ * (Holistic Trace Analysis, TensorBoard's plugin).
  *
- * Sessions are user annotations, nodes operators, Api events calls of the runtime or driver, device events kernels, copies or
- * fills (timeline/events/work.h).  An `External id` names the host event that caused a device event or a call.  A `correlation` joins a call
- * to what it launched, by the plugin's number; where a plugin gives none, it joins the host event to what it caused.  These numbers
- * are counted from the first of each source and plugin, because readers keep them as doubles, and no two sources or plugins share one.
- * A device is a process and a stream a thread, by their own numbers.  A device whose number another plugin's device has, or that has
- * none, gets the next one behind the largest of a device or stream. */
+ * Sessions become user annotations, nodes become operators, Api events become calls of the runtime or driver, and
+ * device events become kernels, copies or fills (timeline/events/work.h).  An `External id` names the host event that
+ * caused a device event or a call.  A `correlation` joins a call to the device event that it launched, by the plugin's
+ * number; if a plugin gives no number, it joins the host event to the device events that it caused.  The numbers are
+ * relative to the first one of each source and plugin, because readers keep them as doubles, and no two sources or
+ * plugins share one.  A device is a process and a stream a thread, with their own numbers.  A device without a number,
+ * or with a number that a device of another plugin has, gets the next number above the largest device or stream. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -16,15 +17,16 @@
 #include "export/ledger.h"
 #include "timeline/events/work.h"
 
-/* Ids are unix ns at first, a process's own afterwards: none lies so far before the first one that is met. */
+/* The first ids of a process are unix ns, later ones use a counter of the process: no id is smaller than the first id
+ * met minus this distance. */
 #define IDS_BEFORE (UINT64_C(1) << 32)
 
 struct kineto {
-	struct chrome chrome; /* first: it is the state of its functions */
-	uint64_t *bases;      /* of the ids of each source, then of the numbers of each producer; 0: none was met */
+	struct chrome chrome; /* must be first: the functions of the Chrome writer use it as their state */
+	uint64_t *bases;      /* smallest id of each source, then smallest number of each producer; 0: none was met */
 	uint32_t bases_count;
 	uint32_t sources_count;
-	bool *has_calls; /* of each producer: whether it reports calls */
+	bool *has_calls; /* by producer: whether it reports calls */
 	uint64_t ids_without_number;
 };
 
@@ -59,7 +61,7 @@ static unsigned category(const epp_event *event)
 	return work_of(NULL, event);
 }
 
-/* An id as a small number, which no other source or producer has; 0: there is none. */
+/* Returns an id as a small number that no other source or producer has; 0: there is none. */
 static uint64_t number_of(struct kineto *kineto, uint32_t owner, uint64_t id)
 {
 	uint64_t *base = &kineto->bases[owner < kineto->bases_count ? owner : 0];
@@ -94,8 +96,8 @@ static char *put_number(char *at, const char *key, uint64_t number, struct json_
 	return at;
 }
 
-/* Whether the number of its plugin joins an event to others: only if the plugin reports calls, and where the trace itself does not
- * join the call to what it launched. */
+/* Returns whether the plugin's number joins an event to others: only if the plugin reports calls, and the trace itself
+ * does not join the call to the device event. */
 static bool has_plugin_number(const struct kineto *kineto, const epp_event *event, uint64_t *number)
 {
 	bool is_joined = is_call(event) ? event->flags & EPP_FLAG_REFERRED
@@ -126,8 +128,8 @@ static const struct chrome_dialect dialect = { category, category_ends, put_ids,
 
 /* ---- the document ---- */
 
-/* The numbers of a device's track; the next device gets one behind them.  Perfetto takes a thread for another process's main thread
- * if its number is that process's. */
+/* Raises the next free device number above the numbers of a device's track.  Perfetto takes a thread for the main
+ * thread of another process if its number is that process's id. */
 static void pass_numbers(struct rows *rows, const epp_trace_track *track)
 {
 	const int64_t numbers[] = { track->device, track->stream < ROWS_FIRST_SYNTHETIC ? track->stream : -1 };
@@ -138,7 +140,7 @@ static void pass_numbers(struct rows *rows, const epp_trace_track *track)
 	}
 }
 
-/* Gives each device its number in the file, and lists them.  Processes have theirs first. */
+/* Gives each device its number in the file, and lists the devices.  Processes already have their numbers. */
 static epp_status *write_devices(struct export_run *run)
 {
 	struct rows *rows = &((struct kineto *)run->state)->chrome.rows;
@@ -154,7 +156,7 @@ static epp_status *write_devices(struct export_run *run)
 	}
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
 		size_t known = rows->processes_count;
-		/* One without any number holds the readings of a clock. */
+		/* A device track without any number holds clock readings only. */
 		if (track->kind != EPP_TRACK_DEVICE || (track->device < 0 && track->stream < 0))
 			continue;
 		EPP_TRY(rows_find(rows, run->info, track, 0, &row));
@@ -164,7 +166,7 @@ static epp_status *write_devices(struct export_run *run)
 		chrome_write_device_name(run, track);
 		sink_text(run->sink, "}");
 	}
-	/* Rows are announced when an event has not found its own here. */
+	/* Clears the cache of rows, so that the first event of each row announces it. */
 	memset(rows->recent, 0xff, sizeof rows->recent);
 	return NULL;
 }
@@ -201,7 +203,7 @@ static epp_status *kineto_begin(struct export_run *run)
 
 	sink_text(run->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
 	EPP_TRY(write_devices(run));
-	/* Tools look for the rank as a text, with the blank. */
+	/* Tools search for the rank as text, including the space. */
 	sink_format(run->sink, "],\n\"distributedInfo\": {\"backend\": \"epprof\", \"rank\": %u, \"world_size\": %u},\n",
 	            options->rank, options->world_size ? options->world_size : options->rank + 1);
 	*json_i64(number, run->info->epoch_unix_ns) = '\0';

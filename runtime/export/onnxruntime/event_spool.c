@@ -1,4 +1,4 @@
-/* An event is a head, its args as they are, and their texts one behind the other. */
+/* Stores each event as a head, its array of args, and the texts of the args one after the other. */
 #include "export/onnxruntime/event_spool.h"
 
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 
 #define PIECE_BYTES (256u << 10)
 
-/* What a format may ask of an event, in half the room. */
+/* The fields of an event that a format may read, in half the size of epp_event. */
 struct head {
 	const char *name;
 	const epp_trace_track *track;
 	int64_t start_ns, duration_ns, start_error_ns, end_error_ns;
 	int64_t parent_start_ns; /* INT64_MIN: unknown */
 	uint32_t name_bytes, name_number, lane, flags;
-	uint32_t args_bytes; /* with their texts, rounded up, so that the next head is aligned */
+	uint32_t args_bytes; /* with their texts, rounded up so that the next head is aligned */
 	uint8_t kind, category, placement, args_count;
 };
 
@@ -87,7 +87,7 @@ void event_spool_put(struct event_spool *spool, const epp_event *event)
 
 /* ---- take ---- */
 
-/* As many bytes as asked for stand at the piece's place, those of the file that follow behind them. */
+/* Makes the next `bytes` bytes available at piece_at, and fills the rest of the buffer from the file. */
 static epp_status *need(struct event_spool *spool, size_t bytes)
 {
 	size_t rest = spool->piece_bytes - spool->piece_at;

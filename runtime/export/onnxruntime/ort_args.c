@@ -1,10 +1,11 @@
-/* An arg that is a JSON array or object stands as it is, every other is a string, numbers too.  What epprof knows is short,
- * and of an event that brought no args along it is written in one go, for the most part as it was for the event before. */
+/* Writes the args of a record.  A text arg that is a JSON array or object is written unquoted; every other arg is a
+ * string, including numbers.  epprof's own data is short: for an event without args it is written with one reservation,
+ * and mostly copied from the previous event. */
 #include "export/onnxruntime/ort_args.h"
 
 #include "encoding/json.h"
 
-/* Room for one thing that epprof knows, and for the end; and for all of them. */
+/* Room for one item of epprof's own data and the end of the record; room for all items. */
 #define KNOWN_BYTES 128u
 #define ALL_KNOWN_BYTES (8 * KNOWN_BYTES)
 
@@ -93,7 +94,7 @@ static void write_value(struct sink *sink, const epp_trace_arg *arg)
 	default:
 		end = json_i64(number, arg->value.i64);
 	}
-	/* Words for what is no number come in quotes already. */
+	/* NaN and infinity are already quoted words. */
 	if (number[0] != '"')
 		sink_bytes(sink, "\"", 1);
 	sink_bytes(sink, number, (size_t)(end - number));
@@ -101,12 +102,12 @@ static void write_value(struct sink *sink, const epp_trace_arg *arg)
 		sink_bytes(sink, "\"", 1);
 }
 
-/* ---- what epprof knows ---- */
+/* ---- epprof's own data ---- */
 
 struct known {
 	struct sink *sink;
 	char *at;
-	struct json_keys *json_keys; /* NULL: the event brought no args, so that none has the same key */
+	struct json_keys *json_keys; /* NULL: the event has no args, so no key can repeat */
 	bool any;
 };
 
@@ -142,7 +143,7 @@ static inline void put_i64(struct known *known, const char *key, int64_t value)
 	*known->at++ = '"';
 }
 
-/* ONNX Runtime's id of a host event is the microsecond of its start. */
+/* ONNX Runtime's id of a host event is its start in microseconds. */
 static inline void put_correlation(struct known *known, int64_t start_us, struct json_recent *recent)
 {
 	begin_known(known, "ort_correlation_id", strlen("ort_correlation_id"));
@@ -158,7 +159,7 @@ static inline void put_place(struct known *known, const epp_event *event)
 	put_i64(known, "end_error_ns", event->end_error_ns);
 }
 
-/* Neighbours are placed alike. */
+/* Consecutive events often have the same placement and errors, so the text of the last event is reused. */
 static inline void put_place_as_before(struct known *known, const epp_event *event, struct ort_args *args)
 {
 	if (args->place.bytes && args->place.placement == event->placement &&

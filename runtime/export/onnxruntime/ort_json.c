@@ -1,11 +1,13 @@
-/* The JSON that ONNX Runtime's own profiler writes, key for key and space for space, but valid: what must be escaped is.
+/* Writes the JSON of ONNX Runtime's own profiler with the same keys and spaces, but always valid: characters that need
+ * an escape get one.
  *
- * One record a line, integer microseconds, rounded down.  Host events come in order of their end, so a record waits until
- * no event can end before it: what waits is what is open.  Events of execution providers follow; meanwhile they lie in a
- * temporary file.  What ONNX Runtime's collector recorded has the profile's own times as args, and what was read
- * from a profile of a provider's events its rows too: these come back as they were, wherever the timeline placed them, and all
- * others get their place on the same clock.  The last record, of no duration, is the ledger.  Instants, counters
- * and arrows have no place in this format and are counted. */
+ * One record a line, times in integer microseconds, rounded down.  Host events are written in order of their end, so a
+ * record waits until no later event can end before it; the number of waiting records is about that of open events.
+ * Events of execution providers follow after the host events; meanwhile they are in a temporary file.  Events that ONNX
+ * Runtime's collector recorded have the profile's own times as args, and events that were imported from a provider's
+ * profile have its rows too: these are written back with their original values, independent of their placement on the
+ * timeline; all other events get their place on the same clock.  The last record, with duration 0, is the ledger.  The
+ * format has no instants, counters or arrows; these are counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 #include "export/rows.h"
 #include "export/writer.h"
 
-/* Those that have a name of their own, and one for all others. */
+/* The categories with a name, and one for all others. */
 #define CATEGORIES_COUNT 5u
 
 struct ort {
@@ -29,30 +31,30 @@ struct ort {
 	struct pieces names;
 	struct {
 		uint8_t bytes;
-		char text[31]; /* the separator before a record, and it up to its category */
+		char text[31]; /* the separator before a record, and the record up to its category */
 	} beginnings[CATEGORIES_COUNT];
 	struct pending pending;
-	struct sink_memory memory;    /* one long record, before it waits */
-	struct sink record;           /* its buffer is room among what waits */
+	struct sink_memory memory;    /* a record that is too long for the buffer */
+	struct sink record;           /* its buffer is reserved in `pending` */
 	struct event_spool providers; /* events of execution providers */
 	struct ort_args args;
 	int64_t last_end_ns;
-	int64_t origin_us; /* what `ts` counts from, since the epoch, if the first event has times of its own */
+	int64_t origin_us; /* the origin of `ts`, since the epoch, if the first event has its own times */
 	uint64_t instants, counters, flows, rounded;
 	bool any, settled, has_origin;
 };
 
-/* Room for a record up to its name: a row's text, two numbers, words; and for all of a usual one. */
+/* Room for a record up to its name (the row's text, two numbers, words), and for a complete record of usual size. */
 #define HEAD_BYTES 256u
 #define RECORD_BYTES (2 * SINK_RESERVE_MAX)
 
-/* Since the epoch to since the origin; any number may stand in a file. */
+/* Converts a time since the epoch to one since the origin.  The sum may wrap, because a file can contain any number. */
 static int64_t since_origin(const struct ort *ort, int64_t us)
 {
 	return (int64_t)((uint64_t)us - (uint64_t)ort->origin_us);
 }
 
-/* A time on the clock that `ts` counts on. */
+/* Converts a time to the clock of `ts`. */
 static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 {
 	const struct ort *ort = run->state;
@@ -64,7 +66,7 @@ static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 
 #define PUT(at, literal) ((char *)mempcpy(at, literal, sizeof(literal) - 1))
 
-/* Up to the row. */
+/* Writes the record up to the row. */
 static inline char *put_category(const struct ort *ort, char *at, const epp_event *event, size_t skipped)
 {
 	unsigned category = event->category < CATEGORIES_COUNT ? event->category : CATEGORIES_COUNT - 1;
@@ -73,7 +75,7 @@ static inline char *put_category(const struct ort *ort, char *at, const epp_even
 	return at + ort->beginnings[category].bytes - skipped;
 }
 
-/* The numbers of a row are the same each time, so their text is kept with it. */
+/* The text with a row's numbers is constant, so it is cached in the row. */
 static inline char *put_row(char *at, struct row *row)
 {
 	if (!row->text_bytes)
@@ -96,7 +98,7 @@ static inline char *put_times(char *at, int64_t duration_us, int64_t start_us)
 	return json_i64(PUT(at, ",\"ts\" :"), start_us);
 }
 
-/* From the time to the args. */
+/* Writes the part between the time and the args. */
 static void write_name(struct sink *sink, const epp_event *event)
 {
 	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
@@ -104,8 +106,8 @@ static void write_name(struct sink *sink, const epp_event *event)
 	sink_text(sink, "\",\"args\" : {");
 }
 
-/* What ONNX Runtime's own profile says of an event.  If it does not say when it began, that is known only where nothing says
- * when the trace did. */
+/* Returns the args from ONNX Runtime's own profile.  A provider's profile without a start time is used only if the
+ * trace has no wall-clock time either; otherwise its times have no common origin. */
 static struct ort_own own_of(const struct export_run *run, const epp_event *event)
 {
 	struct ort_own own = ort_own_of(event);
@@ -115,7 +117,7 @@ static struct ort_own own_of(const struct export_run *run, const epp_event *even
 	return own;
 }
 
-/* With its separator in front, but for the `skipped` first bytes of that. */
+/* Writes a record with the separator before it, without the first `skipped` bytes of the separator. */
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event, size_t skipped)
 {
 	struct ort *ort = run->state;
@@ -132,7 +134,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	if (own.has_row) {
 		at = put_own_row(at, &own);
 	} else {
-		/* ONNX Runtime's microseconds may overlap; a thread keeps its number all the same. */
+		/* Slices in ONNX Runtime's microseconds may overlap, so all lanes of a thread keep its number. */
 		bool on_thread = event->track->kind == EPP_TRACK_THREAD && event->kind == EPP_EVENT_SLICE;
 		uint32_t lane = on_thread ? 0 : event->lane;
 		row = rows_recent(&ort->rows, event->track, lane);
@@ -151,7 +153,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	return NULL;
 }
 
-/* Writes the records of events that ended before `before_ns`.  The first one of all has no comma. */
+/* Writes the records of events that ended before `before_ns`. The first record of the file has no comma. */
 static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 {
 	struct ort *ort = run->state;
@@ -167,7 +169,7 @@ static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 	return NULL;
 }
 
-/* A record is written where it will wait, but for those that are longer than the room. */
+/* Writes the record directly into the pending buffer; a record that is too long is copied there afterwards. */
 static epp_status *host_event(struct export_run *run, const epp_event *event)
 {
 	struct ort *ort = run->state;
@@ -176,7 +178,7 @@ static epp_status *host_event(struct export_run *run, const epp_event *event)
 	int64_t end_ns = event->start_ns + event->duration_ns;
 
 	if (end_ns == INT64_MAX)
-		end_ns--; /* the end of all is before INT64_MAX */
+		end_ns--; /* write_ended at the end selects times before INT64_MAX */
 	if (pending_is_due(&ort->pending))
 		EPP_TRY(write_ended(run, event->start_ns));
 	EPP_TRY(pending_reserve(&ort->pending, RECORD_BYTES, &record->buffer));
@@ -227,7 +229,7 @@ static epp_status *ort_begin(struct export_run *run)
 	return event_spool_init(&ort->providers);
 }
 
-/* The first record of all has no comma. */
+/* The first record of the file has no comma. */
 static epp_status *write_providers(struct export_run *run)
 {
 	struct ort *ort = run->state;

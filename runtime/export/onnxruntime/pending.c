@@ -1,4 +1,5 @@
-/* What is selected is sorted by radix, 11 bits at a time: the times of some thousand neighbours have few that differ. */
+/* Selected texts are sorted by radix sort, 11 bits a pass: the times of some thousand neighbouring events differ in few
+ * bits. */
 #include "export/onnxruntime/pending.h"
 
 #include <stdlib.h>
@@ -55,7 +56,8 @@ static epp_status *make_room_for_selected(struct pending *pending)
 	return NULL;
 }
 
-/* The last to come is first among equals, so they go over backwards; the others close the gaps. */
+/* Selected texts are stored in reverse order, so that the last of equal times comes first; the others move up to close
+ * the gaps. */
 static void divide(struct pending *pending, int64_t before_ns)
 {
 	size_t kept = 0, selected = pending->count;
@@ -63,7 +65,7 @@ static void divide(struct pending *pending, int64_t before_ns)
 	for (size_t i = 0; i < pending->count; i++) {
 		struct pending_text text = pending->texts[i];
 		bool goes = text.time_ns < before_ns;
-		/* It is put into both places; the wrong one is written over. */
+		/* Branch-free: the text is stored in both arrays, and the wrong copy is overwritten. */
 		pending->selected[selected - 1] = text;
 		pending->texts[kept] = text;
 		selected -= goes;
@@ -75,7 +77,7 @@ static void divide(struct pending *pending, int64_t before_ns)
 	pending->count = pending->kept_count = kept;
 }
 
-/* One pass of the sort: by the digit at `shift` of the time since `first_ns`. */
+/* One pass of the sort, by the digit at `shift` of the time since `first_ns`. */
 static void sort_by_digit(struct pending_text *restrict to, const struct pending_text *restrict from, size_t count,
                           int64_t first_ns, unsigned shift)
 {

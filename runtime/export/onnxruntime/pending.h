@@ -1,4 +1,5 @@
-/* Texts that wait for their turn, which comes by time.  They are looked through by the thousand, so each costs little:
+/* Texts that wait until they can be written in order of time.  They are searched in batches of thousands, so that the
+ * cost for each is small:
  *
  *   pending_reserve(&pending, bytes, &room);
  *   pending_commit(&pending, time_ns, bytes written);
@@ -7,7 +8,7 @@
  *           while (pending_next(&pending, &text)) ...
  *   }
  *
- * Holds some thousand texts, or some MiB, and beyond them twice what cannot go yet. */
+ * Holds some thousand texts or some MiB; above that, up to twice the texts that cannot be written yet. */
 #ifndef EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_PENDING_H
 #define EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_PENDING_H
 
@@ -19,14 +20,14 @@
 
 struct pending_text {
 	int64_t time_ns;
-	size_t offset; /* in the bytes of all */
+	size_t offset; /* in `bytes` of struct pending */
 	size_t bytes;
 };
 
 struct pending {
-	struct pending_text *texts; /* as they came */
+	struct pending_text *texts; /* in order of arrival */
 	size_t count, room;
-	size_t kept_count, kept_bytes; /* when texts were last looked through */
+	size_t kept_count, kept_bytes; /* after the last selection */
 	struct pending_text *selected, *spare;
 	size_t selected_count, selected_at, selected_room;
 	char *bytes;
@@ -35,8 +36,8 @@ struct pending {
 
 void pending_deinit(struct pending *pending);
 
-/* Room for one more text of up to `bytes`, valid until the next call.  Not between select and the end of next.
- * Errors: EPP_OUT_OF_MEMORY. */
+/* Makes room for one more text of up to `bytes` bytes, valid until the next call.  Must not be called between
+ * pending_select and the end of pending_next.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *pending_grow(struct pending *pending, size_t bytes) EPP_MUST_CHECK;
 EPP_MUST_CHECK static inline epp_status *pending_reserve(struct pending *pending, size_t bytes, char **room)
 {
@@ -48,30 +49,30 @@ EPP_MUST_CHECK static inline epp_status *pending_reserve(struct pending *pending
 	*room = pending->bytes + pending->bytes_count;
 	return NULL;
 }
-/* The text in the room that was reserved. */
+/* Adds the text that was written into the reserved room. */
 static inline void pending_commit(struct pending *pending, int64_t time_ns, size_t bytes)
 {
 	pending->texts[pending->count++] = (struct pending_text){ time_ns, pending->bytes_count, bytes };
 	pending->bytes_count += bytes;
 }
-/* Both for a text that stands elsewhere; it is copied. */
+/* Reserves and commits a copy of a text that is in other memory. */
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes) EPP_MUST_CHECK;
 
-/* Whether it pays to look through them. */
+/* Returns whether there are enough new texts for a selection to pay off. */
 static inline bool pending_is_due(const struct pending *pending)
 {
 	return pending->count >= 4096 + 2 * pending->kept_count ||
 	       pending->bytes_count >= (4u << 20) + 2 * pending->kept_bytes;
 }
 
-/* Takes the texts whose times lie before `before_ns`, to be asked for by next.  Errors: EPP_OUT_OF_MEMORY. */
+/* Selects the texts whose times are before `before_ns`; pending_next returns them.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *pending_select(struct pending *pending, int64_t before_ns) EPP_MUST_CHECK;
-/* Texts so far ahead of the one that is asked for are fetched: they lie in another order. */
+/* How many texts ahead pending_next prefetches: sorted texts are scattered in memory. */
 #define PENDING_AHEAD 4u
 
-/* Behind the last: what is left lies without gaps again. */
+/* Called after the last selected text: moves the remaining texts together. */
 void pending_compact(struct pending *pending);
-/* The earliest of them; at equal times the one that came last.  Returns false behind the last.
+/* Returns the earliest selected text; of equal times, the one that arrived last.  Returns false after the last text.
  * Ownership: valid until the next call. */
 static inline bool pending_next(struct pending *pending, const char **text, size_t *bytes)
 {

@@ -1,10 +1,11 @@
-/* A run as a folder of Parquet files, for engines that read many at once:
+/* Writes a run as a folder of Parquet files, for engines that read many files in parallel:
  *
  *   DIRECTORY/run=R/host=H/part-N.parquet   the events of up to 64 processes of a host, in order of start
- *   DIRECTORY/run=R/processes.parquet       tracks.parquet, names.parquet, ledger.parquet: small tables beside them
+ *   DIRECTORY/run=R/processes.parquet       and tracks.parquet, names.parquet, ledger.parquet: small tables
  *
- * All files are on the trace's one clock.  Nothing is sorted across files: engines do not need it, and skip by the least
- * and the largest start of each row group.  The folder is made beside its place and gets its name when it is whole. */
+ * All files use the trace's one clock.  Events are not sorted across files: engines do not need it, and skip row groups
+ * by their smallest and largest start.  The folder is created under a temporary name and renamed when it is
+ * complete. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,20 +27,20 @@
 struct dataset {
 	epp_trace *trace;
 	const epp_trace_info *info;
-	epp_export_options options; /* of the parts */
+	epp_export_options options; /* for the parts */
 	epp_timeline_options window;
-	char *making; /* the folder while it is made */
-	char *place;  /* where it will stand */
+	char *making; /* temporary path of the folder */
+	char *place;  /* its final path */
 	bool made_directory;
-	uint8_t *wanted;   /* by source: in the part that is being written */
-	uint64_t filtered; /* of all parts */
+	uint8_t *wanted;   /* by source: whether the current part contains it */
+	uint64_t filtered; /* in all parts */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
 
 /* ---- folders ---- */
 
-/* A host's name as a folder's: what engines would take for something else is replaced. */
+/* Makes the name of a host's folder: replaces characters that engines would interpret. */
 static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 {
 	size_t used = 0;
@@ -49,7 +50,7 @@ static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 	text[used] = '\0';
 }
 
-/* Removes a file or a folder.  Without allocating, as nftw does: there may be no memory, and nothing must stay. */
+/* Removes a file or a folder.  Unlike nftw it does not allocate, so that it also cleans up when memory is exhausted. */
 static void remove_tree(int parent, const char *name)
 {
 	_Alignas(struct dirent64) char entries[4096];
@@ -93,7 +94,7 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 	}
 	if (!overwrite && lstat(dataset->place, &st) == 0)
 		return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", dataset->place);
-	/* Engines pass over what begins with a dot. */
+	/* Engines ignore names that begin with a dot. */
 	if (asprintf(&dataset->making, "%s/.run=%s.%ld", directory, run, (long)getpid()) < 0) {
 		dataset->making = NULL;
 		return epp_status_no_memory();
@@ -180,9 +181,9 @@ static epp_status *write_parts(struct dataset *dataset)
 	return status;
 }
 
-/* ---- the tables beside them ---- */
+/* ---- the small tables ---- */
 
-/* A table that is being written: a whole file. */
+/* One of the small tables, written as a file of its own. */
 struct table {
 	struct sink_file out;
 	struct sink sink;
@@ -239,7 +240,7 @@ static epp_status *fill_tracks(const struct dataset *dataset, struct parquet_fil
 	return NULL;
 }
 
-/* Numbers without a name count on; the reserved ones are no names of events. */
+/* Numbers without a name are skipped; reserved numbers are not names of events. */
 static epp_status *fill_names(const struct dataset *dataset, struct parquet_file *table)
 {
 	const char *unknown = epp_trace_name(dataset->trace, UINT32_MAX, NULL);
@@ -365,7 +366,7 @@ static epp_status *write_tables(struct dataset *dataset)
 	return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole dataset ---- */
 
 epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const char *run, const epp_export_options *options,
                                int overwrite, epp_receipt_fn receipt, void *receipt_user)

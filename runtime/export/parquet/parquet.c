@@ -1,5 +1,5 @@
-/* Parquet: a row for each event, in order of start (docs/formats.md describes the columns).  The footer's key-value metadata
- * has the facts and the ledger of the trace. */
+/* Writes a Parquet file with a row for each event, in order of start (docs/formats.md describes the columns).  The
+ * footer's key-value metadata has the facts and the ledger of the trace. */
 #include "base/status.h"
 #include "export/args_text.h"
 #include "export/facts.h"
@@ -7,7 +7,7 @@
 #include "export/parquet/parquet_file.h"
 #include "export/writer.h"
 
-/* Columns, in their order. */
+/* The columns, in order. */
 enum {
 	KIND,
 	NAME,
@@ -130,7 +130,7 @@ static epp_status *parquet_begin(struct export_run *run)
 	return parquet_file_init(&parquet->file, run->sink, parquet->fields, COLUMNS_COUNT);
 }
 
-/* Two texts, each with a zero behind it: the facts as a JSON object, the ledger as an array. */
+/* Makes two texts, each ended by a zero byte: the facts as a JSON object, the ledger as an array. */
 static epp_status *make_account(struct export_run *run, struct args_text *text)
 {
 	size_t count = ledger_count(run);

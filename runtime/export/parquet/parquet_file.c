@@ -1,5 +1,5 @@
-/* Pages of the first version: definition levels and values are compressed together.  Structures and numbers of fields are those
- * of parquet.thrift. */
+/* Encodes a Parquet file.  Pages are data pages of version 1: definition levels and values are compressed together.
+ * Structures and field numbers are those of parquet.thrift. */
 #include "export/parquet/parquet_file.h"
 
 #include <stdlib.h>
@@ -16,12 +16,13 @@ uint64_t parquet_group_rows = 1u << 20;
 #define MAGIC "PAR1"
 #define CREATED_BY "epprof version " EPPROF_VERSION
 #define ZSTD_LEVEL 1
-/* A page ends early when its texts take more than this, a row group when its pages and dictionaries do. */
+/* A page ends early if its texts exceed this size; a row group ends early if its pages and dictionaries exceed the
+ * next. */
 #define PAGE_TEXT_BYTES (1u << 20)
 #define GROUP_BYTES (64u << 20)
-/* Longer texts are not stated as the least or the largest. */
+/* Longer texts are not written as smallest or largest value. */
 #define LIMIT_BYTES_MAX 64u
-/* The most that a page's header, a column's description and a column's schema take without texts. */
+/* The maximum sizes without texts of a page's header, a column's description and a column's schema. */
 #define HEADER_BYTES 128u
 #define DESCRIPTION_BYTES 256u
 
@@ -110,7 +111,7 @@ void parquet_file_deinit(struct parquet_file *file)
 
 /* ---- values ---- */
 
-/* PLAIN: the length in front of the text. */
+/* Adds a PLAIN text: its length, then its bytes. */
 static epp_status *add_plain_text(struct parquet_file *file, struct parquet_column *column, const char *text, size_t bytes)
 {
 	uint32_t length = (uint32_t)bytes;
@@ -185,7 +186,7 @@ epp_status *parquet_add_keyed_text(struct parquet_file *file, size_t index, uint
 
 /* ---- pages ---- */
 
-/* The bits of numbers below `limit`, at least 1. */
+/* Returns the number of bits for numbers below `limit`, at least 1. */
 static unsigned width_of(uint32_t limit)
 {
 	return limit > 2 ? 32 - (unsigned)__builtin_clz(limit - 1) : 1;
@@ -193,8 +194,8 @@ static unsigned width_of(uint32_t limit)
 
 #define HYBRID_ROOM(count, width) (((size_t)(count) + 7) / 8 * (width) + 24)
 
-/* Numbers of `width` bits in the RLE / bit-packing hybrid: one run if they are all equal, else all of them packed, the lowest
- * bits first, in groups of eight. */
+/* Writes numbers of `width` bits in the RLE / bit-packing hybrid: one run if all are equal, else all of them
+ * bit-packed, lowest bits first, in groups of eight. */
 static char *put_hybrid(char *at, const uint32_t *numbers, size_t count, unsigned width)
 {
 	size_t groups = (count + 7) / 8;
@@ -220,7 +221,7 @@ static char *put_hybrid(char *at, const uint32_t *numbers, size_t count, unsigne
 	return mempcpy(at, &bits, used / 8);
 }
 
-/* Compresses what is in `scratch` into `packed`, which is emptied first. */
+/* Empties `packed` and compresses `scratch` into it. */
 static epp_status *compress(struct parquet_file *file)
 {
 	struct sink_memory *packed = &file->packed;
@@ -233,7 +234,7 @@ static epp_status *compress(struct parquet_file *file)
 	return NULL;
 }
 
-/* Begins the header of the page in `scratch` and `packed`, up to the struct of its type. */
+/* Begins the header of the page in `scratch` and `packed`, up to the struct of the page type. */
 static struct thrift begin_header(const struct parquet_file *file, char *at, int type, int type_field)
 {
 	struct thrift thrift = thrift_begin(at);
@@ -245,7 +246,7 @@ static struct thrift begin_header(const struct parquet_file *file, char *at, int
 	return thrift;
 }
 
-/* Levels and values of the page, one behind the other, in `scratch`. */
+/* Writes the levels and then the values of the page into `scratch`. */
 static epp_status *lay_out_page(struct parquet_file *file, const struct parquet_column *column)
 {
 	const struct parquet_field *field = column->field;
@@ -282,7 +283,7 @@ static epp_status *end_column_page(struct parquet_file *file, struct parquet_col
 	thrift_i32(&thrift, 1, (int32_t)file->page_rows);
 	thrift_i32(&thrift, 2, column->field->has_dictionary ? RLE_DICTIONARY : PLAIN);
 	thrift_i32(&thrift, 3, RLE); /* definition levels */
-	thrift_i32(&thrift, 4, RLE); /* repetition levels: none */
+	thrift_i32(&thrift, 4, RLE); /* repetition levels: unused */
 	thrift_end(&thrift);
 	thrift_end(&thrift);
 	size_t bytes = (size_t)(thrift.at - begin) + file->packed.count;
@@ -340,7 +341,7 @@ static epp_status *write_dictionary(struct parquet_file *file, struct parquet_co
 }
 
 struct limit {
-	const char *bytes; /* NULL: not known */
+	const char *bytes; /* NULL: unknown */
 	size_t count;
 };
 
@@ -396,7 +397,7 @@ static void put_encodings(struct thrift *thrift, const struct parquet_column *co
 		thrift_i32(thrift, 0, RLE_DICTIONARY);
 }
 
-/* Writes the pages of a column and describes them. */
+/* Writes the pages of a column and its description. */
 static epp_status *write_column(struct parquet_file *file, struct parquet_column *column, struct thrift *thrift)
 {
 	uint64_t begin = file->offset;
@@ -425,7 +426,7 @@ static epp_status *write_column(struct parquet_file *file, struct parquet_column
 	return NULL;
 }
 
-/* The first column that rows are sorted by, if there is one. */
+/* Writes the first column that rows are sorted by, if there is one. */
 static void put_sorting(struct thrift *thrift, const struct parquet_file *file)
 {
 	for (size_t i = 0; i < file->columns_count; i++) {
@@ -441,7 +442,7 @@ static void put_sorting(struct thrift *thrift, const struct parquet_file *file)
 	}
 }
 
-/* The most that descriptions of all columns take, with their names and limits. */
+/* The maximum size of the descriptions of all columns, with their names and limits. */
 static size_t descriptions_bytes(const struct parquet_file *file)
 {
 	size_t bytes = DESCRIPTION_BYTES;
@@ -515,7 +516,7 @@ static void put_schema(struct thrift *thrift, const struct parquet_file *file)
 	}
 }
 
-/* Readers ignore the least and the largest values of columns without this order. */
+/* Readers ignore the smallest and largest values of columns without a column order. */
 static void put_column_orders(struct thrift *thrift, const struct parquet_file *file)
 {
 	thrift_list(thrift, 7, THRIFT_STRUCT, file->columns_count);
@@ -540,7 +541,7 @@ static void put_pairs(struct thrift *thrift, const struct parquet_pair *pairs, s
 	}
 }
 
-/* The footer is laid out in `scratch` without the row groups, which are written in between. */
+/* Builds the footer in `scratch` without the row groups, which are inserted when it is written. */
 epp_status *parquet_file_end(struct parquet_file *file, const struct parquet_pair *pairs, size_t pairs_count)
 {
 	struct sink_memory *room = &file->scratch;

@@ -1,10 +1,11 @@
-/* Numbers are zigzag varints; a head has the distance from the last field in its upper half if that fits, else the field's
- * number stands behind it. */
+/* Writes Thrift's compact protocol.  Numbers are zigzag varints.  The head of a field has the distance from the
+ * previous field in its upper four bits if it fits; otherwise the field number follows the head. */
 #include "export/parquet/thrift.h"
 
 #include "encoding/protobuf.h"
 
-/* A bool has no value behind its head: its type is the value.  A list has a type that never stands in one here. */
+/* A bool has no value after its head: its type is the value.  Lists never contain lists here, so LIST is never an
+ * element type. */
 enum { TRUE = 1, FALSE = 2, LIST = 9 };
 
 #define DISTANCE_MAX 15

@@ -1,7 +1,8 @@
-/* Thrift's compact protocol, writing only: what the heads of Parquet's pages and its footer are made of.
+/* A writer for Thrift's compact protocol, used by the page headers and the footer of Parquet.
  *
- * Written piece by piece into memory whose size the caller has made sure of; neither allocates nor keeps state elsewhere.
- * A field's head is the distance from the field before it in the same struct, so fields go in the order of their numbers:
+ * It writes field by field into memory of sufficient size, which the caller provides; it does not allocate, and all
+ * state is in struct thrift.  The head of a field has the distance from the previous field of the same struct, so
+ * fields must be written in the order of their numbers:
  *
  *   struct thrift thrift = thrift_begin(room);
  *   thrift_i32(&thrift, 1, 7);
@@ -11,8 +12,7 @@
  *   thrift_list(&thrift, 6, THRIFT_STRUCT, 2);          field 6 is a list of two structs, each begun with field 0
  *   ...
  *   thrift_end(&thrift);                                the outermost
- *   count = thrift.at - room;
- */
+ *   count = thrift.at - room; */
 #ifndef EPPROF_RUNTIME_EXPORT_PARQUET_THRIFT_H
 #define EPPROF_RUNTIME_EXPORT_PARQUET_THRIFT_H
 
@@ -21,9 +21,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The most that a number, the head of a list or a struct, and what ends a struct take; text takes its bytes besides. */
+/* The maximum size of a number, of the head of a list, text or struct, and of the end of a struct; the bytes of a text
+ * come on top. */
 #define THRIFT_FIELD_BYTES 16
-/* How deep structs may lie in structs. */
+/* The maximum nesting of structs. */
 #define THRIFT_DEPTH_MAX 8
 
 enum thrift_type { THRIFT_I32 = 5, THRIFT_I64 = 6, THRIFT_TEXT = 8, THRIFT_STRUCT = 12 };
@@ -31,23 +32,23 @@ enum thrift_type { THRIFT_I32 = 5, THRIFT_I64 = 6, THRIFT_TEXT = 8, THRIFT_STRUC
 struct thrift {
 	char *at;
 	unsigned depth;
-	int last[THRIFT_DEPTH_MAX]; /* the field before, of each struct that is open */
+	int last[THRIFT_DEPTH_MAX]; /* the number of the last field, for each open struct */
 };
 
 /* Begins the outermost struct. */
 struct thrift thrift_begin(char *at);
 
-/* `field` is 0 for an element of a list, which has no head. */
-void thrift_bool(struct thrift *thrift, int field, bool value); /* never an element */
+/* `field` is 0 for an element of a list; elements have no head. */
+void thrift_bool(struct thrift *thrift, int field, bool value); /* must not be a list element */
 void thrift_i32(struct thrift *thrift, int field, int32_t value);
 void thrift_i64(struct thrift *thrift, int field, int64_t value);
-/* Bytes, or text. */
+/* Writes bytes or text. */
 void thrift_bytes(struct thrift *thrift, int field, const void *bytes, size_t count);
 void thrift_text(struct thrift *thrift, int field, const char *text);
 void thrift_list(struct thrift *thrift, int field, enum thrift_type type, size_t count);
 /* Begins a struct. */
 void thrift_struct(struct thrift *thrift, int field);
-/* Ends the struct begun last. */
+/* Ends the innermost open struct. */
 void thrift_end(struct thrift *thrift);
 
 #endif

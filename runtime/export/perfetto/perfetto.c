@@ -1,15 +1,15 @@
-/* Perfetto's own format: a sequence of protobuf packets, written as the events come, at any size.
+/* Writes Perfetto's own format: a sequence of protobuf packets, written as the events come, of any size.
  *
- * A slice is a packet at its beginning and one at its end, one behind the other: the reader sorts by time, and of equal times
- * goes by the order in the file, which nests right because outer slices come first.  Names, categories and keys are
- * interned.  Times are those of CLOCK_MONOTONIC, and snapshots of it beside CLOCK_REALTIME tell the wall clock.
+ * A slice is a begin packet directly followed by its end packet.  The reader sorts by time, and equal times by the
+ * order in the file; nesting is correct because outer slices come first.  Names, categories and keys are interned.
+ * Times are those of CLOCK_MONOTONIC; clock snapshots relate it to CLOCK_REALTIME.
  *
- * A host event that others refer to begins a flow with its id, a plugin's call one of its own; a device event ends that of the call
- * that launched it, or else that of the host event that caused it, in the form of old Chrome events, the only one in which a flow
- * has many ends.  Arrows that the program drew are a pair of such events, written
- * at the end when both slices are known.
+ * A host event that others refer to begins a flow with its id; a plugin's call begins one with its own number.  A
+ * device event ends the flow of the call that launched it, or else of the host event that caused it.  The end is
+ * written in the legacy form of Chrome events, because only in that form a flow can have several ends.  An arrow that
+ * the program drew is a pair of such events, written at the end, when both slices are known.
  *
- * Most host events are plain: two short packets of known parts.  What has args is put together in memory of its own. */
+ * Most host events are plain: two short packets with fixed parts.  An event with args is built in a separate buffer. */
 #include <math.h>
 
 #include "base/status.h"
@@ -19,7 +19,8 @@
 
 /* Room for two plain packets. */
 #define PLAIN_BYTES 256u
-/* The largest packet that is put together where the sink has it, and the head of one below 128 bytes. */
+/* The largest packet that is built directly in the sink's buffer, and the size of the head of a packet below 128
+ * bytes. */
 #define PACKET_BYTES 4096u
 #define HEAD_BYTES 2u
 
@@ -64,14 +65,14 @@ void perfetto_packet_end(struct export_run *run, char *end)
 	sink_commit(run->sink, end + longer);
 }
 
-/* The field of a row's track, in a fixed length. */
+/* Writes the track field of a row: copies a fixed length. */
 static inline char *put_track(char *at, const struct row *row)
 {
 	memcpy(at, row->text + PERFETTO_ROW_TRACK, PERFETTO_ROW_BYTES - PERFETTO_ROW_TRACK);
 	return at + row->text_bytes - PERFETTO_ROW_TRACK;
 }
 
-/* A time whose upper bits are not those of the one before, or none. */
+/* Writes a time whose upper bits differ from the previous time's, and caches the new upper bits. */
 __attribute__((noinline)) static char *put_far_time(struct perfetto *perfetto, char *at, uint64_t time)
 {
 	uint64_t upper = time >> PERFETTO_LOWER_BITS, text = 0;
@@ -86,14 +87,14 @@ __attribute__((noinline)) static char *put_far_time(struct perfetto *perfetto, c
 	return protobuf_varint(at, time);
 }
 
-/* The varint of a time; may write on up to PROTOBUF_VARINT_BYTES. */
+/* Writes the varint of a time; may write up to PROTOBUF_VARINT_BYTES. */
 static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
 {
 	uint32_t lower = (uint32_t)time;
 
 	if (unlikely(time >> PERFETTO_LOWER_BITS != perfetto->time.upper))
 		return put_far_time(perfetto, at, time);
-	/* Seven bits in each byte: halves apart, then quarters. */
+	/* Spread the bits to seven in each byte: first separate the halves, then the quarters. */
 	lower = (lower & 0x00003fff) | (lower & 0x0fffc000) << 2;
 	lower = (lower & 0x007f007f) | (lower & 0x3f803f80) << 1;
 	uint64_t text = perfetto->time.text | lower;
@@ -101,7 +102,8 @@ static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
 	return at + perfetto->time.bytes;
 }
 
-/* A packet below 128 bytes, up to its time.  Returns where the row's text stands behind that. */
+/* Writes a packet below 128 bytes, up to and including its time.  Returns the position of the row's text, after the
+ * time. */
 static inline char *put_plain(struct perfetto *perfetto, char *packet, uint64_t time, const struct row *row)
 {
 	char *at = put_time(perfetto, protobuf_tag(packet, PACKET_TIMESTAMP, PROTOBUF_VARINT), time);
@@ -121,7 +123,7 @@ static inline char *put_end_packet(struct perfetto *perfetto, char *at, uint64_t
 
 /* ---- events ---- */
 
-/* Most names are numbered below 2^14: one byte or two, which is hard to foresee. */
+/* Most names have an iid below 2^14.  One or two bytes are written without a branch, which would be hard to predict. */
 static inline char *put_name(char *at, const epp_event *event)
 {
 	uint32_t iid = perfetto_name_iid(event), two = iid > 127;
@@ -136,7 +138,8 @@ static inline char *put_name(char *at, const epp_event *event)
 	return at + 4 + two;
 }
 
-/* The end of a slice never comes before its beginning, even where the clock begins between them. */
+/* The end is computed from the written start, so that it never precedes the start, even if the clock begins between
+ * them. */
 static uint64_t end_time(struct perfetto *perfetto, const epp_event *event, uint64_t start)
 {
 	uint64_t duration = event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0;
@@ -160,7 +163,7 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	char *at = put_name(text + row->text_bytes, event);
 
 	track_event[1] = TYPE_BEGIN;
-	/* Written in any case: which events are referred to is hard to foresee. */
+	/* Always written, kept only if needed: a branch would be hard to predict. */
 	char *flow_end = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
 	at = event->flags & EPP_FLAG_REFERRED ? flow_end : at;
 	protobuf_end_short(track_event, at);
@@ -168,7 +171,8 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
 }
 
-/* The flow of the arrow that leads to a device event; false: there is none.  One that cannot be drawn is counted. */
+/* Finds the flow of the arrow to a device event; returns false if there is none.  Counts arrows that cannot be
+ * drawn. */
 static bool find_launch(struct export_run *run, const epp_event *event, uint64_t *flow)
 {
 	struct perfetto *perfetto = run->state;
@@ -206,7 +210,7 @@ static char *put_launch(char *at, uint64_t flow)
 	return at;
 }
 
-/* Begins an event's packet in memory of its own, up to its args. */
+/* Begins an event's packet in a separate buffer if needed, up to its args. */
 static epp_status *begin_event(struct export_run *run, const epp_event *event, uint64_t start, unsigned type, char **at,
                                char **track_event)
 {
@@ -256,7 +260,8 @@ static epp_status *write_instant(struct export_run *run, const epp_event *event,
 	return NULL;
 }
 
-/* A track for each name that counts on a row; it is described again if it was forgotten, which does no harm. */
+/* Returns the counter track of a name and row.  A track that was evicted from the cache is described again, which is
+ * harmless. */
 static epp_status *counter_track(struct export_run *run, const epp_event *event, const struct row *row, uint64_t *uuid)
 {
 	struct perfetto *perfetto = run->state;
@@ -300,7 +305,7 @@ static epp_status *write_counter(struct export_run *run, const epp_event *event,
 	return NULL;
 }
 
-/* What nests in nothing has a track of its own beside those of its process. */
+/* Asynchronous events do not nest, so each has its own track under its process. */
 static epp_status *write_async(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	struct perfetto *perfetto = run->state;
@@ -391,7 +396,7 @@ static epp_status *write_arrow(struct export_run *run, const epp_event *event)
 	return flows_add(&((struct perfetto *)run->state)->drawn, event);
 }
 
-/* Apart from what is plain, which then needs few registers. */
+/* Not inlined, so that the path for plain events needs few registers. */
 __attribute__((noinline)) static epp_status *write_other(struct export_run *run, const epp_event *event,
                                                          const struct row *row)
 {

@@ -1,5 +1,5 @@
-/* What the parts of the Perfetto writer share: packets of one sequence, tracks and interned texts (perfetto_track.c), args
- * (perfetto_args.c), and what is no event (perfetto_facts.c). */
+/* State and functions that the files of the Perfetto writer share: packets of one sequence, tracks and interned texts
+ * (perfetto_track.c), args (perfetto_args.c), and data other than events (perfetto_facts.c). */
 #ifndef EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 #define EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 
@@ -9,7 +9,7 @@
 #include "export/message.h"
 #include "export/rows.h"
 
-/* Numbers of fields, of perfetto/trace/trace_packet.proto and what it includes. */
+/* Field numbers from perfetto/trace/trace_packet.proto and the files that it includes. */
 enum { TRACE_PACKET = 1 };
 enum {
 	PACKET_CLOCK_SNAPSHOT = 6,
@@ -58,54 +58,54 @@ enum {
 enum { INTERNED_CATEGORY = 1, INTERNED_EVENT_NAME = 2, INTERNED_ANNOTATION_NAME = 3 };
 enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
-/* Beyond the numbers that rows and processes take. */
+/* Above the uuids of rows and processes. */
 #define PERFETTO_UUID_OTHERS (UINT64_C(1) << 62)
 #define PERFETTO_UUID_FACTS 0x7FFFFFFFu
 
-/* What every packet has: sequence 1, and that it needs what was interned. */
+/* The fields of every packet: sequence 1, and the flag that it needs interned data. */
 #define PERFETTO_COMMON "\x50\x01\x68\x02"
-/* The text of a row is copied in this length: what the end of a slice has behind its time.  In it, where the fields of the
- * event begin (its length before them, its type first), and where that of the track. */
+/* The text of a row is the part after the time in the packet that ends a slice.  It is always copied with this length.
+ * Offsets in it: that of the event's fields (preceded by their length, the type first), and that of the track field. */
 #define PERFETTO_ROW_BYTES 16u
 #define PERFETTO_ROW_EVENT 6u
 #define PERFETTO_ROW_TRACK 8u
-/* Where a row has the annotations that all events of a device have. */
+/* Offset in the row's text of the annotations that all events of a device have. */
 #define PERFETTO_ROW_DEVICE 24u
 #define PERFETTO_ROW_DEVICE_BYTES 32u
 
 #define PERFETTO_CACHE_COUNT 1024u
 
-/* Times that differ in no other bits are a quarter of a second: four bytes of a varint. */
+/* Times that differ only in these bits are at most a quarter of a second apart: four bytes of a varint. */
 #define PERFETTO_LOWER_BITS 28u
 
 struct perfetto {
 	struct rows rows;
-	struct id_set names; /* that were interned */
+	struct id_set names; /* names that were interned */
 	struct flows drawn;
 	struct launches launches;
-	struct message message; /* of packets that are too large for the sink's buffer */
-	char *packet;           /* the one that was begun, behind its head */
+	struct message message; /* for packets that are too large for the sink's buffer */
+	char *packet;           /* the current packet, after its head */
 	int64_t zero_ns;        /* CLOCK_MONOTONIC at time 0 of the timeline */
 	int64_t last_ns;
 	struct {
-		uint64_t upper; /* of the last time, above PERFETTO_LOWER_BITS; UINT64_MAX: none is kept */
-		uint64_t text;  /* its varint where those bits are 0 */
+		uint64_t upper; /* upper bits of the last time, above PERFETTO_LOWER_BITS; UINT64_MAX: none */
+		uint64_t text;  /* its varint with the lower bits 0 */
 		uint32_t bytes;
 	} time;
 	struct {
 		const char *text; /* the trace's own copy */
 		uint32_t iid;
-	} keys[PERFETTO_CACHE_COUNT]; /* of args, by address */
+	} keys[PERFETTO_CACHE_COUNT]; /* keys of args, by address */
 	uint32_t next_key_iid;
 	struct perfetto_placement {
-		char text[31]; /* an annotation */
+		char text[31]; /* an encoded annotation */
 		uint8_t bytes;
-	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last: unknown ones */
-	uint64_t counters[PERFETTO_CACHE_COUNT]; /* tracks of counters that were described */
+	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last one: unknown placements */
+	uint64_t counters[PERFETTO_CACHE_COUNT]; /* counter tracks that were described */
 	uint64_t flows_without_end, flows_back_in_time, counters_without_number, counters_rounded, outside_clock;
 };
 
-/* Interned texts have their iid by what they are. */
+/* The iid of an interned text follows from its number. */
 static inline uint32_t perfetto_name_iid(const epp_event *event)
 {
 	return event->name_number + 1;
@@ -116,13 +116,13 @@ static inline uint64_t perfetto_row_uuid(const struct rows *rows, const struct r
 	return (uint64_t)(row - rows->rows) * 2 + 2;
 }
 
-/* Flows are numbered by the event that they come from. */
+/* The id of a flow follows from the event where it begins. */
 static inline uint64_t perfetto_flow(uint32_t source, uint64_t id)
 {
 	return id + source * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* The time as a packet has it; what lies outside of its clock is counted and put at its edge. */
+/* Converts a time to a packet's clock; times outside its range are counted and set to the nearer limit. */
 uint64_t perfetto_time_outside(struct perfetto *perfetto, int64_t time_ns);
 static inline uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
 {
@@ -133,40 +133,40 @@ static inline uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
 	return perfetto_time_outside(perfetto, time_ns);
 }
 
-/* Packets: perfetto_packet_begin makes room for `bytes` bytes and writes what all packets have; `at` is where the packet goes
- * on; perfetto_packet_end hands it to the sink. */
+/* perfetto_packet_begin makes room for `bytes` bytes and writes the fields that all packets have; `at` is the position
+ * after them.  perfetto_packet_end passes the packet to the sink. */
 epp_status *perfetto_packet_begin(struct export_run *run, size_t bytes, char **at) EPP_MUST_CHECK;
 void perfetto_packet_end(struct export_run *run, char *end);
 
 /* ---- perfetto_track.c ---- */
 
-/* The row of a lane, its track described. */
+/* Returns the row of a lane; describes its track the first time. */
 epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
     EPP_MUST_CHECK;
-/* Describes any track. */
+/* Writes the description of a track. */
 epp_status *perfetto_describe(struct export_run *run, uint64_t uuid, uint64_t parent, const char *name, size_t bytes,
                               bool counter) EPP_MUST_CHECK;
-/* Makes the event's name known to the reader. */
+/* Interns the event's name if that was not done before. */
 epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
 
 /* ---- perfetto_args.c ---- */
 
-/* Keys that every trace has are known from the beginning: the content of its interned_data. */
+/* Writes the content of interned_data for the keys of epprof's own data, which every trace interns at its beginning. */
 char *perfetto_put_known_keys(char *at);
 #define PERFETTO_KNOWN_KEYS_BYTES 1024u
-/* Annotations that say the same of many events. */
+/* Encodes annotations that many events share. */
 void perfetto_make_placements(struct perfetto *perfetto);
 void perfetto_make_device(struct row *row);
-/* Makes the keys of the event's args known to the reader. */
+/* Interns the keys of the event's args if that was not done before. */
 epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
-/* What epprof knows of an event, then its args, as debug annotations; at most perfetto_args_bytes. */
+/* Writes epprof's own data about an event, then its args, as debug annotations; at most perfetto_args_bytes. */
 size_t perfetto_args_bytes(const epp_event *event);
 char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
 
 /* ---- perfetto_facts.c ---- */
 
 epp_status *perfetto_begin_sequence(struct export_run *run) EPP_MUST_CHECK;
-/* The ledger and the facts, as instants on a track of their own. */
+/* Writes the ledger and the facts as instants on a track of their own. */
 epp_status *perfetto_write_facts(struct export_run *run) EPP_MUST_CHECK;
 
 #endif

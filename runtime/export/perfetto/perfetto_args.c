@@ -1,13 +1,13 @@
-/* Args as debug annotations.  Keys are interned when they are first met: a key's text lies in the trace at one address, so
- * the address finds it; one that was pushed out of the table is interned anew. */
+/* Writes args as debug annotations.  Keys are interned at their first use.  The cache of interned keys uses the address
+ * of a key's text, which is constant in the trace; a key that was evicted is interned again. */
 #include "export/perfetto/perfetto.h"
 
-/* Room for what epprof knows of an event: less than 16 annotations, none of a long text. */
+/* Room for epprof's own data about an event: fewer than 16 annotations, none with a long text. */
 #define KNOWN_BYTES 1024u
-/* Beside the key and text of an arg. */
+/* The maximum size of an arg without its key and text. */
 #define ARG_BYTES 48u
 
-/* The keys of what epprof knows; their iid is their place, from 1; behind them those of flags. */
+/* Keys of epprof's own data.  The iid is the position, from 1; the keys of flags follow. */
 enum known {
 	KNOWN_ID = 1,
 	KNOWN_PARENT,
@@ -149,7 +149,7 @@ static char *put_arg(char *at, const struct perfetto *perfetto, const epp_trace_
 	size_t slot = slot_of(arg->key);
 	char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
 
-	/* Two keys of one event may have met in one place of the table. */
+	/* Two keys of one event can use the same slot of the cache; the evicted key is written as text. */
 	if (perfetto->keys[slot].text == arg->key)
 		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, perfetto->keys[slot].iid);
 	else

@@ -1,5 +1,5 @@
-/* The beginning of the sequence (clock, interned categories and keys, clock snapshots), and at its end the ledger and the
- * facts: instants on a track of their own, what they say as annotations. */
+/* Writes the beginning of the sequence (clock, interned categories and keys, clock snapshots), and at its end the
+ * ledger and the facts, as annotations of instants on a track of their own. */
 #include "export/facts.h"
 #include "export/ledger.h"
 #include "export/perfetto/perfetto.h"
@@ -48,7 +48,7 @@ static epp_status *write_snapshots(struct export_run *run)
 		any = true;
 		EPP_TRY(write_snapshot(run, pair.monotonic_ns, pair.realtime_ns));
 	}
-	/* A reader wants one at least. */
+	/* Readers need at least one snapshot. */
 	return any ? NULL : write_snapshot(run, 0, run->info->epoch_unix_ns);
 }
 

@@ -1,11 +1,11 @@
-/* Tracks: processes and threads as the operating system has them; devices, and lanes that are no thread, as plain tracks.
- * A track's number is twice its row's, a process's or device's the odd number beside. */
+/* Describes tracks: processes and threads with the numbers of the operating system; devices, and lanes that are not
+ * threads, as plain tracks.  A row's track has the uuid 2 * row + 2, a process or device 2 * process + 1. */
 #include <stdio.h>
 
 #include "encoding/utf8.h"
 #include "export/perfetto/perfetto.h"
 
-/* Of TrackDescriptor, ProcessDescriptor and ThreadDescriptor. */
+/* Fields of TrackDescriptor, ProcessDescriptor and ThreadDescriptor. */
 enum {
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
@@ -19,7 +19,7 @@ enum {
 enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABELS = 8 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
 enum { ORDERING_EXPLICIT = 3 };
-/* Room for the fields of a description that are not texts. */
+/* Room for the fields of a description other than texts. */
 #define NUMBERS_BYTES 256u
 
 static uint64_t process_uuid(uint32_t index)

@@ -1,7 +1,7 @@
-/* The report: a page with the timeline and the tables, in one file that needs no network.
+/* Writes the report: a page with the timeline and the tables, in one file that needs no network.
  *
- * Everything is added up in one pass over all events.  Their columns are kept on the way, as long as they are few enough to
- * be shown; of a longer trace a second pass collects the part that is most worth to be looked at. */
+ * One pass over all events computes the tables.  It also collects the columns of the events until there are more than
+ * the page can show; then a second pass collects the part of the trace that html_part_choose selects. */
 #include "export/report/html.h"
 
 #include <stdlib.h>

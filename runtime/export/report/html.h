@@ -1,14 +1,14 @@
-/* What the parts of the report writer share: what was collected (html.c, html_columns.c), which part of a long trace is
- * shown (html_part.c), what is told of the trace (html_facts.c), and the page around it (html_page.c).
+/* State and functions that the files of the report writer share: the collected events (html.c, html_columns.c), the
+ * choice of the part of a long trace (html_part.c), the facts about the trace (html_facts.c), and the page
+ * (html_page.c).
  *
- * The page is one file: report/page.html with report/style.css, the scripts, and the data in it.  The data is text: base64
- * of a zlib stream of sections, each a little-endian uint32_t and so many bytes:
+ * The page is one file: report/page/page.html with style.css, tables.css, the scripts, and the data.  The data is text:
+ * base64 of a zlib stream of sections, each a little-endian uint32_t size and that many bytes:
  *
  *   facts   one JSON object: the trace, its rows, its tables, its ledger
  *   names   JSON strings, one a line, by number
  *   args    JSON objects, one a line, by number
- *   then the columns of enum html_column, each a sequence of LEB128 numbers (VALUE: of little-endian doubles)
- */
+ *   then the columns of enum html_column, each a sequence of LEB128 numbers (VALUE: of little-endian doubles) */
 #ifndef EPPROF_RUNTIME_EXPORT_REPORT_HTML_H
 #define EPPROF_RUNTIME_EXPORT_REPORT_HTML_H
 
@@ -18,13 +18,13 @@
 #include "export/rows.h"
 #include "export/writer.h"
 
-/* What the timeline of the page holds if the caller does not say. */
+/* The number of events in the page's timeline if the caller sets no limit. */
 #define HTML_EVENTS_MAX 2000000u
-/* Names and args take at most so many bytes each; what is beyond is left out and counted. */
+/* The maximum size of the names and of the args; texts beyond it are left out and counted. */
 #define HTML_TEXTS_BYTES_MAX (64u << 20)
 
 enum html_column {
-	HTML_START,    /* since the event before; the first since facts.base_ns */
+	HTML_START,    /* ns since the previous event; the first since facts.base_ns */
 	HTML_DURATION, /* ns */
 	HTML_ROW,      /* index into facts.rows */
 	HTML_DEPTH,
@@ -33,11 +33,12 @@ enum html_column {
 	HTML_START_ERROR,
 	HTML_END_ERROR,
 	HTML_ARGS,  /* number + 1; 0: none */
-	HTML_VALUE, /* of each counter's event */
-	/* Causes that are shown: the event's number since the one before, and how far back its cause lies (zigzag). */
+	HTML_VALUE, /* for counter events only */
+	/* For events with a visible cause: the distance from the previous such event, and the distance back to the
+	 * cause (zigzag). */
 	HTML_CAUSED,
 	HTML_CAUSE,
-	/* Arrows whose ends are shown: their numbers. */
+	/* Arrows with two visible ends: the numbers of the events at the ends. */
 	HTML_ARROW_FROM,
 	HTML_ARROW_TO,
 	HTML_COLUMNS_COUNT
@@ -48,13 +49,13 @@ struct html_bytes {
 	size_t count, room;
 };
 
-/* Texts by number, each once; a newline ends each of them. */
+/* Texts by number, without duplicates, each ended by a newline. */
 struct html_texts {
 	struct string_table table;
 	uint64_t left_out;
 };
 
-/* Somebody's cause, or an arrow, to be found when all events are known. */
+/* The cause of an event, or an arrow; resolved when all events are known. */
 struct html_link {
 	uint64_t from; /* ids */
 	uint64_t to;   /* 0: `event` is the other end */
@@ -69,18 +70,18 @@ struct html_columns {
 	struct html_end {
 		uint64_t id;
 		uint32_t source, event;
-	} * ends; /* events that others refer to */
+	} * ends; /* events that other records refer to */
 	size_t ends_count, ends_room;
 	struct hash_index ends_index;
 	uint64_t events_count;
 	int64_t base_ns, last_start_ns;
 };
 
-/* The next event, in order of the start; `row` is its row's index, `text` for its own use.
- * Errors: EPP_OUT_OF_MEMORY. */
+/* Adds the next event, in order of start; `row` is the index of its row, `text` is scratch memory.  Errors:
+ * EPP_OUT_OF_MEMORY. */
 epp_status *html_columns_add(struct html_columns *columns, struct args_text *text, const epp_event *event, uint32_t row)
     EPP_MUST_CHECK;
-/* After the last one: the columns of causes and arrows. */
+/* Call it after the last event: writes the columns of causes and arrows. */
 epp_status *html_columns_link(struct html_columns *columns) EPP_MUST_CHECK;
 void html_columns_deinit(struct html_columns *columns);
 
@@ -88,17 +89,18 @@ void html_columns_deinit(struct html_columns *columns);
 
 #define HTML_PIECES_COUNT 4096u
 
-/* How many events begin in each piece of the trace's time, and how busy its devices (without any: its threads) are. */
+/* The number of events that begin in each piece of the trace's time, and the busy time of devices and threads in it. */
 struct html_part {
-	int64_t first_ns, piece_ns; /* pieces grow as the trace goes on */
+	int64_t first_ns, piece_ns; /* pieces become longer as the trace goes on */
 	uint32_t events[HTML_PIECES_COUNT];
 	int64_t device_ns[HTML_PIECES_COUNT], thread_ns[HTML_PIECES_COUNT];
 	bool any, any_device;
 };
 
 void html_part_add(struct html_part *part, const epp_event *event);
-/* The stretch of time with at most `limit` events in which devices are busy for longest; the earliest of several.  Where
- * one piece has more events it is that piece alone. */
+/* Chooses the time range with at most `limit` events and the longest busy time of devices (without devices: of
+ * threads); the earliest of equal ones.  If a single piece has more events than `limit`, the range can be that piece
+ * alone. */
 void html_part_choose(const struct html_part *part, uint64_t limit, int64_t *from_ns, int64_t *to_ns);
 
 /* ---- the writer's state ---- */
@@ -112,8 +114,8 @@ struct html {
 	uint64_t limit;
 	bool partial; /* only [from_ns, to_ns) is shown */
 	int64_t from_ns, to_ns;
-	uint64_t events_count; /* all of the trace, or of the export's window */
-	uint64_t cut;          /* events of the part that did not fit */
+	uint64_t events_count; /* all events of the trace, or of the export's window */
+	uint64_t cut;          /* events of the part that exceeded the limit */
 	struct html_pack *pack;
 };
 

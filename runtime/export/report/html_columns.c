@@ -1,5 +1,5 @@
-/* Columns of numbers that are small where neighbours are alike, so that deflate makes little of them: times since the event
- * before, numbers of texts instead of texts.  Ids are not kept: what refers to another event refers to its number. */
+/* Collects the columns of events.  Numbers are small if neighbouring events are similar, which compresses well: time
+ * differences, numbers of texts instead of texts.  Ids are not stored: a reference holds the number of the event. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool put(struct html_bytes *column, uint64_t value)
 
 /* ---- texts ---- */
 
-/* Sets *number; UINT32_MAX: the text is new, and the limit leaves it out. */
+/* Sets *number; UINT32_MAX: the text is new and would exceed the limit. */
 static bool put_text(struct html_texts *texts, const char *bytes, size_t count, uint32_t *number)
 {
 	if (texts->table.bytes_count + count <= HTML_TEXTS_BYTES_MAX)
@@ -45,7 +45,7 @@ static epp_status *add_name(struct html_columns *columns, struct args_text *text
 	size_t bytes = name_bytes < NAME_BYTES_MAX ? name_bytes : NAME_BYTES_MAX;
 	uint32_t number = 0;
 
-	/* It has a number before the limit is reached. */
+	/* Add the substitute name first, before the limit is reached. */
 	if (!columns->names.table.count && !put_text(&columns->names, others, sizeof others - 1, &number))
 		return epp_status_no_memory();
 	sink_bytes(&text->sink, "\"", 1);
@@ -98,7 +98,7 @@ static epp_status *add_args(struct html_columns *columns, struct args_text *text
 	return put(&columns->columns[HTML_ARGS], number == UINT32_MAX ? 0 : number + 1) ? NULL : epp_status_no_memory();
 }
 
-/* ---- what refers to what ---- */
+/* ---- references between events ---- */
 
 static bool add_link(struct html_columns *columns, struct html_link link)
 {
@@ -136,7 +136,7 @@ static bool add_end(struct html_columns *columns, const epp_event *event)
 	return true;
 }
 
-/* The event's number + 1; 0: it is not shown. */
+/* Returns the event's number + 1; 0: the page does not show it. */
 static uint32_t event_of(const struct html_columns *columns, uint32_t source, uint64_t id)
 {
 	const struct html_end *end = find_end(columns, source, id);

@@ -1,4 +1,4 @@
-/* Everything of the page's data that is not an event: JSON, written once, read by the scripts.  Times are nanoseconds. */
+/* Writes all of the page's data except the events: JSON, read by the scripts.  Times are nanoseconds. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "export/ledger.h"
 #include "export/report/html.h"
 
-/* Lines of one table; the longest in total stand in the page. */
+/* The maximum number of lines of one table; those with the longest total are kept. */
 #define LINES_MAX 5000u
 
 static const double quantiles[] = { 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1 };
@@ -149,7 +149,7 @@ static void put_tables(struct sink *sink, struct accumulator *accumulator)
 	sink_text(sink, "}");
 }
 
-/* ---- what was lost, and where ---- */
+/* ---- losses ---- */
 
 static epp_status *put_losses(struct export_run *run, struct sink *sink)
 {

@@ -1,4 +1,5 @@
-/* The page: its parts, which are files of their own beside this one and lie in the object, and the data between them. */
+/* Writes the page: its parts, which are files in the folder page and are embedded in the object file, with the data
+ * between them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -8,7 +9,7 @@
 #include "export/report/html.h"
 #include "export/svg/svg_text.h"
 
-/* A file of the source tree, as it is, between NAME and NAME_end.  The build runs at the root of the tree. */
+/* Embeds a file of the source tree between the symbols NAME and NAME_end.  The build runs in the root of the tree. */
 #define EMBED(name, path) \
 	__asm__(".pushsection .rodata\n" \
 	        ".hidden " #name "\n.hidden " #name "_end\n.globl " #name "\n.globl " #name "_end\n" \
@@ -72,7 +73,7 @@ static char *put_triple(char *at, const unsigned char *bytes, size_t count)
 	return at;
 }
 
-/* What was packed, all but the last one or two bytes unless it is the end. */
+/* Writes the packed bytes as base64; keeps the last one or two bytes for the next call unless it is the end. */
 static void write_packed(struct html_pack *pack, bool end)
 {
 	size_t whole = pack->packed_count / 3 * 3, at = 0;
@@ -156,7 +157,7 @@ static epp_status *write_title(struct export_run *run, struct html *html)
 	return NULL;
 }
 
-/* What a browser without scripts shows. */
+/* Writes the content for a browser without scripts. */
 static epp_status *write_plain(struct export_run *run, struct html *html)
 {
 	struct ledger_total total;
@@ -182,7 +183,7 @@ static epp_status *write_scripts(struct export_run *run, struct html *html)
 	return NULL;
 }
 
-/* What stands in page.html for each part. */
+/* The placeholder in page.html of each part. */
 static const struct {
 	const char *mark;
 	epp_status *(*write)(struct export_run *run, struct html *html);

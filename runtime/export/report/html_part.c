@@ -1,5 +1,6 @@
-/* Time is cut into pieces of equal length; when an event lies beyond the last one, pieces become twice as long.  Only the
- * outermost events of a lane make it busy, and these do not overlap, so that going through the pieces of each is cheap. */
+/* Chooses the part of a long trace that the page shows.  Time is divided into pieces of equal length; when an event is
+ * beyond the last piece, the length doubles.  Only the outermost events of a lane count as busy time; they do not
+ * overlap, so the total number of pieces visited is small. */
 #include <string.h>
 
 #include "export/report/html.h"
@@ -20,11 +21,11 @@ static void double_pieces(struct html_part *part)
 	part->piece_ns *= 2;
 }
 
-/* How far a time lies behind the first; pieces become longer until it lies in one. */
+/* Returns the piece of a time and sets the time since the first event; doubles the pieces until the time is in one. */
 static size_t piece_of(struct html_part *part, int64_t ns, uint64_t *since_ns)
 {
 	*since_ns = (uint64_t)ns - (uint64_t)part->first_ns;
-	/* Of 2^64 ns, 4096 pieces: the length of one never overflows. */
+	/* 4096 pieces cover 2^64 ns before the length of one can overflow. */
 	while (*since_ns / (uint64_t)part->piece_ns >= HTML_PIECES_COUNT)
 		double_pieces(part);
 	return (size_t)(*since_ns / (uint64_t)part->piece_ns);

@@ -1,10 +1,10 @@
-/* A ring of batches between two threads, under one lock.  `filled` and `taken` count batches: those from `taken` to
- * `filled` are ready, the one the caller has is not given back before it asks for the next.  Who waits is woken when
- * there are some for it: waking for each batch costs more than the batch.  The ring holds two pages of Parquet, since
- * a writer that gathers rows takes no events while it writes a page.
+/* A ring of batches between two threads, under one lock. `filled` and `taken` count batches: batches from `taken` to
+ * `filled` are ready, and the caller's batch is free again when the caller asks for the next.  A waiting thread is
+ * woken only when several batches are available: a wakeup for each batch costs more than the batch.  The ring holds two
+ * pages of Parquet, because a writer that gathers rows takes no events while it writes a page.
  *
- * With one processor to run on, a second thread would only push the first one's events out of the cache: then there is
- * none, and one batch that is filled again and again. */
+ * With one processor, a second thread would only evict the first one's events from the cache.  In that case there is no
+ * thread, and one batch is reused. */
 #include "export/sink/pipeline.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #define RING_BATCHES 64u
 #define WAKE_BATCHES 16u
-/* A batch is closed early when its texts are longer than this. */
+/* A batch ends early when its texts exceed this size. */
 #define BATCH_TEXTS_BYTES (1u << 18)
 
 struct pipeline {
@@ -29,15 +29,16 @@ struct pipeline {
 	pthread_t thread;
 	bool threaded;
 	pthread_mutex_t lock;
-	pthread_cond_t ready, room; /* for the caller, for the thread */
+	pthread_cond_t ready, room; /* signalled for the caller, for the thread */
 	uint64_t filled, taken;
 	bool caller_has_one, caller_waits, thread_waits, ended, stop;
-	epp_status *status; /* why it ended */
+	epp_status *status; /* why the thread ended */
 };
 
 /* ---- filling ---- */
 
-/* Texts lie one behind the other; pointers to them are set when the batch is complete and nothing moves any more. */
+/* Texts are stored consecutively; the pointers to them are set when the batch is complete and the buffers no longer
+ * move. */
 static bool copy_args(struct batch *batch, const epp_timeline *timeline, epp_event *event)
 {
 	size_t first = batch->args_count, cursor = 0;
@@ -75,7 +76,8 @@ static void set_pointers(struct batch *batch)
 	}
 }
 
-/* Sets *ended behind the last event.  Without memory for its args the batch stays empty: each event in a batch is whole. */
+/* Sets *ended after the last event.  If there is no memory for the args, the batch stays empty: each event in a batch
+ * is complete. */
 static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended)
 {
 	batch->count = 0;
@@ -101,7 +103,7 @@ static epp_status *fill(struct batch *batch, epp_timeline *timeline, bool *ended
 
 /* ---- the thread ---- */
 
-/* Batches that cannot be filled: those that are ready, and the caller's. */
+/* Returns the number of batches that cannot be filled: those that are ready, and the caller's. */
 static uint64_t in_use(const struct pipeline *pipeline)
 {
 	return pipeline->filled - pipeline->taken + pipeline->caller_has_one;
@@ -141,7 +143,7 @@ static void *fill_batches(void *user)
 	return NULL;
 }
 
-/* Unknown on machines larger than a cpu_set_t: they have several. */
+/* sched_getaffinity fails on machines with more processors than a cpu_set_t holds; these have several. */
 static bool several_processors(void)
 {
 	cpu_set_t allowed;
@@ -149,7 +151,7 @@ static bool several_processors(void)
 	return sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) > 1;
 }
 
-/* Signals are for the threads of the program. */
+/* Blocks all signals in the new thread, so that the program's own threads handle them. */
 static bool start_thread(struct pipeline *pipeline)
 {
 	sigset_t all, before;
@@ -175,7 +177,7 @@ epp_status *pipeline_start(struct pipeline **started, epp_timeline *timeline, bo
 		free(pipeline);
 		return epp_status_no_memory();
 	}
-	/* Not all of it: events are written before they are read. */
+	/* Does not clear the array of events: each event is written before it is read. */
 	for (size_t i = 0; i < pipeline->batches_count; i++)
 		memset(&pipeline->batches[i].count, 0, sizeof(struct batch) - offsetof(struct batch, count));
 	pipeline->timeline = timeline;

@@ -1,7 +1,8 @@
-/* The events of a timeline in batches: a thread of its own merges while the caller writes, so that an export takes as long
- * as the slower of the two.  Without a second thread, or a second processor for it, both take turns.
+/* Delivers the events of a timeline in batches.  A separate thread merges while the caller writes, so that an export
+ * takes as long as the slower of the two.  Without a second thread, or a second processor for it, the caller's thread
+ * does both in turn.
  *
- * In a batch an event's `args` is an array of args_count epp_trace_arg (export_args in writer.h). */
+ * In a batch, an event's `args` is an array of args_count epp_trace_arg (export_args in writer.h). */
 #ifndef EPPROF_RUNTIME_EXPORT_SINK_PIPELINE_H
 #define EPPROF_RUNTIME_EXPORT_SINK_PIPELINE_H
 
@@ -23,12 +24,12 @@ struct batch {
 
 struct pipeline;
 
-/* From here to pipeline_end the timeline and its trace belong to the pipeline.  `threaded`: if there can be a thread.
- * Errors: EPP_OUT_OF_MEMORY. */
+/* From here to pipeline_end, only the pipeline may use the timeline and its trace. `threaded`: whether a thread may be
+ * started.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *pipeline_start(struct pipeline **pipeline, epp_timeline *timeline, bool threaded) EPP_MUST_CHECK;
 /* The next batch, or NULL at the end and after an error.  Ownership: valid until the next call. */
 const struct batch *pipeline_next(struct pipeline *pipeline);
-/* Stops, wherever it is, and tells what went wrong.  NULL does nothing. */
+/* Stops the thread at any point, and returns the first error.  NULL does nothing. */
 epp_status *pipeline_end(struct pipeline *pipeline) EPP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* The buffer between writers and the function that takes their bytes. */
+/* A buffer between the writers of formats and the function that takes their bytes. */
 #include "export/sink/sink.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "encoding/json.h"
 #include "encoding/utf8.h"
 
-/* Text is escaped in pieces of this many bytes. */
+/* Text is escaped in pieces of at most this many bytes. */
 #define PIECE_BYTES (SINK_RESERVE_MAX / 6)
 
 epp_status *sink_init(struct sink *sink, epp_sink_fn write, void *user)

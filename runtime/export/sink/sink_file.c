@@ -1,4 +1,4 @@
-/* See sink_file.h. */
+/* Writes a sink's bytes into a file that appears by rename, or into an existing pipe, device or standard output. */
 #include "export/sink/sink_file.h"
 
 #include <errno.h>

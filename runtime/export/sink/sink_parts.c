@@ -1,5 +1,5 @@
-/* See sink_parts.h.  With `overwrite`, parts of an earlier and longer export that would stand behind the last are removed:
- * a reader that takes all there are would mix the two. */
+/* Writes numbered part files.  With `overwrite`, parts of an earlier and longer export with higher numbers are removed:
+ * a reader that takes all parts would mix the two exports. */
 #include "export/sink/sink_parts.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-/* "a/run_part2.xplane.pb" of "a/run.xplane.pb".  Ownership: malloc; NULL without memory. */
+/* Returns "a/run_part2.xplane.pb" for "a/run.xplane.pb".  Ownership: malloc; NULL without memory. */
 static char *name_of(const struct sink_parts *parts, size_t number)
 {
 	size_t bytes = strlen(parts->path), ending = strlen(parts->extension);
@@ -90,7 +90,7 @@ epp_status *sink_parts_commit(struct sink_parts *parts)
 			unlink(name);
 		free(name);
 	}
-	/* Those that were committed have nothing left to discard. */
+	/* Committed files have nothing left to discard. */
 	sink_parts_discard(parts);
 	return status;
 }

@@ -1,4 +1,5 @@
-/* What was written last need not go through the file: it is read from the sink's own buffer. */
+/* Keeps a sink's bytes in a temporary file.  The last bytes need not go through the file: they are read from the sink's
+ * buffer. */
 #include "export/sink/sink_spool.h"
 
 #include <unistd.h>

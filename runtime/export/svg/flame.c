@@ -1,9 +1,9 @@
-/* A flame graph: time by stack of names, over all threads.
+/* Computes a flame graph: time by stack of names, over all threads.
  *
- * An event's stack is that of the events around it on its thread.  A device event goes, in a tree of its own, below the
- * stack of the host event that caused it: device time does not lie inside host time, so that the two are not added.
- * A node of a model is below a frame of its operator type, of all nodes of which it is a part.
- * Memory is bounded by the number of stacks and of remembered causes, not by that of events. */
+ * The stack of an event consists of the events that enclose it on its thread.  A device event is in a separate tree,
+ * below the stack of the host event that caused it: device time is not part of host time, so the two are not added.  A
+ * node of a model is below a frame of its operator type, which sums all nodes of that type.  Memory is bounded by the
+ * number of stacks and of remembered causes, independent of the number of events. */
 #include "export/svg/flame.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "containers/array.h"
 #include "timeline/events/readable_name.h"
 
-/* What is around the next event of a lane, by depth. */
+/* The open events of a lane, by depth. */
 struct flame_lane {
 	uint32_t nodes[FLAME_DEPTH_MAX];
 	int64_t end_ns[FLAME_DEPTH_MAX];
@@ -25,12 +25,13 @@ struct flame_cause {
 
 /* ---- nodes ---- */
 
-/* A child by its name's text, made when it is first asked for; the parent itself if there are too many. */
+/* Finds a child by the text of its name and creates it if needed; returns the parent itself if there are too many
+ * nodes. */
 static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
 {
 	uint32_t *link = &flame->nodes[parent].children;
 
-	/* The one that was asked for last comes first. */
+	/* Move-to-front list: the child that was used last comes first. */
 	for (uint32_t *at = link; *at; at = &flame->nodes[*at].next) {
 		uint32_t index = *at;
 		struct flame_node *node = &flame->nodes[index];
@@ -65,7 +66,7 @@ static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp
 	return NULL;
 }
 
-/* The same by its name's number, if that was asked for before. */
+/* Finds a child by the number of its name, with child_by_text as the slow path. */
 static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
 {
 	uint64_t key = (uint64_t)parent << 32 | event->name_number;
@@ -81,7 +82,7 @@ static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_even
 	return *found == parent || hash_map_add(&flame->found, key, *found) ? NULL : epp_status_no_memory();
 }
 
-/* The node of a host stack in the tree of devices. */
+/* Finds or makes the node of a host stack in the tree of devices. */
 static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 {
 	uint32_t path[FLAME_DEPTH_MAX], depth = 0;
@@ -90,7 +91,7 @@ static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 		path[depth++] = node;
 	*found = FLAME_DEVICE;
 	while (depth) {
-		/* A name's own memory stays where it is when nodes move. */
+		/* The name is a separate allocation, so it stays valid when the array of nodes moves. */
 		const struct flame_node *one = &flame->nodes[path[--depth]];
 		const epp_event name = { .name = one->name, .name_bytes = one->name_bytes, .name_number = one->name_number };
 		EPP_TRY(child_of(flame, *found, &name, found));
@@ -126,7 +127,7 @@ static struct flame_cause *cause_of(struct flame *flame, uint32_t source, uint64
 	return &flame->causes[(id + source * UINT64_C(0x9E3779B9)) % FLAME_CAUSES];
 }
 
-/* The frame of a node's operator type in that of what is around the node; without one that frame itself. */
+/* Finds the frame of a node's operator type below `around`; without a type, returns `around`. */
 static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event *event, uint32_t *found)
 {
 	const epp_trace_arg *args = export_args(event);
@@ -136,7 +137,7 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	for (uint32_t i = 0; event->category == EPP_NODE && i < event->args_count; i++) {
 		if (args[i].type != EPP_ARG_TEXT || !args[i].text_bytes || strcmp(args[i].key, "op_name") != 0)
 			continue;
-		/* A node that is called as its type is has one frame. */
+		/* A node with the name of its type has only one frame. */
 		if (args[i].text_bytes == name_bytes && memcmp(args[i].value.text, event->name, name_bytes) == 0)
 			break;
 		const epp_event type = { .name = args[i].value.text, .name_bytes = args[i].text_bytes };
@@ -148,7 +149,7 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	return NULL;
 }
 
-/* A plugin's call is on a track of its own: below the event of the thread that made it. */
+/* A plugin's call is on its own track: its parent frame is the event of the thread that made the call. */
 static uint32_t around_call(struct flame *flame, const epp_event *event)
 {
 	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
@@ -164,7 +165,7 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 
 	if (!lane)
 		return epp_status_no_memory();
-	/* The innermost that still lasts: filters may have left out what is between. */
+	/* The innermost enclosing event that is still open; a filter may have removed the levels between. */
 	uint32_t parent = FLAME_HOST;
 	for (uint32_t around = depth; parent == FLAME_HOST && around--;) {
 		if (lane->nodes[around] && lane->end_ns[around] > event->start_ns)
@@ -190,7 +191,7 @@ static epp_status *add_device(struct flame *flame, const epp_event *event)
 	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
 	uint32_t below = FLAME_DEVICE, node;
 
-	/* What lies inside another kernel is in its time already. */
+	/* The time of a nested kernel is already part of the outer kernel. */
 	if (event->depth)
 		return NULL;
 	if (event->parent && cause->id == event->parent && cause->source == event->track->source)

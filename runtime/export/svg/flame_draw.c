@@ -1,7 +1,8 @@
-/* Draws the two trees as frames, a level below the other; a frame's width is its part of the tree's time.
+/* Draws the two trees of the flame graph as frames, one level below the other; the width of a frame is its share of the
+ * tree's time.
  *
- * Frames are SVG documents of their own inside the picture, which cut their texts and are placed in percent: a click needs to
- * change nothing but places and widths. */
+ * Frames are nested SVG documents, which clip their texts and are positioned in percent: a click only changes positions
+ * and widths. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
 #define MARGIN 20.0
 #define FRAME 19.0
 #define STEP 21.0
-/* Narrower frames are not drawn, pixels. */
+/* Narrower frames are not drawn; in pixels. */
 #define NARROWEST 0.6
 #define LETTER 6.5
 
@@ -25,7 +26,8 @@ static const char stripes[] = "<defs><pattern id=\"stripes\" width=\"6\" height=
 			      "patternTransform=\"rotate(45)\"><rect width=\"2\" height=\"6\" fill=\"#1b1f24\" "
 			      "fill-opacity=\".18\"/></pattern></defs>\n";
 
-/* XML: without < and &.  A click on a frame gives it the whole width; one on a frame above it, or on the same again, goes back. */
+/* The script must not contain < and &, because the file is XML.  A click on a frame expands it to the whole width; a
+ * click on a frame above it, or on the same frame again, goes back. */
 static const char script[] =
     "<script>\n"
     "for (const tree of document.querySelectorAll('.tree')) {\n"
@@ -62,9 +64,10 @@ static int64_t width_ns(const struct flame_node *node)
 	return node->total_ns + node->below_ns;
 }
 
-/* ---- what each frame is worth ---- */
+/* ---- the time of each frame ---- */
 
-/* Children have larger indexes than their parents.  On the host a stack's time has that of the stacks inside in it. */
+/* Adds the times of children to their parents; children have larger indexes than their parents.  On the host, a stack's
+ * own time already includes the inner stacks. */
 static void add_up(struct flame *flame, uint8_t *tree)
 {
 	tree[FLAME_HOST] = FLAME_HOST;
@@ -156,7 +159,7 @@ static void draw_frame(struct drawing *drawing, const struct flame_node *node, d
 	sink_text(sink, "</text></svg>\n");
 }
 
-/* Depth first, without recursion: a stack of names may be deep.  Returns how many levels there are. */
+/* Draws depth first, without recursion, because stacks may be deep.  Returns the number of levels. */
 static unsigned draw_tree(struct drawing *drawing, uint32_t root, bool devices)
 {
 	struct {

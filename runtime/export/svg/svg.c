@@ -1,7 +1,8 @@
-/* A picture of a trace for documents: SVG that is legible on light and dark pages.
+/* Writes a picture of a trace for documents: SVG that is legible on light and dark pages.
  *
- * Collects the slices of the window, SVG_BARS_MAX of them, the longest of each row, so that memory and picture stay small however
- * long the trace, and the short kernels of a stream are shown beside long host events; the number of those left out stands in the picture and in the receipt. */
+ * Collects at most SVG_BARS_MAX slices of the window, the longest of each row.  Memory and picture therefore stay small
+ * for a trace of any length, and the short kernels of a stream are visible next to long host events.  The number of
+ * omitted slices is in the picture and in the receipt. */
 #include "export/svg/svg.h"
 
 #include <locale.h>
@@ -33,7 +34,7 @@ static int by_rank(const void *a, const void *b)
 	return left->rank != right->rank ? (left->rank < right->rank ? -1 : 1) : longer_first(a, b);
 }
 
-/* Keeps the longest of each row: as many of one as of another, while it has so many. */
+/* Keeps the longest bars of each row: the same number for each row, as far as it has that many. */
 static epp_status *drop_short(struct svg *svg)
 {
 	if (svg->bars_count <= SVG_BARS_MAX)
@@ -105,7 +106,7 @@ static epp_status *svg_end(struct export_run *run)
 {
 	struct svg *svg = run->state;
 
-	/* A number's decimal point is a point. */
+	/* The decimal separator must be a point in every locale. */
 	locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	locale_t before = plain ? uselocale(plain) : (locale_t)0;
 	struct svg_layout layout = { 0 };

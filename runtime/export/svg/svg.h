@@ -1,5 +1,5 @@
-/* What the parts of the picture writer share: what was collected (svg.c), where it stands (svg_layout.c), how it is drawn
- * (svg_draw.c). */
+/* State and functions that the files of the picture writer share: collected bars (svg.c), the layout (svg_layout.c),
+ * the drawing (svg_draw.c). */
 #ifndef EPPROF_RUNTIME_EXPORT_SVG_SVG_H
 #define EPPROF_RUNTIME_EXPORT_SVG_SVG_H
 
@@ -7,7 +7,7 @@
 #include "export/svg/svg_text.h"
 #include "export/writer.h"
 
-/* The most bars in a picture; beyond, the longest of each row are kept. */
+/* The maximum number of bars in a picture; above it, the longest of each row are kept. */
 #define SVG_BARS_MAX 600u
 
 struct svg_bar {
@@ -18,10 +18,10 @@ struct svg_bar {
 	uint32_t row; /* index into rows */
 	uint32_t source;
 	uint32_t depth;
-	uint32_t rank; /* so many of its row are longer */
+	uint32_t rank; /* number of longer bars in its row */
 	uint8_t category;
 	uint8_t placement;
-	uint8_t colour; /* decided by svg_layout */
+	uint8_t colour; /* set by svg_layout */
 	uint8_t on_device;
 	uint32_t flags;
 };
@@ -30,7 +30,7 @@ struct svg {
 	struct rows rows;
 	struct svg_bar *bars; /* room for twice SVG_BARS_MAX */
 	size_t bars_count;
-	int64_t first_ns, last_ns; /* of all events, kept or not */
+	int64_t first_ns, last_ns; /* of all events, including omitted ones */
 	uint64_t left_out, others;
 };
 
@@ -52,17 +52,17 @@ struct svg_row {
 struct svg_layout {
 	int64_t from_ns, to_ns;
 	double pixels_per_ns;
-	struct svg_row *rows; /* those with bars, from top to bottom */
+	struct svg_row *rows; /* rows with bars, from top to bottom */
 	size_t rows_count;
 	double *top; /* of each row, by its index into svg.rows */
 	double bottom;
 };
 
-/* Decides places and colours.  Errors: EPP_OUT_OF_MEMORY. */
+/* Computes positions and colours.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *svg_layout_init(struct svg_layout *layout, struct svg *svg, int64_t from_ns, int64_t to_ns) EPP_MUST_CHECK;
 void svg_layout_deinit(struct svg_layout *layout);
 
-/* Draws what was collected. */
+/* Draws the collected bars. */
 epp_status *svg_draw(struct export_run *run, const struct svg_layout *layout) EPP_MUST_CHECK;
 
 #endif

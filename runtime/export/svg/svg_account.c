@@ -1,4 +1,4 @@
-/* See svg_account.h. */
+/* Writes the losses and the ledger of a trace into a picture. */
 #include "export/svg/svg_account.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "export/ledger.h"
 #include "export/svg/svg_text.h"
 
-/* The most producers that a title names; the metadata has all. */
+/* The maximum number of producers in a title; the metadata has all. */
 #define NAMED_MAX 12u
 
 static void name_losses(struct sink *sink, const epp_trace_account *account)

@@ -1,7 +1,8 @@
-/* Draws a picture: title, time axis, the rows of each process or device with their bars, arrows from host to device, and
- * a last line that says what was lost and how sure the times are.
+/* Draws a picture: title, time axis, the rows of each process or device with their bars, arrows from host to device,
+ * and a last line with the losses and the error bounds of the times.
  *
- * Bars have the same soft colours everywhere and dark letters; background, lines and labels follow the reader's scheme. */
+ * Bars have the same light colours and dark text in both colour schemes; background, lines and labels follow the
+ * reader's scheme. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static double y_of(const struct picture *picture, const struct svg_bar *bar)
 
 /* ---- axis ---- */
 
-/* The distance of ticks: 1, 2 or 5 times a power of ten, about TICKS of them. */
+/* Returns the distance between ticks: 1, 2 or 5 times a power of ten, for about TICKS ticks. */
 static double tick_distance(double span_ns)
 {
 	double wanted = span_ns / TICKS;
@@ -98,7 +99,7 @@ static void draw_labels(const struct picture *picture)
 		sink_format(sink, "<rect class=\"l\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>",
 		            SVG_LEFT - 3, place->top - 3, SVG_RIGHT - SVG_LEFT + 6, place->levels * SVG_STEP + 4);
 		sink_format(sink, "<text class=\"m\" x=\"%d\" y=\"%.1f\">", row->lane ? 32 : 20, place->top + 14);
-		/* Other lanes stand below their track's first one, if that has bars. */
+		/* Other lanes are placed below the first lane of their track, if that has bars. */
 		bool under_track = row->lane && i && rows->rows[layout->rows[i - 1].row].track == row->track;
 		if (!under_track)
 			svg_write_cut(sink, row->track->name,
@@ -133,7 +134,7 @@ static void draw_bar(const struct picture *picture, const struct svg_bar *bar)
 	double width = x_of(picture, bar->end_ns) - x;
 	struct sink *sink = picture->sink;
 
-	/* A hairline of the background keeps neighbours apart. */
+	/* A thin gap in the colour of the background separates neighbours. */
 	width = width > 3 ? width - 0.6 : width < 0.8 ? 0.8 : width;
 	sink_text(sink, "<g>");
 	draw_title(picture, bar);
@@ -250,7 +251,7 @@ epp_status *svg_draw(struct export_run *run, const struct svg_layout *layout)
 	            svg_duration((double)layout->to_ns - (double)layout->from_ns, span));
 	draw_labels(&picture);
 	draw_axis(&picture);
-	/* Behind the bars: an arrow that passes a thread must not strike out its names. */
+	/* Arrows are drawn before the bars, so that an arrow across a thread does not cover its names. */
 	EPP_TRY(draw_arrows(&picture));
 	for (size_t i = 0; i < picture.svg->bars_count; i++)
 		draw_bar(&picture, &picture.svg->bars[i]);

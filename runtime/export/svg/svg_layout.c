@@ -1,5 +1,6 @@
-/* Where rows stand and which colours names have: host processes above devices, each row as high as it is deep; colours by
- * name, those that take most time first, while what merely encloses (category Session) is grey. */
+/* Computes the positions of rows and the colours of names.  Host processes are above devices; the height of a row
+ * follows its depth.  Names with the most time get their colours first; events of the category Session, which only
+ * enclose others, are grey. */
 #include <stdlib.h>
 
 #include "base/status.h"

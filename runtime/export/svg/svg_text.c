@@ -1,4 +1,4 @@
-/* Escaping, cutting, and the one look of all pictures. */
+/* Escapes and cuts text, and defines the common style of all pictures. */
 #include "export/svg/svg_text.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ void svg_write_cut(struct sink *sink, const char *text, size_t letters)
 	while (at < bytes && used <= letters) {
 		if (used < letters)
 			keep = at;
-		/* From U+0800 on, letters are mostly wide. */
+		/* Most characters from U+0800 on are wide. */
 		size_t length = utf8_sequence(text + at, bytes - at, &valid);
 		used += length >= 3 ? 2 : 1;
 		at += length;

@@ -1,8 +1,8 @@
-/* Comma-separated values, RFC 4180: a head, a row for each event, then rows for the ledger and the trace itself, whose facts
- * stand as JSON in the last column.  docs/formats.md describes the columns.
+/* Writes comma-separated values, RFC 4180: a header, a row for each event, then rows for the ledger and the trace,
+ * whose facts are JSON in the last column.  docs/formats.md describes the columns.
  *
- * What depends on the name alone and what depends on the track alone are kept as pieces; most rows are two of these and a
- * few numbers. */
+ * Text that depends only on the name, and text that depends only on the track, is cached as pieces; most rows are two
+ * pieces and a few numbers. */
 #include "encoding/csv.h"
 #include "base/status.h"
 #include "encoding/json.h"
@@ -25,7 +25,7 @@ struct csv {
 
 static const char head[] = "kind,name,category,start_ns,duration_ns,source,pid,group,tid,track,track_name,device,stream,"
 			   "lane,depth,id,parent,run,placement,start_error_ns,end_error_ns,flags,args\r\n";
-/* Of a row that is no event: what stands between its name and its args. */
+/* The columns between name and args of a row that is not an event. */
 static const char no_event[] = ",,,,,,,,,,,,,,,,,,,,,";
 
 static void write_field(struct sink *sink, const char *text, size_t bytes)
@@ -89,7 +89,7 @@ static char *put_text(char *at, const char *text)
 	return mempcpy(at, text, strlen(text));
 }
 
-/* Placement, errors, flags, without the comma behind them. */
+/* Writes placement, errors and flags, without a comma after them. */
 static char *put_known(char *at, const epp_event *event)
 {
 	if (event->placement == EPP_PLACED_MEASURED && !event->start_error_ns && !event->end_error_ns && !event->flags)
@@ -101,7 +101,7 @@ static char *put_known(char *at, const epp_event *event)
 	return export_put_flags(at, event->flags);
 }
 
-/* The last column, from what was put into csv->args. */
+/* Writes the last column from the JSON in csv->args. */
 static epp_status *write_args(struct export_run *run)
 {
 	struct csv *csv = run->state;

@@ -1,7 +1,7 @@
-/* A JSON object a line: one for each event, then one for each line of the ledger, then one for the trace itself.
- * docs/formats.md describes the members.  Integers beyond 2^53 are strings, what does not apply is left out.
+/* Writes one JSON object a line: one for each event, then one for each line of the ledger, then one for the trace.
+ * docs/formats.md describes the members.  Integers beyond 2^53 are strings; members that do not apply are omitted.
  *
- * What depends on the name alone and what depends on the track alone are kept as pieces. */
+ * Text that depends only on the name, and text that depends only on the track, is cached as pieces. */
 #include "base/status.h"
 #include "encoding/json.h"
 #include "export/facts.h"

@@ -1,13 +1,15 @@
-/* XSpace, for XProf and TensorBoard: a plane for the host, one for each device, a line for each thread and stream.
+/* Writes XSpace, for XProf and TensorBoard: a plane for the host and one for each device, a line for each thread and
+ * stream.
  *
- * Times are relative: an absolute one overflows the readers' picoseconds; only TensorFlow, while it collects, takes its
- * session's start off, and wants them absolute.  A host event and the device events that it caused
- * share the uint64 stat `correlation_id`, of which viewers make flows; ids are told apart by source.  Where a plugin was told
- * of no host event, its own ids do that for its calls, which stand on the host's plane, and its device events; those of one
- * plugin are told apart from another's.  Events wait by line until the end (xplane_line.c).
+ * Times are relative, because absolute times overflow the readers' picoseconds.  The exception is TensorFlow: while it
+ * collects, it subtracts its session's start and needs absolute times.  A host event and the device events that it
+ * caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source.  If a plugin was
+ * not given the host event, its own ids join its calls, which are on the host's plane, to its device events; these ids
+ * include the plugin.  Events wait by line until the end (xplane_line.c).
  *
- * What is too much for one file goes on in another, which viewers show as another host.  Each has a stretch of time, planes
- * of the same names and numbers, and times from the same beginning; the end alone knows the ledger, so all wait for it. */
+ * If the events exceed one file, they continue in another one, which viewers show as another host.  Each file has a
+ * time range, planes with the same names and numbers, and times relative to the same beginning.  The ledger is complete
+ * only at the end, so all files are written then. */
 #include <search.h>
 
 #include "base/status.h"
@@ -16,19 +18,19 @@
 #include "export/xspace/xplane.h"
 #include "timeline/events/work.h"
 
-/* Of an event without its args; of an arg beside its text. */
+/* The maximum size of an event without its args, and of an arg without its text. */
 #define EVENT_BYTES 1024u
 #define ARG_BYTES 48u
-/* At most, as they are mostly: of the facts, of an account, of a line's head. */
+/* Usual upper bounds of the size of the facts, of an account, of the head of a line. */
 #define FACTS_BYTES 4096u
 #define ACCOUNT_BYTES 512u
 #define ROW_BYTES 256u
-/* As far as picoseconds go. */
+/* The largest time in ns that fits into picoseconds. */
 #define TIME_MOST_NS (INT64_MAX / 1000)
 
 /* ---- events ---- */
 
-/* EVENT_BYTES leave room behind it. */
+/* Writes a number with protobuf_varint_roomy; EVENT_BYTES has the extra room. */
 static inline char *put_number(char *at, uint32_t field, uint64_t value)
 {
 	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), value);
@@ -83,7 +85,8 @@ static uint64_t correlation(uint32_t source, uint64_t id)
 	return id + source * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* An id that a plugin gave: small numbers, most often, which others give as well. */
+/* Returns an id that a plugin gave.  Such ids are mostly small numbers that other plugins use too, so the producer is
+ * mixed in. */
 static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer, number;
@@ -106,7 +109,7 @@ static bool of_plugin(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
 }
 
-/* What a call and its device events have in common.  False: others have nothing to do with the event. */
+/* Returns the id that a call and its device events share; false if no other event is related to this one. */
 static bool has_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t host_id = event->track->kind == EPP_TRACK_DEVICE ? event->parent
@@ -114,7 +117,7 @@ static bool has_correlation(const epp_event *event, uint64_t *id)
 	                                                          : 0;
 
 	*id = correlation(event->track->source, host_id);
-	/* A plugin's own ids join its calls to its device events where no event of the trace is known as their cause. */
+	/* A plugin's own ids join its calls to its device events if the trace has no cause for the event. */
 	return host_id || (of_plugin(event) && !event->parent && plugin_s_correlation(event, id));
 }
 
@@ -137,7 +140,7 @@ static char *put_known(char *at, const epp_event *event)
 	return flags ? put_flags(at, flags) : at;
 }
 
-/* Whether put_known has put that stat, so that an arg of that name is left out. */
+/* Returns whether put_known writes this stat; an arg of that name is then left out. */
 static bool is_put(const epp_event *event, uint32_t key)
 {
 	uint64_t id;
@@ -156,7 +159,7 @@ static bool is_put(const epp_event *event, uint32_t key)
 	}
 }
 
-/* A time in picoseconds; what is beyond them is counted and stays at their edge. */
+/* Converts to picoseconds; times out of range are counted and set to the limit. */
 static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 {
 	if (ns >= 0 && ns <= TIME_MOST_NS)
@@ -165,7 +168,7 @@ static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
 }
 
-/* What began before the lines' base is cut there; without one they begin at the trace's time 0. */
+/* Events that began before the lines' base are cut there.  Without a base, lines begin at the trace's time 0. */
 static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
 {
 	int64_t offset_ns, duration_ns = event->duration_ns;
@@ -198,7 +201,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 		at = put_arg(at, key, &args[i]);
 		has_details |= key == KNOWN_KERNEL_DETAILS;
 	}
-	/* Tools take an event without details for no kernel. */
+	/* Tools do not treat an event without details as a kernel. */
 	if (on_gpu && !has_details)
 		at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
 	protobuf_end(begun, at);
@@ -206,7 +209,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	return NULL;
 }
 
-/* ---- what devices are ---- */
+/* ---- properties of devices ---- */
 
 static bool is_property(const epp_event *event)
 {
@@ -227,7 +230,7 @@ static epp_status *take_properties(struct xplanes *xplanes, const struct row *ro
 		xplanes->properties = larger;
 		xplanes->properties_count = row->process + 1;
 	}
-	/* The last description of a device counts. */
+	/* The last description of a device replaces earlier ones. */
 	struct xplane_properties *properties = &xplanes->properties[row->process];
 	free(properties->bytes);
 	char *at = properties->bytes = malloc(EVENT_BYTES + message_args_bytes(event, ARG_BYTES));
@@ -239,7 +242,7 @@ static epp_status *take_properties(struct xplanes *xplanes, const struct row *ro
 		char *stat = at;
 		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
 		at = put_arg(at, key, &args[i]);
-		/* The same message in another field, whose tag takes a byte as well. */
+		/* A stat of a plane is the same message under another field number, whose tag has one byte too. */
 		protobuf_tag(stat, XPLANE_STATS, PROTOBUF_BYTES);
 	}
 	properties->count = (size_t)(at - properties->bytes);
@@ -264,14 +267,14 @@ static struct xplane_part *last_part(struct xplanes *xplanes)
 	return &xplanes->parts[xplanes->parts_count - 1];
 }
 
-/* What a document has beside events and names: facts, the account, heads of lines. */
+/* Returns the size of a document without events and names: facts, the account, heads of lines. */
 static uint64_t rest_bytes(const struct export_run *run, const struct xplanes *xplanes)
 {
 	return FACTS_BYTES + ACCOUNT_BYTES * ledger_count(run) + ROW_BYTES * xplanes->rows.rows_count +
 	       xplanes->keys_bytes * (xplanes->rows.processes_count + 1);
 }
 
-/* Whether another event would be too much for the last part. */
+/* Returns whether another event would exceed the limit of the last part. */
 static bool is_full(const struct export_run *run, size_t bytes)
 {
 	struct xplanes *xplanes = run->state;
@@ -280,7 +283,7 @@ static bool is_full(const struct export_run *run, size_t bytes)
 
 	uint64_t used = part->lines.total_bytes + part->names_bytes + bytes;
 
-	/* Half of it is events, whatever the rest is. */
+	/* Up to half of the limit can always be used for events, even if the rest is large. */
 	return used > most / 2 && used + rest_bytes(run, xplanes) > most;
 }
 
@@ -294,7 +297,7 @@ static epp_status *next_part(struct export_run *run)
 	return add_part(run->state);
 }
 
-/* Takes an event that was put into the last part, which it is too much for, along into a new one. */
+/* Moves an event that exceeds the limit of the last part into a new part. */
 static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, char *at)
 {
 	struct xplanes *xplanes = run->state;
@@ -307,7 +310,7 @@ static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, 
 	return NULL;
 }
 
-/* The name must be explained in the plane of the event's process. */
+/* Notes that the plane of the event's process must define the name. */
 static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
 	bool added;
@@ -350,7 +353,8 @@ static epp_status *xplane_begin(struct export_run *run)
 {
 	struct xplanes *xplanes = run->state;
 
-	/* XProf numbers the first lines of a device itself, from 1: lines have numbers beyond these, and events their stream. */
+	/* XProf uses the first line numbers of a device itself, from 1; lines get numbers above these, and events have
+	 * their stream as a stat. */
 	xplanes->rows.number_devices = true;
 	if (run->options->unix_times) {
 		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
@@ -359,7 +363,7 @@ static epp_status *xplane_begin(struct export_run *run)
 	return add_part(xplanes);
 }
 
-/* A trace without events has its host's plane nevertheless: it holds the ledger. */
+/* A trace without events also needs its host's plane, which holds the ledger. */
 static epp_status *need_host(struct export_run *run)
 {
 	static const epp_trace_track nobody = { .track = UINT32_MAX, .kind = EPP_TRACK_THREAD, .name = "", .group = "" };

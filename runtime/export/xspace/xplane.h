@@ -1,5 +1,5 @@
-/* What the files of the XSpace writer share: planes and lines, whose events wait for the end (xplane_line.c), keys (xplane_keys.c),
- * events (xplane.c), the documents (xplane_document.c). */
+/* State and functions that the files of the XSpace writer share: planes and lines, whose events wait for the end
+ * (xplane_line.c), keys (xplane_keys.c), events (xplane.c), the documents (xplane_document.c). */
 #ifndef EPPROF_RUNTIME_EXPORT_XSPACE_XPLANE_H
 #define EPPROF_RUNTIME_EXPORT_XSPACE_XPLANE_H
 
@@ -8,19 +8,19 @@
 #include "export/message.h"
 #include "export/rows.h"
 
-/* Of an entry that explains a number, beside its text. */
+/* The size of a metadata entry without its text. */
 #define XPLANE_ENTRY_BYTES 32u
 
-/* An entry of a map. */
+/* The fields of a map entry. */
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 
-/* The number of the host's plane: beyond those of devices. */
+/* The number of the host's plane, above those of devices. */
 #define XPLANE_HOST_PLANE 1000u
 
-/* Readers keep the whole in memory and refuse 2 GiB. */
+/* Readers keep the whole file in memory and refuse 2 GiB. */
 #define XPLANE_PART_BYTES 1900000000u
 
-/* Stats that every plane has; their number is their place, from 1. */
+/* Stats that every plane defines; the number is the position, from 1. */
 enum xplane_known {
 	KNOWN_CORRELATION = 1,
 	KNOWN_PLACEMENT,
@@ -30,17 +30,17 @@ enum xplane_known {
 	KNOWN_KERNEL_DETAILS,
 	KNOWN_FLAGS,
 	KNOWN_CATEGORY,
-	KNOWN_NO_DETAILS, /* from here on: texts, referred to as values */
+	KNOWN_NO_DETAILS, /* from here on: texts that values refer to */
 	KNOWN_CATEGORIES,
 	KNOWN_PLACEMENTS = KNOWN_CATEGORIES + EPP_API + 1,
 	KNOWN_OWN = KNOWN_PLACEMENTS + EPP_PLACEMENT_COUNT
 };
-/* The text of one of them. */
+/* Returns the text of one of them. */
 const char *xplane_stat(uint32_t stat);
 
-/* The events of one row, encoded, in the order in which they came. */
+/* The encoded events of one row, in order of arrival. */
 struct xplane_line {
-	char *bytes; /* those that are not in the file */
+	char *bytes; /* the bytes that are not in the file */
 	size_t count, room;
 	uint64_t in_file_bytes;
 	uint32_t first_chunk, last_chunk; /* indexes + 1 */
@@ -49,11 +49,11 @@ struct xplane_line {
 struct xplane_chunk {
 	uint64_t offset;
 	uint32_t bytes;
-	uint32_t next; /* of the same line, index + 1 */
+	uint32_t next; /* next chunk of the same line, index + 1 */
 };
 
 struct xplane_lines {
-	struct xplane_line *lines; /* beside the rows */
+	struct xplane_line *lines; /* parallel to the rows */
 	size_t lines_room;
 	struct xplane_chunk *chunks;
 	size_t chunks_count, chunks_room;
@@ -63,8 +63,8 @@ struct xplane_lines {
 	uint64_t total_bytes;
 };
 
-/* Room for an event of at most `bytes` bytes behind those of a row's line; xplane_line_commit says how many it has.
- * Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
+/* Reserves room for an event of at most `bytes` bytes after the events of a row's line; xplane_line_commit sets the
+ * actual size.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
 epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at) EPP_MUST_CHECK;
 static inline void xplane_line_commit(struct xplane_lines *lines, size_t row, size_t bytes)
 {
@@ -72,21 +72,21 @@ static inline void xplane_line_commit(struct xplane_lines *lines, size_t row, si
 
 	line->count += bytes;
 	lines->total_bytes += bytes;
-	/* All other lines are written to before its turn comes again: what it writes to then is not in the cache. */
+	/* Many other lines are written before this one is used again, so its next bytes are prefetched. */
 	__builtin_prefetch((const void *)((uintptr_t)line->bytes + line->count + 64), 1);
 }
 static inline uint64_t xplane_line_bytes(const struct xplane_line *line)
 {
 	return line->in_file_bytes + line->count;
 }
-/* Nothing more comes: what is in memory goes to the file.  Errors: as xplane_line_reserve. */
+/* Call it after the last event: writes the rest of the lines to the file.  Errors: as xplane_line_reserve. */
 epp_status *xplane_lines_close(struct xplane_lines *lines) EPP_MUST_CHECK;
-/* The bytes of a row's events; 0: it has none. */
+/* Returns the size of a row's events; 0: it has none. */
 static inline uint64_t xplane_row_bytes(const struct xplane_lines *lines, size_t row)
 {
 	return row < lines->lines_room ? xplane_line_bytes(&lines->lines[row]) : 0;
 }
-/* Hands the events of a line over. */
+/* Writes the events of a line into a sink. */
 epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink *sink) EPP_MUST_CHECK;
 void xplane_lines_deinit(struct xplane_lines *lines);
 
@@ -98,14 +98,14 @@ struct xplane_key {
 	char text[];
 };
 
-/* What one file holds: the events of a stretch of time. */
+/* The content of one file: the events of a time range. */
 struct xplane_part {
 	struct xplane_lines lines;
-	struct id_set names; /* by process of `rows`: the names that its plane must explain */
+	struct id_set names; /* by process of `rows`: names that its plane must define */
 	uint64_t names_bytes;
 };
 
-/* What a device is: encoded stats of its plane. */
+/* The properties of a device: encoded stats of its plane. */
 struct xplane_properties {
 	char *bytes;
 	size_t count;
@@ -113,26 +113,26 @@ struct xplane_properties {
 
 struct xplanes {
 	struct rows rows;
-	struct xplane_properties *properties; /* of each process of `rows` */
+	struct xplane_properties *properties; /* by process of `rows` */
 	size_t properties_count;
-	struct message message;    /* an event on its way to the next part */
-	struct xplane_part *parts; /* the last takes what comes */
+	struct message message;    /* an event that moves to the next part */
+	struct xplane_part *parts; /* the last one receives new events */
 	size_t parts_count;
-	void *keys; /* tsearch tree of struct xplane_key: of args, all planes explain all */
+	void *keys; /* tsearch tree of struct xplane_key: keys of args, defined in all planes */
 	uint32_t keys_count;
 	uint64_t keys_bytes;
 	struct {
 		const char *text; /* the trace's own copy */
 		uint32_t number;
 	} recent[XPLANE_CACHE_COUNT];
-	int64_t base_ns, base_unix_ns; /* of all lines */
+	int64_t base_ns, base_unix_ns; /* for all lines */
 	uint64_t counters, flows, asyncs, outside;
 };
 
-/* The number of an arg's key.  Errors: EPP_OUT_OF_MEMORY. */
+/* Returns the number of an arg's key.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *xplane_number_of_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number) EPP_MUST_CHECK;
 
-/* Whether a device's name is that of a GPU's plane. */
+/* Returns whether a device's name is that of a GPU plane. */
 bool xplane_is_gpu(const char *name);
 
 epp_status *xplane_write_document(struct export_run *run, struct xplane_part *part) EPP_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* The document: a plane for the host, one for each device.  A message stands behind its length, so the parts of a plane that
- * are small are put together in memory first; the events, whose bytes were counted, follow from where they waited. */
+/* Writes the document: a plane for the host, one for each device.  A message is preceded by its length, so the small
+ * parts of a plane are built in memory first; the events, whose size is known, are copied from their lines. */
 #include <errno.h>
 #include <search.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "export/ledger.h"
 #include "export/xspace/xplane.h"
 
-/* A growing message. */
+/* A message that is built in memory. */
 struct part {
 	struct sink sink;
 	struct sink_memory memory;
@@ -22,7 +22,7 @@ static char *part_room(struct part *part, size_t bytes)
 
 static void part_text(struct part *part, uint32_t field, const char *text, size_t bytes)
 {
-	/* Names are cut at 64 KiB when they are recorded, so the mended text may need more than fits at once. */
+	/* Names can have 64 KiB, and replaced bytes need more, so the text may not fit into one reservation. */
 	char *mended = malloc(message_text_bytes(bytes));
 
 	if (!mended) {
@@ -45,9 +45,9 @@ static void part_end(struct part *part)
 	free(part->memory.bytes);
 }
 
-/* ---- what a plane says once ---- */
+/* ---- the metadata of a plane ---- */
 
-/* An entry of a map: a number, and what it means. */
+/* Writes a map entry: a number and its name. */
 static void put_entry(struct part *plane, uint32_t field, uint32_t number, const char *name, size_t bytes)
 {
 	size_t value = protobuf_u64_bytes(XMETADATA_ID, number) + protobuf_text_bytes(XMETADATA_NAME, name, bytes);
@@ -82,7 +82,7 @@ static void put_key(const void *node, VISIT visit, void *plane)
 		put_entry(plane, XPLANE_STAT_METADATA, key->number, key->text, key->bytes);
 }
 
-/* A stat of the plane itself; its key is explained here too. */
+/* Writes a stat of the plane itself, and defines its key. */
 static void put_text_stat(struct part *plane, uint32_t number, const char *key, const char *text, size_t bytes)
 {
 	size_t stat = protobuf_u64_bytes(XSTAT_METADATA_ID, number) + protobuf_text_bytes(XSTAT_TEXT, text, bytes);
@@ -103,7 +103,7 @@ static void put_number_stat(struct part *plane, uint32_t number, const char *key
 	sink_commit(&plane->sink, protobuf_i64(at, XSTAT_I64, value));
 }
 
-/* The facts and the ledger are stats of the host's plane. */
+/* Writes the facts and the ledger as stats of the host's plane. */
 static epp_status *put_facts(struct export_run *run, struct part *plane)
 {
 	const struct xplanes *xplanes = run->state;
@@ -137,7 +137,7 @@ static epp_status *put_facts(struct export_run *run, struct part *plane)
 
 /* ---- lines and planes ---- */
 
-/* Of one process, or of all of the system's, which are one plane. */
+/* Returns whether a row belongs to a process's plane; all operating system processes share one plane. */
 static bool belongs(const struct xplanes *xplanes, const struct row *row, size_t process)
 {
 	bool host = !xplanes->rows.processes[process].group;
@@ -145,7 +145,8 @@ static bool belongs(const struct xplanes *xplanes, const struct row *row, size_t
 	return row->process == process || (host && !xplanes->rows.processes[row->process].group);
 }
 
-/* The system's thread; what has no number of its own, or another process's, has one that no thread has. */
+/* Returns the operating system's thread id, or a number that no thread has if the row has none or belongs to
+ * another process than the first. */
 static uint64_t line_id(const struct xplanes *xplanes, size_t index)
 {
 	const struct row *row = &xplanes->rows.rows[index];
@@ -171,7 +172,8 @@ static void put_line_head(const struct xplanes *xplanes, struct part *part, size
 	free(name);
 }
 
-/* Heads of lines follow each other in `heads`, line i's from `starts[i]` to `starts[i + 1]`. */
+/* Writes a plane.  The heads of its lines are consecutive in `heads`: line i has the bytes from `starts[i]` to
+ * `starts[i + 1]`. */
 static epp_status *send_plane(struct export_run *run, struct xplane_part *file, size_t process, struct part *plane,
                               struct part *heads, size_t *starts)
 {
@@ -222,7 +224,7 @@ bool xplane_is_gpu(const char *name)
 	return begins(name, GPU);
 }
 
-/* Behind the number is a name, if any: "/device:GPU:0 (name)". */
+/* Compares GPU names without a suffix after the number, as in "/device:GPU:0 (name)". */
 static bool is_same_gpu(const char *name, const char *other)
 {
 	size_t bytes = strcspn(name, " ");
@@ -230,7 +232,7 @@ static bool is_same_gpu(const char *name, const char *other)
 	return strcspn(other, " ") == bytes && memcmp(name, other, bytes) == 0;
 }
 
-/* Whether a device keeps the name of a GPU's plane: the first that has it does. */
+/* Returns whether a device keeps its GPU name: only the first device with that name does. */
 static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
 {
 	const struct rows_process *of = &xplanes->rows.processes[process];
@@ -254,7 +256,7 @@ static bool gpu_is_kept(const struct xplanes *xplanes, unsigned number)
 	return false;
 }
 
-/* The number of a device that becomes a GPU: those that kept their names have theirs already. */
+/* Returns the number of a device that becomes a GPU.  Numbers of devices that keep their names are taken. */
 static unsigned gpu_number(const struct export_run *run, size_t process)
 {
 	const struct xplanes *xplanes = run->state;
@@ -263,7 +265,7 @@ static unsigned gpu_number(const struct export_run *run, size_t process)
 	for (size_t i = 0;; number++) {
 		if (gpu_is_kept(xplanes, number))
 			continue;
-		/* The next that needs one takes it. */
+		/* Take the next number that is not in use. */
 		while (i < process && (!xplanes->rows.processes[i].group || keeps_gpu(xplanes, i) ||
 		                       (!run->options->gpu_planes && !xplane_is_gpu(xplanes->rows.processes[i].name))))
 			i++;
@@ -272,7 +274,8 @@ static unsigned gpu_number(const struct export_run *run, size_t process)
 	}
 }
 
-/* "/host:CPU", "/device:CUSTOM:Accelerator 0", "/device:GPU:0"; a device out of an XSpace may be called so already. */
+/* Returns "/host:CPU", "/device:CUSTOM:Accelerator 0" or "/device:GPU:0"; a device imported from an XSpace may already
+ * have such a name. */
 static char *plane_name(const struct export_run *run, size_t process)
 {
 	const struct xplanes *xplanes = run->state;
@@ -297,7 +300,7 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 
 	if (!name)
 		return epp_status_no_memory();
-	/* Numbers are the viewer's processes: no two planes have the same. */
+	/* The number is the viewer's process, which is unique. */
 	sink_commit(&plane->sink, protobuf_u64(part_room(plane, 32), XPLANE_ID, number));
 	part_text(plane, XPLANE_NAME, name, strlen(name));
 	free(name);
@@ -336,7 +339,7 @@ static epp_status *write_plane(struct export_run *run, struct xplane_part *file,
 	return status;
 }
 
-/* What was lost is a warning, which viewers show. */
+/* Writes losses as a warning, which viewers show. */
 static epp_status *write_warning(struct export_run *run)
 {
 	struct ledger_total total;
@@ -351,7 +354,7 @@ static epp_status *write_warning(struct export_run *run)
 	return NULL;
 }
 
-/* A device that does nothing in this part keeps its number in the others. */
+/* A device without events in this part still has its number in the other parts. */
 static bool is_there(const struct xplanes *xplanes, const struct xplane_part *file, size_t process)
 {
 	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {

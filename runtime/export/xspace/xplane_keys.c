@@ -1,4 +1,5 @@
-/* The keys of stats: those that every plane has, and those of args, which get the next numbers when they are first met. */
+/* The keys of stats: those that every plane defines, and those of args, which get the next number at their first
+ * use. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 const char *xplane_stat(uint32_t stat)
 {
-	/* What tools take for a kernel has details; a device tells none of these. */
+	/* Tools need details to recognize a kernel; this text replaces the details that a device does not provide. */
 	static const char *const texts[] = {
 		"correlation_id",
 		"placement",
@@ -35,7 +36,8 @@ static int compare_keys(const void *a, const void *b)
 	return memcmp(left->text, right->text, left->bytes);
 }
 
-/* One that is a stat's already stands for that; texts are mended in the document, so a key may be of any bytes. */
+/* Returns the number of the stat if the arg's key equals one.  Keys are repaired to UTF-8 in the document, so they may
+ * have any bytes. */
 static uint32_t number_of_stat(const epp_trace_arg *arg)
 {
 	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++) {

@@ -1,5 +1,6 @@
-/* Events come by time and are written by line, so they wait: what exceeds a chunk goes to a temporary file, from which the
- * line is put together again at the end.  A trace that fits into its lines' first chunks needs no file. */
+/* Stores events by line until the end, because they arrive by time and are written by line.  Bytes that exceed a chunk
+ * go to a temporary file, from which the line is assembled at the end.  A trace that fits into the first chunks of its
+ * lines needs no file. */
 #include <unistd.h>
 
 #include "containers/array.h"

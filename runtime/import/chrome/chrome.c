@@ -1,9 +1,9 @@
-/* The trace event format of Chrome, Perfetto, Kineto and others: an array of events, or an object that has it as
- * `traceEvents`.  Times are decimal microseconds; nothing of them is lost down to a nanosecond.
+/* Reads the trace event format of Chrome, Perfetto, Kineto and others: an array of events, or an object that has it as
+ * `traceEvents`. Times are decimal microseconds; they are kept exactly down to a nanosecond.
  *
- * Phases: X and B/E are slices, b/n/e and S/T/F asynchronous events, i/I/R instants, C counters (one for each series), s/t/f
- * arrows, M names.  A slice on a device's stream is told by its category.  An array that never ends, as the format allows,
- * and a file that is cut off are taken as far as they go. */
+ * Phases: X and B/E are slices, b/n/e and S/T/F asynchronous events, i/I/R instants, C counters (one for each series),
+ * s/t/f arrows, M names.  A slice on a device's stream is recognized by its category.  An array without an end, which
+ * the format allows, and a truncated file are read as far as they go. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct chrome_reader {
 	struct sorter causes; /* host slices by their correlation */
 	int64_t first_ns;
 	uint64_t last_ticks;
-	uint64_t in_order_of_start, in_order_of_end; /* how often slices came so */
+	uint64_t in_order_of_start, in_order_of_end; /* how many slices came in this order */
 	uint64_t ends_alone, phases, members, metadata, series;
 };
 
@@ -54,7 +54,8 @@ static uint64_t key_of(const struct event *event, const char *kind)
 
 /* ---- slices ---- */
 
-/* Events that come in order of their start are outer first, those in order of their end inner first; ids follow that. */
+/* Ids are chosen so that an outer slice has a smaller id than an inner one.  In a file ordered by start, outer slices
+ * come first, and ids count up; in a file ordered by end, inner slices come first, and ids count down. */
 static uint64_t id_of_slice(struct chrome_reader *reader, struct lane *lane, uint64_t start, uint64_t end)
 {
 	struct import *import = reader->import;
@@ -68,7 +69,7 @@ static uint64_t id_of_slice(struct chrome_reader *reader, struct lane *lane, uin
 	return reader->in_order_of_end > reader->in_order_of_start ? import->next_id_down-- : import->next_id++;
 }
 
-/* The prepared record as a slice of its lane. */
+/* Adds the prepared record as a slice of its lane. */
 static epp_status *put_slice(struct chrome_reader *reader, bool is_device)
 {
 	struct import *import = reader->import;
@@ -108,7 +109,7 @@ static epp_status *take_slice(struct chrome_reader *reader, const struct event *
 	return put_slice(reader, lane->is_device);
 }
 
-/* ---- what begins and ends ---- */
+/* ---- begin and end events ---- */
 
 static epp_status *take_begin(struct chrome_reader *reader, uint64_t key, bool is_async)
 {
@@ -143,7 +144,7 @@ static epp_status *put_async(struct chrome_reader *reader, uint64_t end)
 	return epp_trace_writer_record(import->writer, &ended);
 }
 
-/* The begun event gets the args of its end too. */
+/* Ends the open event and adds the args of the end to it. */
 static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_async)
 {
 	struct import *import = reader->import;
@@ -169,7 +170,7 @@ static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_
 	return status;
 }
 
-/* What never ended: slices up to the last time that the file tells, marked; asynchronous events stay open. */
+/* Ends events without an end: slices end at the last time in the file and are marked; asynchronous events stay open. */
 static epp_status *end_begun(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
@@ -204,7 +205,7 @@ static epp_status *take_instant(struct chrome_reader *reader)
 	return record_write(import, &import->prepared);
 }
 
-/* A series has a counter of its own: its event's name, and its own if there are several. */
+/* Each series becomes a counter, named after the event, and also after the series if there are several. */
 static epp_status *take_counter(struct chrome_reader *reader, const struct event *event)
 {
 	struct import *import = reader->import;
@@ -256,7 +257,7 @@ static epp_status *take_metadata(struct chrome_reader *reader, const struct even
 		reader->metadata++;
 		return NULL;
 	}
-	/* Which of the two it is shows with the first event. */
+	/* Whether the lane is a thread or a device stream is known only with its first event. */
 	for (int is_device = 0; is_device < 2; is_device++) {
 		EPP_TRY(lanes_find(import, event, is_device, &lane));
 		if (lane != LANE_NONE)
@@ -272,7 +273,7 @@ static epp_status *take_arrow(struct chrome_reader *reader, const struct event *
 		                     .phase = (unsigned char)event->phase,
 		                     .to_next = event->phase == 'f' && !event->binds_enclosing };
 
-	/* Its slice may be a device's, which shows when all are known. */
+	/* The slice may be on a device; that is known only when all slices are known. */
 	EPP_TRY(lanes_find(reader->import, event, true, &point.device_lane));
 	EPP_TRY(lanes_find(reader->import, event, false, &point.lane));
 	return chrome_arrows_add(&reader->arrows, &point);
@@ -332,7 +333,7 @@ static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
 	note_time(reader, event, end);
 	if (strchr("stf", event->phase))
 		return take_arrow(reader, event, start);
-	/* An end's category is its beginning's. */
+	/* An end event takes its category from its begin event. */
 	record_prepare(import, event, !strchr("EeF", event->phase));
 	EPP_TRY(lanes_find(import, event, is_of_device(event), &prepared->lane));
 	if (prepared->lane == LANE_NONE) {
@@ -386,7 +387,8 @@ static epp_status *read_all(struct chrome_reader *reader)
 	}
 }
 
-/* Unix time, if the file tells it: by its base, or by times that are themselves of this century. */
+/* Finds the Unix time of the trace: from the file's base time, or from event times that are themselves Unix times of
+ * this century. */
 static void find_epoch(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
@@ -396,7 +398,7 @@ static void find_epoch(struct chrome_reader *reader)
 		return;
 	if (!import->epoch_ns && reader->json.has_base)
 		import->epoch_ns = reader->json.base_ns;
-	/* Times that are far from 0 count from the first one. */
+	/* Times far from 0 are made relative to the first one. */
 	if (reader->first_ns > day_ns || reader->first_ns < 0)
 		import->zero_ns = reader->first_ns;
 	if (!import->epoch_ns && reader->first_ns >= year_2001_ns) {

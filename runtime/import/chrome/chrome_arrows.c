@@ -1,12 +1,12 @@
-/* See chrome_arrows.h.  Each point finds its slice, then they are sorted by id and time, and each one but the beginnings is
- * joined to the one before it. */
+/* Joins arrows: finds the slice of each point, sorts the points by id and time, and joins each point other than a start
+ * to the one before it. */
 #include "import/chrome/chrome_arrows.h"
 
 #include <string.h>
 
 #include "format/format.h"
 
-#define TO_NEXT 0x100u /* with a phase: the point means the slice that begins there or next */
+#define TO_NEXT 0x100u /* flag in the phase: the point refers to the slice that begins there or next */
 
 epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point)
 {
@@ -18,8 +18,8 @@ void chrome_arrows_deinit(struct chrome_arrows *arrows)
 	temp_file_deinit(&arrows->points);
 }
 
-/* One end of an arrow, as it goes through the sorters: by lane and time, so that slices are read in their order, and then
- * by id and time. */
+/* Makes the sorter entry of one end of an arrow.  Entries are first sorted by lane and time, so that slices are read in
+ * order, and then by id and time. */
 static struct sorter_entry entry_of(const struct arrow_point *point)
 {
 	return (struct sorter_entry){ .key = point->lane + 1ull,
@@ -54,7 +54,7 @@ static epp_status *sort_by_lane(struct chrome_arrows *arrows, struct import *imp
 	}
 }
 
-/* Slices have their lane + 1 as key, as points have. */
+/* The key of both slices and points is the lane + 1. */
 static epp_status *find_slice(struct import *import, const struct sorter_entry *point, uint64_t *id)
 {
 	struct sorter_entry entry;
@@ -90,7 +90,7 @@ static epp_status *resolve(struct chrome_arrows *arrows, struct import *import, 
 			arrows->without_slice++;
 			continue;
 		}
-		/* At equal times a beginning comes first: it is the longest, and `end` is the order. */
+		/* At equal times a start comes first: the longer entry sorts first, and `end` encodes that order. */
 		uint32_t phase = point.name & ~TO_NEXT;
 		uint64_t order = phase == 's' ? 3 : phase == 't' ? 2 : 1;
 		EPP_TRY(sorter_add(ends, &(struct sorter_entry){ .key = point.end,

@@ -1,5 +1,5 @@
-/* Arrows of the trace event format (s, t, f): points on threads at moments, joined by an id.  Which slices they point at is
- * known when all slices are, so points wait in a temporary file. */
+/* Arrows of the trace event format (s, t, f): points on threads at a time, joined by an id.  A point can be matched to
+ * its slice only when all slices are known, so points wait in a temporary file. */
 #ifndef EPPROF_RUNTIME_IMPORT_CHROME_CHROME_ARROWS_H
 #define EPPROF_RUNTIME_IMPORT_CHROME_CHROME_ARROWS_H
 
@@ -8,9 +8,9 @@
 struct arrow_point {
 	uint64_t key;
 	uint64_t ticks;
-	uint32_t lane, device_lane; /* of the thread, and of the stream that has the same numbers; LANE_NONE: too many */
+	uint32_t lane, device_lane; /* of the thread, and of the stream with the same numbers; LANE_NONE: too many */
 	uint16_t phase;             /* 's', 't', 'f' */
-	uint16_t to_next;           /* an end that points at the next slice, not at the one around it */
+	uint16_t to_next;           /* an end that refers to the next slice, not to the enclosing one */
 };
 
 struct chrome_arrows {
@@ -19,7 +19,7 @@ struct chrome_arrows {
 };
 
 epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point) EPP_MUST_CHECK;
-/* Joins the points and writes the arrows; import->slices, by lane, gets sealed. */
+/* Joins the points and writes the arrows; seals import->slices, which is sorted by lane. */
 epp_status *chrome_arrows_write(struct chrome_arrows *arrows, struct import *import) EPP_MUST_CHECK;
 void chrome_arrows_deinit(struct chrome_arrows *arrows);
 

@@ -1,9 +1,10 @@
-/* ONNX Runtime's profile: "[", one record a line with a comma behind it, "]".
+/* Reads ONNX Runtime's profile: "[", one record a line with a comma after it, "]".
  *
- * A record is read as JSON; one that is not JSON is repaired and counted.  A newline in a name spreads a record over
- * several lines: a record ends where the next one begins.  Host events come in order of their end, so that ids count
- * down: of two that start in the same microsecond the one that ended later is the outer one.  Providers' events stand
- * behind them, and are told by their category, their pid, or the args that the kit and ONNX Runtime's own providers add. */
+ * A record is read as JSON; one that is not JSON is repaired and counted.  A newline in a name splits a record into
+ * several lines, so a record ends where the next one begins.  Host events come in order of their end, so ids count
+ * down: of two events that start in the same microsecond, the one that ended later is the outer one.  Events of
+ * providers follow them; they are recognized by their category, their pid, or the args that the kit and ONNX Runtime's
+ * own providers add. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@
 struct ort_reader {
 	struct import *import;
 	struct json_events json;
-	uint64_t first_start; /* of the events that providers are told of */
+	uint64_t first_start; /* of the events that providers are notified of */
 	uint64_t no_slices, ledgers;
 };
 
@@ -67,7 +68,7 @@ static epp_status *provider_event(struct import *import, struct event *event, in
 	return providers_keep(import);
 }
 
-/* Whether an execution provider has the node, rather than ONNX Runtime itself. */
+/* Returns whether an execution provider runs the node, rather than ONNX Runtime itself. */
 static bool is_providers_node(struct import *import, const struct event *event)
 {
 	const struct event_arg *arg = event_find_arg(event, "provider");
@@ -106,7 +107,7 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 	                                                           .name = record->name });
 }
 
-/* What the kit adds when it has lost events: it belongs in the ledger. */
+/* Takes the event that the kit adds when it has lost events; its count goes into the ledger. */
 static bool take_lost(struct import *import, const struct event *event)
 {
 	static const char *const keys[] = { "lost_no_buffer", "lost_refused", "lost_outside_run",
@@ -137,7 +138,7 @@ static bool take_lost(struct import *import, const struct event *event)
 	return true;
 }
 
-/* An event, or a record that cannot be read. */
+/* Counts an event, or a record that cannot be read, as lost. */
 static void leave_out(struct import *import, bool of_provider, epp_loss reason)
 {
 	if (!of_provider) {
@@ -190,7 +191,7 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 
 /* ---- lines ---- */
 
-/* Whether a record that cannot be read is a provider's. */
+/* Returns whether a record that cannot be read belongs to a provider. */
 static bool looks_provided(const char *record, size_t bytes)
 {
 	static const char *const marks[] = { RECORD_BEGINS "Kernel\"", RECORD_BEGINS "Api\"", "\",\"pid\" :-",
@@ -222,7 +223,7 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 	return NULL;
 }
 
-/* Whether the array ends here, behind a newline.  Arrays in args may be on several lines too. */
+/* Returns whether the array ends here, after a newline.  Arrays in args may have several lines too. */
 static bool ends_array(const char *here, size_t count, size_t at)
 {
 	size_t last = at - 1;
@@ -234,7 +235,7 @@ static bool ends_array(const char *here, size_t count, size_t at)
 	return last >= 2 && here[last - 1] == '}' && here[last - 2] == '}';
 }
 
-/* A record that is cut off at the end of the input begins like one as far as it goes. */
+/* A record that is cut at the end of the input is compared as far as it goes. */
 static bool begins_record(const struct input *input, size_t at)
 {
 	size_t count, bytes = RECORD_BEGINS_BYTES;
@@ -245,7 +246,7 @@ static bool begins_record(const struct input *input, size_t at)
 	return ends_array(here, count, at) || !memcmp(here + at, RECORD_BEGINS, bytes);
 }
 
-/* Where a record that begins here ends: where another begins, or the array ends. */
+/* Finds the end of the record that begins here: the beginning of another record, or the end of the array. */
 static epp_status *find_end(struct input *input, size_t *end)
 {
 	size_t count;

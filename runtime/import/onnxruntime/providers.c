@@ -1,4 +1,4 @@
-/* See providers.h.  The kept records are read twice: to find when profiling began, and to write them. */
+/* Places the events of devices.  Reads the kept records twice: to find when profiling began, and to write them. */
 #include "import/onnxruntime/providers.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 #define SAMPLES_MAX 64u
 #define CANDIDATES_MAX 1024u
-#define GUESSED_FROM 8u             /* samples that candidates are made from */
-#define LOOKED_AT 64u               /* host events before a sample, and behind it, that may be its parent */
-#define UNKNOWN_HALF_WIDTH 1000000u /* us: without any host event a second is as good as any other span */
-#define LOOKED_AT_ANY 4096u         /* of any name */
+#define GUESSED_FROM 8u             /* number of samples for which candidates are made */
+#define LOOKED_AT 64u               /* host events before and after a sample that are tried as its parent */
+#define UNKNOWN_HALF_WIDTH 1000000u /* us: used without any host event; one second is an arbitrary choice */
+#define LOOKED_AT_ANY 4096u         /* with any name */
 #define STARTERS_MAX 64u            /* threads with an event that starts in one microsecond */
-#define TICKS_PER_ERROR 2000u       /* 500 ppm, as a single clock pair assumes */
+#define TICKS_PER_ERROR 2000u       /* 500 ppm, as assumed for a single clock pair */
 
 struct sample {
 	uint64_t start;
@@ -24,7 +24,7 @@ struct sample {
 struct guess {
 	struct sample samples[SAMPLES_MAX];
 	unsigned samples_count;
-	int64_t candidates[CANDIDATES_MAX]; /* unix us of the file's time 0 */
+	int64_t candidates[CANDIDATES_MAX]; /* candidates for the Unix time in us of the file's time 0 */
 	unsigned candidates_count;
 };
 
@@ -36,9 +36,9 @@ epp_status *providers_keep(struct import *import)
 	return temp_file_put(&import->providers, import->prepared.packed, bytes);
 }
 
-/* ---- when profiling began ---- */
+/* ---- the start of profiling ---- */
 
-/* Samples from all over the file: every n-th. */
+/* Takes samples from the whole file: every n-th event. */
 static epp_status *take_samples(struct import *import, struct guess *guess)
 {
 	uint64_t every = import->providers.count / SAMPLES_MAX + 1, number = 0;
@@ -70,7 +70,7 @@ static void add_candidate(struct guess *guess, int64_t candidate)
 		guess->candidates[guess->candidates_count++] = candidate;
 }
 
-/* Host events from `place` on, or before it, might be the parent of a sample. */
+/* Adds a candidate for each host event from `place` on, or before it, that could be the parent of a sample. */
 static epp_status *add_candidates(struct import *import, struct guess *guess, const struct sample *sample,
                                   uint64_t place, bool back)
 {
@@ -89,7 +89,8 @@ static epp_status *add_candidates(struct import *import, struct guess *guess, co
 	return NULL;
 }
 
-/* Those that began shortly before a sample, or behind it: a device's clock that is slow shows events before their parents. */
+/* Tries host events that began shortly before a sample, or after it: a device clock that is slow shows events before
+ * their parents. */
 static epp_status *make_candidates(struct import *import, struct guess *guess)
 {
 	for (unsigned i = 0; i < guess->samples_count && i < GUESSED_FROM; i++) {
@@ -102,7 +103,7 @@ static epp_status *make_candidates(struct import *import, struct guess *guess)
 	return NULL;
 }
 
-/* Whether a host event starts at that unix time, and has that name unless it is 0. */
+/* Tests whether a host event starts at that Unix time, with that name unless it is 0. */
 static epp_status *meets(struct import *import, const struct sample *sample, int64_t zero_us, bool *met)
 {
 	uint64_t start = IMPORT_TICKS_AT_ZERO + (uint64_t)(sample->correlation - zero_us), place;
@@ -119,7 +120,7 @@ static epp_status *meets(struct import *import, const struct sample *sample, int
 	return NULL;
 }
 
-/* The candidate that explains nearly all samples, if there is just one. */
+/* Finds the candidate that explains nearly all samples, if there is exactly one. */
 static epp_status *choose(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
 {
 	unsigned best = 0, best_count = 0;
@@ -142,7 +143,7 @@ static epp_status *choose(struct import *import, const struct guess *guess, int6
 	return NULL;
 }
 
-/* Fills in import->epoch_ns if the events tell. */
+/* Sets import->epoch_ns if it can be found from the events. */
 static epp_status *find_epoch(struct import *import)
 {
 	struct guess *guess = calloc(1, sizeof(*guess));
@@ -167,10 +168,10 @@ static epp_status *find_epoch(struct import *import)
 
 /* ---- parents ---- */
 
-/* The host events that may be meant by when they start: of each thread the innermost. */
+/* The host events that an id can mean, by their start: the innermost event of each thread. */
 struct starters {
 	struct sorter_entry entries[STARTERS_MAX];
-	unsigned count; /* beyond STARTERS_MAX: more than that */
+	unsigned count; /* a value above STARTERS_MAX means: more than that */
 	int preference;
 };
 
@@ -179,7 +180,7 @@ static int64_t tid_of(const struct import *import, const struct sorter_entry *en
 	return import->lanes.lanes[PROVIDERS_LANE(entry->track)].tid;
 }
 
-/* Of several one of that name before others, then one on that thread. */
+/* Of several events, one with the right name has priority, then one on the right thread. */
 static int preference(const struct import *import, const struct sorter_entry *entry)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -225,8 +226,8 @@ static epp_status *find_starters(struct import *import, uint64_t start, struct s
 	return NULL;
 }
 
-/* The one that the event can have been in, if there is just one: it is told early by at most `early` ticks, and its clock
- * may go wrong. */
+/* Returns the only starter that can enclose the event, or NULL.  The event may be too early by up to `early` ticks, and
+ * its clock may drift. */
 static const struct sorter_entry *only_around(const struct starters *starters, const epp_trace_record *record,
                                               uint64_t early)
 {
@@ -247,7 +248,7 @@ static const struct sorter_entry *only_around(const struct starters *starters, c
 	return found;
 }
 
-/* `*met`: that id is some host event's, or several's; which is not always known. */
+/* `*met`: whether the id belongs to at least one host event, even if it is unknown to which. */
 static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *met)
 {
 	epp_trace_record *record = &import->prepared.record;
@@ -266,7 +267,7 @@ static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t
 	return NULL;
 }
 
-/* Of each thread the innermost event around a moment, of that name unless it is 0. */
+/* Finds the innermost event around a time on each thread, with that name unless it is 0. */
 static epp_status *find_around(struct import *import, uint64_t moment, epp_name name, struct starters *around)
 {
 	struct sorter_entry entry;
@@ -290,8 +291,8 @@ static epp_status *find_around(struct import *import, uint64_t moment, epp_name 
 	return NULL;
 }
 
-/* Of several host events around an event: the only one on the thread that the event names, else the only node that ONNX
- * Runtime gave to an execution provider; NULL: several could be meant. */
+/* Chooses among several enclosing host events: the only one on the thread that the event names, else the only node that
+ * ONNX Runtime assigned to an execution provider.  NULL: several are possible. */
 static const struct sorter_entry *likely_parent(const struct import *import, const struct starters *around)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -311,7 +312,7 @@ static const struct sorter_entry *likely_parent(const struct import *import, con
 	return found;
 }
 
-/* Without a usable id: the innermost event around the start, of each thread that has one. */
+/* Without a usable id: finds the innermost event around the start, on each thread that has one. */
 static epp_status *find_by_containment(struct import *import)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -358,7 +359,7 @@ static void count(struct import *import, const epp_trace_record *record)
 
 /* ---- writing ---- */
 
-/* From the file's time 0 to the first event that providers were told of. */
+/* Returns the time from the file's time 0 to the first event that providers were notified of. */
 static uint64_t span_of_start(uint64_t first_start)
 {
 	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;

@@ -1,9 +1,10 @@
-/* See repair.h.  A text ends at the first quote behind which the record goes on as it must: with the next member, with the
- * next arg (a comma, a key in quotes, " : ", and the beginning of a value), or with its end.  Args that cannot be separated
- * become one arg, so that an event is kept whatever its args hold.
+/* Reads records that are not JSON because ONNX Runtime did not escape texts.  A text ends at the first quote after
+ * which the record continues correctly: with the next member, with the next arg (a comma, a key in quotes, " : ", and
+ * the beginning of a value), or with its end.  Args that cannot be separated become one arg, so that no event is lost
+ * because of its args.
  *
- * ONNX Runtime from 1.31 on escapes texts, but not the arrays and objects among the args, which may be no JSON.  A record
- * all of whose texts are JSON strings is read as such a one: a text ends at the first quote that is not escaped. */
+ * ONNX Runtime from 1.31 on escapes texts, but not arrays and objects among the args, which may be invalid JSON.  In a
+ * record whose texts are all JSON strings, a text ends at the first unescaped quote. */
 #include "import/onnxruntime/repair.h"
 
 #include <ctype.h>
@@ -13,10 +14,10 @@
 
 #include "encoding/json.h"
 
-/* What is left of a record. */
+/* The unread part of a record. */
 struct rest {
 	const char *at, *end;
-	bool escaped; /* texts are JSON strings */
+	bool escaped; /* whether texts are JSON strings */
 };
 
 static size_t left(const struct rest *rest)
@@ -32,10 +33,10 @@ static inline bool take_bytes(struct rest *rest, const char *what, size_t bytes)
 	return true;
 }
 
-/* Everything up to `mark`, which is taken too. */
+/* Takes everything up to and including `mark`. */
 static inline bool take_until_bytes(struct rest *rest, const char *mark, size_t mark_bytes, const char **text, size_t *bytes)
 {
-	/* Marks begin with what is rare: memchr is several times as fast as memmem here. */
+	/* Marks begin with a rare character: memchr is several times as fast as memmem here. */
 	for (const char *at = rest->at; (size_t)(rest->end - at) >= mark_bytes; at++) {
 		at = memchr(at, *mark, (size_t)(rest->end - at) - mark_bytes + 1);
 		if (!at)
@@ -50,9 +51,9 @@ static inline bool take_until_bytes(struct rest *rest, const char *mark, size_t 
 	return false;
 }
 
-/* ---- texts that are escaped ---- */
+/* ---- escaped texts ---- */
 
-/* The first quote that is not escaped, or NULL. */
+/* Returns the first unescaped quote, or NULL. */
 static const char *unescaped_quote(const char *at, const char *end)
 {
 	for (; at < end && *at != '"'; at++)
@@ -60,7 +61,7 @@ static const char *unescaped_quote(const char *at, const char *end)
 	return at < end ? at : NULL;
 }
 
-/* The character of "\\uXXXX" as UTF-8, or 0 if it is none, or half of one. */
+/* Converts "\\uXXXX" to UTF-8; returns 0 if it is invalid or half of a surrogate pair. */
 static size_t unescape_code(const char *digits, char utf8[3])
 {
 	char text[5], *end;
@@ -84,7 +85,7 @@ static size_t unescape_code(const char *digits, char utf8[3])
 	return 3;
 }
 
-/* Stores the text of a JSON string, given without its quotes; false: it is none. */
+/* Stores the text of a JSON string, given without its quotes; false: it is not valid. */
 static bool keep_unescaped(struct event *event, const char *at, size_t bytes, struct event_text *text)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -125,7 +126,7 @@ static bool keep(const struct rest *rest, struct event *event, const char *at, s
 
 /* ---- parts of a record ---- */
 
-/* Of literals, whose lengths the compiler knows. */
+/* For literals, whose lengths are known to the compiler. */
 #define TAKE(rest, what) take_bytes(rest, what, sizeof(what) - 1)
 #define TAKE_UNTIL(rest, mark, text, bytes) take_until_bytes(rest, mark, sizeof(mark) - 1, text, bytes)
 
@@ -140,8 +141,8 @@ static bool take_integer(struct rest *rest, int64_t *value)
 	return event_integer(first, (size_t)(rest->at - first), value);
 }
 
-/* The quote that ends the key which begins here: " : " and a value follow.  A key may hold quotes, but not the beginning of
- * another one.  NULL: there is none. */
+/* Returns the quote that ends the key that begins here: " : " and a value follow it.  A key may contain quotes, but not
+ * the beginning of another key.  NULL: there is none. */
 static const char *key_end(const char *key, const char *end)
 {
 	for (const char *quote = key; (quote = memchr(quote, '"', (size_t)(end - quote))) != NULL; quote++) {
@@ -154,7 +155,7 @@ static const char *key_end(const char *key, const char *end)
 	return NULL;
 }
 
-/* Whether a value may end here: the record does, or another arg begins. */
+/* Returns whether a value may end here: the record ends, or another arg begins. */
 static bool value_ends(const char *at, const char *end)
 {
 	if (end - at == 2 && at[0] == '}' && at[1] == '}')
@@ -184,7 +185,7 @@ static bool take_text(struct rest *rest, struct event *event, struct event_text 
 	return false;
 }
 
-/* The end of an array or object that is JSON; NULL: it is not. */
+/* Returns the end of an array or object that is valid JSON; NULL: it is not. */
 static const char *json_end(const struct rest *rest)
 {
 	char closing = *rest->at == '[' ? ']' : '}';
@@ -196,8 +197,8 @@ static const char *json_end(const struct rest *rest)
 	return NULL;
 }
 
-/* The end of what only begins like an array or object: the first place where it can end with its brackets closed, or else
- * the first where it can end at all. */
+/* Returns the end of a value that only begins like an array or object: the first place where it can end with balanced
+ * brackets, or else the first where it can end at all. */
 static const char *broken_end(const struct rest *rest)
 {
 	const char *first = NULL;
@@ -261,7 +262,7 @@ static bool take_arg(struct rest *rest, struct event *event)
 	return (*rest->at == '[' || *rest->at == '{') && take_nested(rest, event, &arg->text);
 }
 
-/* The name, and the place where the args begin. */
+/* Takes the name, and finds the beginning of the args. */
 static bool take_args(struct rest rest, struct event *event)
 {
 	if (left(&rest) == 2)
@@ -275,7 +276,7 @@ static bool take_args(struct rest rest, struct event *event)
 	return false;
 }
 
-/* All args as one, as they stand. */
+/* Takes all args as one, verbatim. */
 static bool take_args_whole(const struct rest *rest, struct event *event)
 {
 	size_t bytes = left(rest);
@@ -290,7 +291,7 @@ static bool take_args_whole(const struct rest *rest, struct event *event)
 	return true;
 }
 
-/* Name and args of a record; a name may hold what looks like the beginning of the args. */
+/* Takes the name and args of a record; a name may contain text that looks like the beginning of the args. */
 static bool take_name(struct rest rest, struct event *event)
 {
 	const char *name = rest.at, *text;

@@ -1,10 +1,11 @@
-/* XSpace, the profile of TensorFlow, JAX and XProf (xplane.proto).
+/* Reads XSpace, the profile of TensorFlow, JAX and XProf (xplane.proto).
  *
- * Planes are read in an order of our own: what the session was, hosts, devices; so that a kernel's call is known before the
- * kernel is.  Of a plane first the tables and the heads of its lines, then the events of one line after the other.
+ * Planes are read in this order: data about the session, hosts, devices; so a kernel's call is known before the kernel.
+ * Of a plane, the tables and the heads of its lines are read first, then the events, line by line.
  *
- * Lines count from the session's start, whose unix time the plane `Task Environment` has, or from 1970: profilers write the one,
- * their plugins the other.  epprof's own files count from the time that the host's plane has as `epoch_unix_ns`. */
+ * Times of lines are relative to the session's start, whose Unix time is in the plane `Task Environment`, or to 1970:
+ * profilers write the former, their plugins the latter.  In epprof's own files they are relative to `epoch_unix_ns` of
+ * the host's plane. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "import/xspace/xplane_reader.h"
 
 #define YEAR_2001_NS INT64_C(1000000000000000000)
-#define BYTES_A_CHECK (4u << 20) /* read between two looks for a wish to end */
+#define BYTES_A_CHECK (4u << 20) /* read between two checks for cancellation */
 
 static bool is_absolute(int64_t timestamp_ns)
 {
@@ -23,7 +24,7 @@ static bool is_absolute(int64_t timestamp_ns)
 
 /* ---- the first bytes ---- */
 
-/* The first field of a plane, with the first byte of what is in it where that is a message. */
+/* Checks the first field of a plane, including the first byte of its content if it is a message. */
 static bool is_plane(struct protobuf_reader bytes)
 {
 	uint64_t tag, count;
@@ -100,7 +101,7 @@ static epp_status *find_plane(struct xplane_reader *reader, struct xplane_messag
 	return NULL;
 }
 
-/* Zeros behind the last plane are no damage: some hosts parse the whole of a buffer that was filled in part. */
+/* Zeros after the last plane are no damage: some hosts parse a whole buffer that was filled partially. */
 static epp_status *is_padding(struct xplane_reader *reader, const struct xplane_message *space, bool *padding)
 {
 	const uint8_t *bytes;
@@ -149,15 +150,15 @@ static epp_status *find_planes(struct xplane_reader *reader)
 	}
 }
 
-/* ---- what a plane says of itself ---- */
+/* ---- facts about a plane ---- */
 
 static bool stat_is(const struct xplane_reader *reader, const epp_arg *arg, const char *key)
 {
 	return arg->key == epp_trace_writer_name(reader->import->writer, key, strlen(key));
 }
 
-/* A framework's profile may hold what epprof's bridge wrote about its own part of it: the framework's start of the session comes
- * first and counts. */
+/* A framework's profile may contain facts that epprof's bridge wrote for its own part; the framework's start of the
+ * session comes first and takes precedence. */
 static void take_fact(struct xplane_reader *reader, const epp_arg *arg)
 {
 	bool is_number = arg->type == EPP_ARG_I64 || arg->type == EPP_ARG_U64;
@@ -172,7 +173,7 @@ static void take_fact(struct xplane_reader *reader, const epp_arg *arg)
 		epp_trace_writer_describe_source(reader->import->writer, 0, (uint32_t)arg->value.u64, NULL, NULL);
 }
 
-/* The prepared record goes to those that are written at the end. */
+/* Keeps the prepared record for the end of the import. */
 static epp_status *keep_properties(struct xplane_reader *reader)
 {
 	struct prepared *prepared = &reader->import->prepared;
@@ -186,7 +187,7 @@ static epp_status *keep_properties(struct xplane_reader *reader)
 	return temp_file_put(&reader->import->providers, prepared->packed, bytes);
 }
 
-/* A text of a stat lies in the window, which the next stat moves. */
+/* Copies a text of a stat, because the next stat moves the window. */
 static bool keep_text(struct xplane_reader *reader, epp_arg *arg)
 {
 	if (arg->type != EPP_ARG_TEXT)
@@ -195,7 +196,8 @@ static bool keep_text(struct xplane_reader *reader, epp_arg *arg)
 	return arg->value.text != NULL;
 }
 
-/* Its stats become the args of a moment, which is kept for the end: when that is shows with the events. */
+/* The plane's stats become the args of an instant, which is written at the end: its time is known only after the
+ * events. */
 static epp_status *take_plane_stats(struct xplane_reader *reader)
 {
 	struct prepared *prepared = &reader->import->prepared;
@@ -228,7 +230,7 @@ static epp_status *take_plane_stats(struct xplane_reader *reader)
 
 /* ---- one plane ---- */
 
-/* Its name may follow its events. */
+/* The line's name may come after its events. */
 static epp_status *read_line_head(struct xplane_reader *reader, struct xplane_message message)
 {
 	struct xplane_line line = { .message = message };
@@ -290,7 +292,7 @@ static epp_status *read_tables(struct xplane_reader *reader)
 	}
 }
 
-/* A line that only others beside it show to be derived. */
+/* Finds lines that can be recognized as derived only by comparison with the other lines. */
 static void find_derived(struct xplane_reader *reader)
 {
 	bool alone = true;
@@ -303,7 +305,7 @@ static void find_derived(struct xplane_reader *reader)
 	}
 }
 
-/* Without a start that the file tells, the first line with a unix time is taken for it. */
+/* If the file has no start time, the first line with a Unix time defines it. */
 static int64_t base_of(struct xplane_reader *reader, const struct xplane_line *line)
 {
 	if (!is_absolute(line->timestamp_ns))
@@ -379,7 +381,7 @@ static void find_keys(struct xplane_reader *reader)
 	reader->name_key = epp_trace_writer_name(reader->import->writer, "name", 4);
 }
 
-/* Time 0 of the trace is the session's start, or else the first event where that is far away. */
+/* Time 0 of the trace is the session's start, or the first event if that is far from it. */
 static void find_epoch(struct xplane_reader *reader)
 {
 	const int64_t day_ns = INT64_C(86400000000000);
@@ -396,7 +398,7 @@ static void find_epoch(struct xplane_reader *reader)
 		import->epoch_ns += import->zero_ns;
 }
 
-/* Notes of what the planes say of themselves, at time 0. */
+/* Writes the facts about planes as instants at time 0. */
 static epp_status *write_properties(struct xplane_reader *reader)
 {
 	struct import *import = reader->import;

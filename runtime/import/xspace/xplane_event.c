@@ -1,15 +1,16 @@
-/* An event becomes a record: its name and shared stats are in its plane's tables, its times count picoseconds from its line's.
+/* Converts an event to a record: its name and shared stats are in its plane's tables, its times are picoseconds
+ * relative to its line.
  *
- * Picoseconds are cut to nanoseconds, start and end alike, so that what nests still does; the clock readings of the trace say
- * that a time may be off by 1 ns.  An event of a host without a duration is a moment, unless others refer to it.  Texts stay
- * where they are, in the window or the cache of names, until the record is written. */
+ * Start and end are both cut from picoseconds to nanoseconds, so that nested events stay nested; the trace's clock
+ * readings state an error of 1 ns.  A host event without a duration is an instant, unless others refer to it.  Texts
+ * stay in the window or the cache of names until the record is written. */
 #include <stdio.h>
 #include <string.h>
 
 #include "encoding/xspace.h"
 #include "import/xspace/xplane_reader.h"
 
-/* An XEvent that was taken apart. */
+/* The decoded fields of an XEvent. */
 struct parts {
 	int64_t metadata_id, offset_ps, duration_ps;
 	bool is_aggregated;
@@ -26,7 +27,7 @@ static void add_bytes(struct xplane_reader *reader, epp_arg *arg, size_t bytes)
 		reader->stats_lost++;
 		return;
 	}
-	/* Binary, mostly whole programs: their size has to do. */
+	/* Binary data, mostly whole programs: only the size is kept. */
 	arg->text_bytes = (size_t)snprintf(text, sizeof(*reader->sizes), "(%zu bytes)", bytes);
 	arg->type = EPP_ARG_TEXT;
 	arg->value.text = text;
@@ -94,7 +95,7 @@ epp_status *xplane_take_stat(struct xplane_reader *reader, struct protobuf_reade
 			value = field;
 	}
 	EPP_TRY(xplane_names_find(&reader->names, &reader->names.stats, metadata_id, &key));
-	/* One that its plane does not explain has no meaning. */
+	/* A stat whose number the plane does not define has no meaning. */
 	if (stat.damaged || !value.number || !key || !key->is_known || prepared->args_count == PREPARED_ARGS_MAX) {
 		reader->stats_lost++;
 		return NULL;
@@ -139,7 +140,7 @@ static epp_status *take_apart(struct xplane_reader *reader, struct protobuf_read
 	return NULL;
 }
 
-/* False: the event is at no time that a timeline has. */
+/* Sets the times; false: they are outside the range of a timeline. */
 static bool take_times(struct xplane_reader *reader, const struct parts *parts)
 {
 	epp_trace_record *record = &reader->import->prepared.record;
@@ -157,7 +158,8 @@ static bool take_times(struct xplane_reader *reader, const struct parts *parts)
 	return true;
 }
 
-/* Of events that begin together the outer one has the smaller id: lines in order of start have it first, others last. */
+/* Of events that begin together, the outer one must have the smaller id.  It comes first in lines ordered by start, and
+ * last in others. */
 static uint64_t next_id(struct xplane_reader *reader)
 {
 	const epp_trace_record *record = &reader->import->prepared.record;
@@ -181,7 +183,8 @@ static void remove_arg(struct prepared *prepared, const epp_arg *arg)
 	memmove(&prepared->args[at], &prepared->args[at + 1], (--prepared->args_count - at) * sizeof(*prepared->args));
 }
 
-/* epprof's own files name the category; elsewhere what has a correlation is a call, and a root is what users marked. */
+/* epprof's own files contain the category.  In other files, an event with a correlation is a call, and a root event is
+ * a user annotation. */
 static uint8_t take_category(struct xplane_reader *reader)
 {
 	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
@@ -215,7 +218,7 @@ static uint8_t kind_of(const struct xplane_reader *reader, const struct parts *p
 	return parts->duration_ps || is_referred ? EPP_RECORD_EVENT : EPP_RECORD_INSTANT;
 }
 
-/* A counter's value is its first number. */
+/* The value of a counter is its first number. */
 static bool take_value(struct prepared *prepared)
 {
 	for (uint32_t i = 0; i < prepared->args_count; i++) {
@@ -252,7 +255,7 @@ static epp_status *put(struct xplane_reader *reader, const struct parts *parts)
 	return record_write(import, &import->prepared);
 }
 
-/* Its name, and what all events of that name share. */
+/* Takes the name and the stats that all events with that number share. */
 static epp_status *take_entry(struct xplane_reader *reader, const struct xplane_entry *entry)
 {
 	struct prepared *prepared = &reader->import->prepared;

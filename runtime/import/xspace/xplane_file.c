@@ -1,4 +1,5 @@
-/* See xplane_file.h.  A window reads ahead from where it is asked, so a walk through a message reads each byte once. */
+/* Reads an XSpace file through windows.  A window reads ahead from the requested position, so a walk through a message
+ * reads each byte once. */
 #include "import/xspace/xplane_file.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include "files/temp_file.h"
 
 #define AHEAD_BYTES (64u << 10)
-/* Of a field, without the content of one with a length. */
+/* The maximum size of a field without the content of a length-delimited one. */
 #define HEAD_BYTES (2 * PROTOBUF_VARINT_BYTES)
 
 /* ---- the file ---- */
@@ -40,7 +41,7 @@ epp_status *xplane_file_open(struct xplane_file *file, struct import *import)
 	*file = (struct xplane_file){ .fd = import->input.fd, .path = import->input.path };
 	if (fstat(file->fd, &st))
 		return epp_status_errno(errno, "%s", file->path);
-	/* Standard input may be a file that something else has read a part of. */
+	/* Standard input may be a file of which another program has read a part. */
 	if (!S_ISREG(st.st_mode) || import->input.borrowed)
 		return copy(file, import);
 	file->bytes = (uint64_t)st.st_size;
@@ -114,7 +115,7 @@ static bool take_fixed(struct protobuf_reader *head, struct xplane_field *field,
 	return true;
 }
 
-/* The field whose first bytes are `head`, as far as the message goes. */
+/* Decodes the field that begins with `head`, limited to the rest of the message. */
 static bool take_field(struct protobuf_reader *head, struct xplane_message *message, struct xplane_field *field)
 {
 	const uint8_t *first = head->at;

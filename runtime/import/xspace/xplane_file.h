@@ -1,14 +1,16 @@
-/* The bytes of an XSpace file of any size, read by position through small windows, and its protobuf fields one by one.
+/* Reads the bytes of an XSpace file of any size by position through small windows, and decodes its protobuf fields one
+ * by one.
  *
- * A plane's tables may follow the lines that use them, so the reader goes back and forth: a file that cannot be sought, a pipe,
- * is copied to a temporary file first.  The file is not mapped, so that one that is cut while it is read gives an error. */
+ * A plane's tables may come after the lines that use them, so the reader moves back and forth: an input without seek,
+ * such as a pipe, is copied to a temporary file first.  The file is not mapped, so that a file that is truncated during
+ * the read gives an error instead of a signal. */
 #ifndef EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_FILE_H
 #define EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_FILE_H
 
 #include "encoding/protobuf.h"
 #include "import/import.h"
 
-/* The most that one view shows: what is larger is read in parts or left out. */
+/* The maximum size of one view; larger data is read in parts or left out. */
 #define XPLANE_VIEW_BYTES_MAX (1u << 20)
 
 struct xplane_file {
@@ -25,17 +27,17 @@ struct xplane_window {
 	size_t count, room;
 };
 
-/* A message in the file, or what is left of it. */
+/* A message in the file, or its unread rest. */
 struct xplane_message {
 	uint64_t at, end;
-	bool damaged; /* it ended early, or held what no message holds */
+	bool damaged; /* the message ended early, or is not valid */
 };
 
 struct xplane_field {
 	uint32_t number;
 	enum protobuf_type type;
-	uint64_t value;                /* all types but PROTOBUF_BYTES */
-	struct xplane_message message; /* PROTOBUF_BYTES: where they are; `damaged`: the file or the message ends before them */
+	uint64_t value;                /* for all types but PROTOBUF_BYTES */
+	struct xplane_message message; /* position of PROTOBUF_BYTES; `damaged`: the file or message ends before them */
 };
 
 /* Opens the rest of an import's input.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
@@ -43,11 +45,11 @@ epp_status *xplane_file_open(struct xplane_file *file, struct import *import) EP
 void xplane_file_close(struct xplane_file *file);
 
 void xplane_window_deinit(struct xplane_window *window);
-/* The bytes from `at` on, `count` of them, at most XPLANE_VIEW_BYTES_MAX, all inside the file.
- * Ownership: valid until the next call for this window. */
+/* Returns `count` bytes from `at` on, at most XPLANE_VIEW_BYTES_MAX, all inside the file.  Ownership: valid until the
+ * next call for this window. */
 epp_status *xplane_view(struct xplane_window *window, uint64_t at, size_t count, const uint8_t **bytes) EPP_MUST_CHECK;
 
-/* The next field of a message, which is taken off it; *found is false at its end and at damage. */
+/* Reads the next field of a message and removes it from the message; *found is false at the end and at damage. */
 epp_status *xplane_next(struct xplane_window *window, struct xplane_message *message, struct xplane_field *field,
                         bool *found) EPP_MUST_CHECK;
 

@@ -1,6 +1,6 @@
-/* What belongs together.  A call and its kernels have the same correlation id; of several calls with one id the last counts, as
- * in XProf.  An event with a context type and id as producer leads to those that have the same as consumer: an arrow.  Calls are
- * all known before the first kernel, since planes of hosts are read first. */
+/* Joins related events.  A call and its kernels have the same correlation id; of several calls with one id the last is
+ * used, as in XProf.  An event that is a producer with a context type and id has an arrow to the consumers with the
+ * same type and id.  All calls are known before the first kernel, because planes of hosts are read first. */
 #include "format/format.h"
 #include "import/xspace/xplane_reader.h"
 
@@ -20,7 +20,7 @@ static epp_status *add_flow_end(struct xplane_reader *reader, enum xplane_key ty
 	if (!type || !id)
 		return NULL;
 	uint64_t key = (number_of(id) * UINT64_C(0x9E3779B97F4A7C15)) ^ (number_of(type) * UINT64_C(0xC2B2AE3D27D4EB4F));
-	/* At equal times the producer comes first: it is the longer one to the sorter. */
+	/* At equal times the producer comes first, because the sorter puts the longer entry first. */
 	return sorter_add(&reader->flow_ends, &(struct sorter_entry){ .key = key,
 	                                                              .start = record->start_ticks,
 	                                                              .end = role == PRODUCER,

@@ -1,5 +1,5 @@
-/* See xplane_names.h.  The cache is filled from its beginning to its end and then emptied; half of it is free when an event
- * begins. */
+/* Looks up entries of a plane's tables.  The cache is filled from start to end and then emptied; at the beginning of an
+ * event, at least half of it is free. */
 #include "import/xspace/xplane_names.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void xplane_names_next_event(struct xplane_names *names)
 		empty_cache(names);
 }
 
-/* NULL: there is no room. */
+/* Takes room in the cache; NULL: there is none. */
 static void *take_room(struct xplane_names *names, size_t bytes)
 {
 	size_t needed = (bytes + 7) & ~(size_t)7;
@@ -100,7 +100,7 @@ const char *xplane_names_keep(struct xplane_names *names, const char *text, size
 	return room && bytes ? memcpy(room, text, bytes) : room;
 }
 
-/* Copies a text as far as a name may be. */
+/* Copies a text, up to the maximum length of a name. */
 static epp_status *copy_text(struct xplane_names *names, const struct xplane_message *message, struct protobuf_string *text)
 {
 	uint64_t all = xplane_message_bytes(message);
@@ -117,7 +117,7 @@ static epp_status *copy_text(struct xplane_names *names, const struct xplane_mes
 	return NULL;
 }
 
-/* Appends a stat, with its head, to those of the entry, which are the last in the cache. */
+/* Appends a stat with its head to the stats of the entry, which are the last data in the cache. */
 static epp_status *copy_stat(struct xplane_names *names, const struct xplane_message *message, struct xplane_entry *entry)
 {
 	uint64_t bytes = xplane_message_bytes(message);
@@ -133,7 +133,7 @@ static epp_status *copy_stat(struct xplane_names *names, const struct xplane_mes
 	return NULL;
 }
 
-/* The stats of an entry: room for as many as there may be, of which the rest is given back. */
+/* Copies the stats of an entry: reserves the maximum and gives the rest back. */
 static epp_status *copy_stats(struct xplane_names *names, struct xplane_message message, struct xplane_entry *entry)
 {
 	size_t before = names->cache_used;
@@ -173,7 +173,7 @@ static epp_status *read_entry(struct xplane_names *names, const struct xplane_ta
 	return any_stats ? copy_stats(names, message, entry) : NULL;
 }
 
-/* The last entry of that number in the index. */
+/* Finds the last entry of that number in the index. */
 static epp_status *find_message(struct xplane_table *table, int64_t id, struct xplane_message *message, bool *found)
 {
 	struct sorter_entry entry = { 0 };
@@ -202,7 +202,7 @@ epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *t
 	EPP_TRY(find_message(table, id, &message, &entry->is_known));
 	if (entry->is_known)
 		EPP_TRY(read_entry(names, table, message, entry));
-	/* Incomplete for want of room: not to be found again. */
+	/* The entry is incomplete for lack of room, so it must not be found again. */
 	if (names->no_room)
 		return NULL;
 	struct protobuf_string name = entry->display.bytes ? entry->display : entry->text;

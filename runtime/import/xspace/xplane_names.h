@@ -1,7 +1,7 @@
-/* The tables of one plane of an XSpace: what the numbers of its events and stats mean.
+/* The tables of one plane of an XSpace: the meaning of the numbers of its events and stats.
  *
- * An index of all entries is sorted by number, in bounded memory; entries themselves are read from the file when an event needs
- * them, and stay in a cache.  Of entries with the same number the last one counts, as in any protobuf map. */
+ * An index of all entries is sorted by number, in bounded memory; an entry is read from the file when an event needs
+ * it, and stays in a cache.  Of entries with the same number the last one is used, as in any protobuf map. */
 #ifndef EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_NAMES_H
 #define EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_NAMES_H
 
@@ -10,13 +10,13 @@
 
 #define XPLANE_SLOTS 4096u
 #define XPLANE_CACHE_BYTES (1u << 20)
-/* Of an entry: its name, and stats that all events of that number share. */
+/* The maximum size of an entry's name and of the stats that all events of that number share. */
 #define XPLANE_TEXT_BYTES_MAX (64u << 10)
 #define XPLANE_STATS_BYTES_MAX (16u << 10)
 
 struct xplane_entry {
 	int64_t id;
-	epp_name name; /* of the short name if there is one */
+	epp_name name; /* made from the short name if there is one */
 	struct protobuf_string text;
 	struct protobuf_string display; /* the short name, which viewers prefer */
 	const uint8_t *stats;           /* XMETADATA_STATS fields, one after the other */
@@ -26,7 +26,7 @@ struct xplane_entry {
 
 struct xplane_table {
 	struct sorter index;
-	bool has_stats; /* its entries may have some */
+	bool has_stats; /* whether its entries may have stats */
 	struct xplane_entry *slots[XPLANE_SLOTS];
 };
 
@@ -36,30 +36,30 @@ struct xplane_names {
 	struct xplane_table events, stats;
 	char *cache;
 	size_t cache_used;
-	uint64_t too_large; /* stats of entries that were left out */
-	bool no_room;       /* something was asked for that the cache could not hold */
+	uint64_t too_large; /* stats of entries that were too large and left out */
+	bool no_room;       /* whether the cache had no room for a request */
 };
 
 epp_status *xplane_names_init(struct xplane_names *names, struct import *import, const struct xplane_file *file)
     EPP_MUST_CHECK;
 void xplane_names_deinit(struct xplane_names *names);
 
-/* A new plane: its tables are empty. */
+/* Starts a new plane: empties the tables. */
 void xplane_names_clear(struct xplane_names *names);
-/* An entry as it is in the file: a number and a message.  *damaged is set if there is none in it. */
+/* Adds an entry as it is in the file: a number and a message.  *damaged is set if it has no message. */
 epp_status *xplane_names_add(struct xplane_names *names, struct xplane_table *table, struct xplane_message entry,
                              bool *damaged) EPP_MUST_CHECK;
-/* All entries were added. */
+/* Call it after all entries were added. */
 epp_status *xplane_names_seal(struct xplane_names *names) EPP_MUST_CHECK;
 
-/* Entries that were found before may go. */
+/* Allows the cache to drop entries that were found before. */
 void xplane_names_next_event(struct xplane_names *names);
-/* *entry is NULL if the cache has no room left for it in this event.
- * Ownership: valid until xplane_names_next_event. */
+/* Finds an entry; *entry is NULL if the cache has no room left for it in this event.  Ownership: valid until
+ * xplane_names_next_event. */
 epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *table, int64_t id,
                               const struct xplane_entry **entry) EPP_MUST_CHECK;
 
-/* A copy of a text that stays until xplane_names_next_event; NULL: no room. */
+/* Returns a copy of a text that is valid until xplane_names_next_event; NULL: no room. */
 const char *xplane_names_keep(struct xplane_names *names, const char *text, size_t bytes);
 
 static inline epp_status *xplane_names_find(struct xplane_names *names, struct xplane_table *table, int64_t id,

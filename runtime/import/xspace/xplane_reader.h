@@ -1,8 +1,8 @@
-/* What the files of the XSpace importer share.
+/* State and functions that the files of the XSpace importer share.
  *
- *   xplane.c        planes and lines, in which order they are read
- *   xplane_track.c  what a plane is, the track of a line
- *   xplane_event.c  an event and its stats become a record
+ *   xplane.c        planes and lines, and the order in which they are read
+ *   xplane_track.c  the kind of a plane, the track of a line
+ *   xplane_event.c  converts an event and its stats to a record
  *   xplane_links.c  calls and their kernels, producers and consumers
  *   xplane_names.c  the tables of a plane
  *   xplane_file.c   bytes and fields */
@@ -13,7 +13,7 @@
 #include "import/xspace/xplane_file.h"
 #include "import/xspace/xplane_names.h"
 
-/* Planes, and lines of one plane or of all, beyond these are left out. */
+/* Further planes, and lines of one plane or of all, are left out. */
 #define XPLANE_PLANES_MAX 1024u
 #define XPLANE_LINES_MAX 16384u
 #define XPLANE_NAME_BYTES 128u
@@ -23,7 +23,7 @@
 enum xplane_kind {
 	XPLANE_HOST, /* lines are threads */
 	XPLANE_DEVICE,
-	XPLANE_ABOUT, /* no timeline: what the session was */
+	XPLANE_ABOUT, /* not on the timeline: data about the session */
 };
 
 struct xplane {
@@ -31,7 +31,7 @@ struct xplane {
 	enum xplane_kind kind;
 	bool is_tpu;
 	int32_t device;
-	uint32_t group; /* planes with the same name, and all hosts', are one */
+	uint32_t group; /* planes with equal names share a group; so do all planes of hosts */
 	char name[XPLANE_NAME_BYTES];
 };
 
@@ -40,7 +40,7 @@ struct xplane_track {
 	uint32_t group;
 	int64_t line_id;
 	uint64_t last_start, last_end;
-	uint64_t in_order_of_start, in_order_of_end; /* how often events came so */
+	uint64_t in_order_of_start, in_order_of_end; /* how many events came in this order */
 };
 
 struct xplane_line {
@@ -48,10 +48,10 @@ struct xplane_line {
 	int64_t id, timestamp_ns;
 	char name[XPLANE_NAME_BYTES];
 	bool is_counters;
-	bool is_derived; /* computed from other lines: no work of its own */
+	bool is_derived; /* computed from other lines, so it has no work of its own */
 };
 
-/* The stats that mean something to the importer. */
+/* The stats that the importer evaluates. */
 enum xplane_key {
 	XKEY_CORRELATION,
 	XKEY_PRODUCER_TYPE,
@@ -66,33 +66,33 @@ enum xplane_key {
 struct xplane_reader {
 	struct import *import;
 	struct xplane_file file;
-	struct xplane_window window; /* of planes, lines and events */
+	struct xplane_window window; /* over planes, lines and events */
 	struct xplane_names names;
 	struct xplane planes[XPLANE_PLANES_MAX];
 	uint32_t planes_count;
-	struct xplane_line *lines; /* of the plane in hand */
+	struct xplane_line *lines; /* of the current plane */
 	uint32_t lines_count;
 	size_t lines_room;
 	struct xplane_track *tracks;
 	uint32_t tracks_count;
 	size_t tracks_room;
 
-	/* The plane and line in hand. */
+	/* The current plane and line. */
 	const struct xplane *plane;
 	const struct xplane_line *line;
 	struct xplane_track *track;
-	int64_t base_ns; /* where the line's offsets count from */
+	int64_t base_ns; /* the origin of the line's offsets */
 
 	epp_name keys[XKEY_COUNT];
-	epp_name name_key;                /* of the arg that the importer adds */
-	char sizes[XPLANE_SIZES_MAX][32]; /* what stands for binary values of the event in hand */
+	epp_name name_key;                /* key of the arg that the importer adds */
+	char sizes[XPLANE_SIZES_MAX][32]; /* the texts that replace binary values of the current event */
 	uint32_t sizes_count;
-	bool is_own; /* epprof wrote the file */
+	bool is_own; /* whether epprof wrote the file */
 	bool has_start;
-	int64_t start_ns; /* unix time of the session; lines count from there unless they have unix times themselves */
+	int64_t start_ns; /* Unix time of the session; origin of lines without Unix times */
 	int64_t first_ns;
 
-	struct sorter causes;    /* events of the host by their correlation */
+	struct sorter causes;    /* host events by their correlation */
 	struct sorter flow_ends; /* producers and consumers */
 
 	uint64_t damaged, nameless, aggregated, stats_lost, planes_left_out, lines_left_out, arrows_alone;
@@ -100,32 +100,33 @@ struct xplane_reader {
 
 /* ---- xplane_track.c ---- */
 
-/* What a plane of that name is. */
+/* Determines the kind of a plane from its name. */
 void xplane_classify(struct xplane_reader *reader, struct xplane *plane);
-/* Whether a line of the plane in hand is computed from others; `alone`: it has no others. */
+/* Returns whether a line of the current plane is computed from others; `alone`: there are no others. */
 bool xplane_is_derived(const struct xplane *plane, const char *name, int64_t id, bool alone);
-/* Sets reader->track to that of the line in hand, made if need be; NULL: there is no room. */
+/* Sets reader->track to that of the current line and creates it if needed; NULL: there is no room. */
 epp_status *xplane_find_track(struct xplane_reader *reader) EPP_MUST_CHECK;
-/* A track for what a plane says of itself. */
+/* Returns a track for the facts about a plane. */
 epp_status *xplane_about_track(struct xplane_reader *reader, const struct xplane *plane, uint32_t *track) EPP_MUST_CHECK;
 
 /* ---- xplane_event.c ---- */
 
-/* An event of the line in hand. */
+/* Takes an event of the current line. */
 epp_status *xplane_take_event(struct xplane_reader *reader, const struct xplane_message *message) EPP_MUST_CHECK;
-/* Adds a stat, as it is in a message, to the args of the prepared record. */
+/* Adds a stat of a message to the args of the prepared record. */
 epp_status *xplane_take_stat(struct xplane_reader *reader, struct protobuf_reader stat) EPP_MUST_CHECK;
 
 /* ---- xplane_links.c ---- */
 
-/* The prepared record of a host, which was or will be written, as a cause and as an end of an arrow. */
+/* Registers the prepared record of a host event as a cause and as an end of an arrow; it may be written before or
+ * after. */
 epp_status *xplane_links_add(struct xplane_reader *reader) EPP_MUST_CHECK;
-/* The parent of the prepared record of a device.  All hosts' events were added and the causes sealed. */
+/* Finds the parent of the prepared record of a device.  All host events must be added and the causes sealed. */
 epp_status *xplane_links_find_parent(struct xplane_reader *reader) EPP_MUST_CHECK;
-/* Arrows from producers to consumers. */
+/* Writes the arrows from producers to consumers. */
 epp_status *xplane_links_write(struct xplane_reader *reader) EPP_MUST_CHECK;
 
-/* The arg of the prepared record with that key, or NULL. */
+/* Returns the arg of the prepared record with that key, or NULL. */
 static inline const epp_arg *xplane_find_arg(const struct xplane_reader *reader, enum xplane_key key)
 {
 	const struct prepared *prepared = &reader->import->prepared;

@@ -1,8 +1,9 @@
-/* Planes and lines by the names that TensorFlow, JAX and XProf give them.  Threads of all planes of a host are one process,
- * since profilers write a plane each; planes of devices with equal names are one device.
+/* Classifies planes and lines by the names that TensorFlow, JAX and XProf give them.  Threads of all planes of a host
+ * are one process, because each profiler writes its own plane; planes of devices with equal names are one device.
  *
- * Some lines of a device are computed from its other lines (steps, modules, ops around kernels): they are tracks of their own
- * that are no device's streams, so that no work counts twice.  On a TPU the ops themselves are such a line's events. */
+ * Some lines of a device are computed from its other lines (steps, modules, ops around kernels): they become separate
+ * tracks that are not streams of a device, so that no work counts twice.  On a TPU the ops themselves are the events of
+ * such a line. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "containers/array.h"
 #include "import/xspace/xplane_reader.h"
 
-/* XProf gives the lines that it derives these ids. */
+/* XProf gives derived lines ids from this number on. */
 #define DERIVED_ID_FIRST INT64_C(0xdeadbeef)
 #define DERIVED_IDS 390
 
@@ -20,7 +21,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* The number after the last colon; 0 without one. */
+/* Returns the number after the last colon; 0 without one. */
 static int32_t number_of(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -52,7 +53,7 @@ void xplane_classify(struct xplane_reader *reader, struct xplane *plane)
 			plane->device = other->device;
 			return;
 		}
-		/* Different devices have different numbers, whatever their names are. */
+		/* Different devices get different numbers, even if their names have the same number. */
 		if (plane->kind == XPLANE_DEVICE && other->device >= plane->device && other->device < INT32_MAX)
 			plane->device = other->device + 1;
 	}

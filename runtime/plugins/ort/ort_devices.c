@@ -1,5 +1,6 @@
-/* Hardware devices and EP devices.  The host has one hardware device, its processor or the one that it is told to offer
- * instead; an EP may make more, and pairs itself with those that it serves.  Texts and pairs are copied: an EP's factory may free its own when it likes. */
+/* Hardware devices and EP devices.  The host has one hardware device: its processor, or the one that it was configured
+ * to offer.  An EP may create more, and pairs itself with those that it supports.  Texts and pairs are copied, because
+ * an EP's factory may free its own at any time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Profiling events and their container, as the tables offer them: checks around ort_abi/ort_event.h, in ONNX Runtime's
- * order and with its answers. */
+/* The table entries for profiling events and their container: checks around ort_abi/ort_event.h, in the order of ONNX
+ * Runtime and with the same results. */
 #include "ort_abi/ort_event.h"
 
 #include <stdio.h>
@@ -90,7 +90,7 @@ OrtStatus *ort_ep_api_ProfilingEvent_GetArgValue(const OrtProfilingEvent *event,
 	*out = NULL;
 	if (!event || !key)
 		return ort_null_argument("ProfilingEvent_GetArgValue", event ? "key" : "event");
-	/* Only borrowed events are written to, and these stand on the recorder's stack. */
+	/* Only borrowed events are modified, and these are on the recorder's stack. */
 	*out = ort_event_arg((OrtProfilingEvent *)(uintptr_t)event, key);
 	return NULL;
 }

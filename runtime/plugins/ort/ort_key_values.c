@@ -1,6 +1,6 @@
-/* Key-value pairs, and what is made of them: session options (config entries and nothing else) and the environment's
- * config entries (none).  Pairs are few, so two parallel arrays in order of adding do; the arrays are what
- * GetKeyValuePairs shows.  Entries that return nothing cannot report that memory is out: the pair is then missing. */
+/* Key-value pairs, and the objects made of them: session options (only config entries) and the environment's config
+ * entries (none).  Pairs are few, so two parallel arrays in order of insertion are sufficient; GetKeyValuePairs returns
+ * these arrays.  Entries without a return value cannot report out of memory: the pair is then missing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ void ort_api_CreateKeyValuePairs(OrtKeyValuePairs **out)
 
 void ort_api_AddKeyValuePair(OrtKeyValuePairs *kvps, const char *key, const char *value)
 {
-	/* The entry has no way to say that memory is out. */
+	/* This entry cannot report out of memory. */
 	if (kvps && key && value)
 		(void)put(kvps, key, value);
 }

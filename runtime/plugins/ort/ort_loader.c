@@ -1,11 +1,10 @@
-/* Execution provider libraries, opened as ONNX Runtime opens them: CreateEpFactories, GetSupportedDevices with this
- * host's device, CreateEp; profilers come from OrtEp::CreateProfiler.  The first factory that serves the
- * device is the one; its EP lives as long as the plugin.
+/* Opens execution provider libraries as ONNX Runtime does: CreateEpFactories, GetSupportedDevices with this host's
+ * device, CreateEp; profilers come from OrtEp::CreateProfiler.  The first factory that supports the device is used; its
+ * EP lives as long as the plugin.
  *
- * What a library hands over is checked before it is used, and each array that it fills has room behind its end and is
- * looked at there, so that one entry too many is noticed instead of felt.  Whatever fails, close() takes back what was
- * made so far, newest first: EP, EP devices, factories.
- */
+ * Data from a library is checked before use.  Each array that it fills has spare entries after its end, which are
+ * checked afterwards, so that an overrun by a few entries is reported instead of corrupting memory.  After any failure,
+ * close() releases what was created so far, newest first: EP, EP devices, factories. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ struct ort_plugin {
 	OrtEp *ep;
 };
 
-/* Takes a plugin's status: NULL stays NULL. */
+/* Converts a plugin's status to an epp_status and frees it; NULL stays NULL. */
 static epp_status *take(OrtStatus *status, const char *step)
 {
 	if (!status)
@@ -41,7 +40,7 @@ static epp_status *take(OrtStatus *status, const char *step)
 	return taken;
 }
 
-/* How many objects are there to be given back, whatever the count says. */
+/* Returns the number of objects that must be released, independent of the returned count. */
 static size_t count_filled(size_t count, size_t max, void *const *filled)
 {
 	size_t there = 0;
@@ -147,7 +146,7 @@ static epp_status *create_ep(struct ort_plugin *ort)
 	if (!ep)
 		return epp_status_create(EPP_PLUGIN, "CreateEp: it made no EP");
 	ort->ep = ep;
-	/* An older struct ends before CreateProfiler. */
+	/* In an older version the struct ends before CreateProfiler. */
 	if (ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN)
 		return epp_status_create(EPP_INCOMPATIBLE, "CreateEp: the EP has API version %u, which is below %d",
 		                         ep->ort_version_supported, EPPROF_ORT_API_VERSION_MIN);
@@ -166,7 +165,7 @@ static void close_plugin(epp_plugin *plugin)
 		ort_ep_api_ReleaseEpDevice(ort->ep_devices[i]);
 	plugin_entry("ReleaseEpFactory");
 	for (size_t i = 0; i < ort->factories_count; i++) {
-		/* Nothing is left that could fail because of it. */
+		/* No later step can fail because of an error here, so it is ignored. */
 		ort_status_release(ort->release_factory(ort->factories[i]));
 	}
 	ort_logger_destroy(ort->logger);

@@ -1,5 +1,5 @@
-/* The logger that plugins are given.  The library never prints: a message goes to the function that the host set, if it
- * set one and the message is at least a warning, and nowhere otherwise. */
+/* The logger for plugins.  The library never prints: a message is passed to the function that the host set, if it set
+ * one and the message is at least a warning; otherwise it is discarded. */
 #include "epprof/plugin.h"
 
 #include <pthread.h>

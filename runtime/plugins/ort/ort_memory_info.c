@@ -1,5 +1,5 @@
-/* Descriptions of memory, which real execution providers make before they show a device.  This host allocates nothing
- * by them; it keeps what it was told and tells it back.  Custom operator domains are alike, and keep nothing. */
+/* Descriptions of memory, which real execution providers create before they report a device.  This host allocates no
+ * memory with them; it stores the values and returns them.  Custom operator domains are similar, and store nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,7 +130,7 @@ uint32_t ort_api_MemoryInfoGetVendorId(const OrtMemoryInfo *info)
 	return info ? info->device.vendor_id : 0;
 }
 
-/* ---- the device behind it ---- */
+/* ---- the device of the memory ---- */
 
 const OrtMemoryDevice *ort_ep_api_MemoryInfo_GetMemoryDevice(const OrtMemoryInfo *info)
 {

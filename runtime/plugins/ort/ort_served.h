@@ -1,11 +1,10 @@
-/* The entries of ONNX Runtime's tables that this host serves: `ort_api_<name>` and `ort_ep_api_<name>` for each slot
- * that ort_slots.def marks SERVED.  Each has exactly the type of its member in epprof/ort_tables.h, which is also its
- * documentation; the compiler holds the definitions to it.
+/* The entries of ONNX Runtime's tables that this host implements: `ort_api_<name>` and `ort_ep_api_<name>` for each
+ * slot that ort_slots.def marks SERVED.  Each has exactly the type of its member in epprof/ort_tables.h, which is also
+ * its documentation; the compiler checks the definitions against it.
  *
- * All defend the host: a NULL where an object belongs gives a status, NULL or 0, never a crash.
- * The objects behind the opaque types live in one file each: ort_key_values.c, ort_memory_info.c, ort_devices.c,
- * ort_logger.c; events and statuses in base/.
- */
+ * All entries protect the host: NULL instead of an object gives a status, NULL or 0, never a crash.  The objects behind
+ * the opaque types have one file each: ort_key_values.c, ort_memory_info.c, ort_devices.c, ort_logger.c; events and
+ * statuses are in ort_abi/. */
 #ifndef EPPROF_RUNTIME_PLUGINS_ORT_ORT_SERVED_H
 #define EPPROF_RUNTIME_PLUGINS_ORT_ORT_SERVED_H
 
@@ -20,22 +19,23 @@
 #undef DECLARE_SERVED
 #undef DECLARE_STUB
 
-/* A status that says which argument of which entry is NULL. */
+/* Returns a status that names the entry and its argument that is NULL. */
 OrtStatus *ort_null_argument(const char *entry, const char *argument);
 
-/* This host's only hardware: its processor, or what epp_plugin_offer_device set.  Ownership: static. */
+/* Returns this host's only hardware: its processor, or the device that epp_plugin_offer_device set.  Ownership:
+ * static. */
 const OrtHardwareDevice *ort_offered_device(void);
-/* "CPU" or "GPU of vendor 0x8086, id 0x1". */
+/* The size of "CPU" or "GPU of vendor 0x8086, id 0x1". */
 #define ORT_OFFERED_BYTES 64
 const char *ort_offered_text(char text[ORT_OFFERED_BYTES]);
 
-/* No pairs.  Ownership: static. */
+/* Returns an empty set of pairs.  Ownership: static. */
 const OrtKeyValuePairs *ort_key_values_empty(void);
 
-/* A copy, empty for NULL; NULL without memory. */
+/* Returns a copy, empty for NULL; NULL without memory. */
 OrtKeyValuePairs *ort_key_values_copy(const OrtKeyValuePairs *pairs);
 
-/* A logger that says `plugin_name` in front of each message.  Ownership: the name is copied; NULL without memory. */
+/* Creates a logger that puts `plugin_name` before each message.  Ownership: the name is copied; NULL without memory. */
 OrtLogger *ort_logger_create(const char *plugin_name);
 void ort_logger_destroy(OrtLogger *logger);
 

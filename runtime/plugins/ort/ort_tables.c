@@ -1,7 +1,6 @@
-/* ONNX Runtime's tables, as an execution provider sees them: made from ort_slots.def, where each slot is served by the
- * function of its name or filled by a stub.  A status stub says which slot it is; the others answer with nothing.
- * A stub ignores its arguments, which the calling conventions of x86-64 and arm64 allow.
- */
+/* ONNX Runtime's tables for execution providers, made from ort_slots.def: each slot has the function of its name or a
+ * stub.  A status stub returns a status that names the slot; other stubs return NULL, 0 or nothing.  A stub ignores its
+ * arguments, which the calling conventions of x86-64 and arm64 allow. */
 #include "epprof/plugin.h"
 
 #include <stdio.h>
@@ -84,7 +83,7 @@ static const union {
 #include "plugins/ort/ort_slots.def"
 } };
 
-/* EPs in C++ refuse a host without this table; only those that make graphs use it. */
+/* EPs in C++ refuse a host without this table, although only EPs that build graphs use it. */
 static const epp_ort_slot model_editor_api[EPPROF_ORT_MODEL_EDITOR_API_SLOTS] = {
 #define ORT_MODEL_EDITOR_API_SLOT(slot, name, kind, how) [slot] = FILL_##how(OrtModelEditorApi, , name, kind),
 #include "plugins/ort/ort_slots.def"

@@ -1,10 +1,10 @@
-/* PJRT plugins, those of JAX: GetPjrtApi -> the profiler extension -> OrtEpProfilerImpl.
+/* PJRT plugins, as JAX uses: GetPjrtApi -> the profiler extension -> OrtEpProfilerImpl.
  *
- * The table is copied as far as the plugin says that it goes, and only the copy is called.  A run has a PLUGIN_Profiler:
- * created with options at its start; stopped, asked and destroyed at its end.  JAX has one session in a process, so
- * plugins may have one profiler that works; sessions share it (shared_run.h).  Data that the plugin owns is read in place; a
- * plugin that wants a buffer gets one with room to spare; one that can be consumed is, if it collects nothing.
- */
+ * The table is copied up to the size that the plugin reports, and only the copy is called.  A run has a
+ * PLUGIN_Profiler, created with options at its start; stopped, read and destroyed at its end.  JAX has one session per
+ * process, so a plugin may support only one active profiler; sessions share it (shared_run.h).  Data in the plugin's
+ * memory is read in place.  A plugin that needs a buffer from the caller gets one with spare room.  If collect_data
+ * returns no data, and the plugin has the consume functions, the data is taken with these. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +20,22 @@
 #define SPARE_BYTES 65536
 
 struct pjrt_plugin {
-	struct shared_run run; /* first */
+	struct shared_run run; /* must be first */
 	PLUGIN_Profiler_Api api;
-	size_t said_bytes; /* of its table */
-	int version[2];    /* of PJRT; zeros: it says none */
+	size_t said_bytes; /* size of its table, as reported by the plugin */
+	int version[2];    /* of PJRT; zeros: unknown */
 	char *name;
 	PLUGIN_Profiler *profiler;               /* NULL: no run */
 	PLUGIN_Profiler_ConsumeResult *consumed; /* NULL: none */
 };
 
-/* Takes a plugin's error: NULL stays NULL. */
+/* Converts a plugin's error to an epp_status and frees it; NULL stays NULL. */
 static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN_Profiler_Error *error)
 {
 	if (!error)
 		return NULL;
 	PLUGIN_Profiler_Error_Message_Args message = { .struct_size = sizeof(message), .error = error };
-	/* XLA compares sizes for equality, and takes them without what pads the struct at its end. */
+	/* XLA compares sizes for equality; its sizes exclude the padding at the end of the struct. */
 	PLUGIN_Profiler_Error_GetCode_Args code = { .struct_size = offsetof(PLUGIN_Profiler_Error_GetCode_Args, code) +
 		                                                   sizeof(code.code),
 		                                    .error = error,
@@ -55,7 +55,8 @@ static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN
 
 /* ---- a run ---- */
 
-/* ProfileOptions { version = 5, host level = 2, device level = 3, start = 8 }, the host's events being ours. */
+/* Writes ProfileOptions { version = 5, host level = 2, device level = 3, start = 8 }; epprof records the host's events
+ * itself. */
 static size_t options_write(char *options, int64_t start_ns)
 {
 	char *at = protobuf_u64(options, 5, 1);
@@ -166,7 +167,7 @@ static epp_status *collect(struct shared_run *run, struct shared_data *data)
 {
 	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
 	EPP_TRY(collect_data(pjrt, &data->xspace));
-	/* They go together. */
+	/* These functions are used only together. */
 	bool consumes = pjrt->api.consume && pjrt->api.consume_result_destroy && pjrt->api.serialize;
 	return data->xspace.count || !consumes ? NULL : consume(pjrt, &data->xspace);
 }
@@ -196,7 +197,7 @@ static const struct shared_run_calls calls = { start, stop, collect, discard, de
 static const PLUGIN_Profiler_Api *extension_find(const PJRT_Api *api)
 {
 	const PJRT_Extension_Base *at = api->struct_size >= sizeof(PJRT_Api) ? api->extension_start : NULL;
-	/* A chain may lead in a circle. */
+	/* The list of extensions may be circular. */
 	for (int i = 0; at && i < EXTENSIONS_MAX; i++, at = at->next) {
 		if (at->type == PJRT_Extension_Type_Profiler &&
 		    at->struct_size >= offsetof(PJRT_Profiler_Extension, traceme_context_id))
@@ -241,7 +242,8 @@ static epp_status *table_check(const PLUGIN_Profiler_Api *api)
 	return NULL;
 }
 
-/* PJRT's version stands in the table behind what matters here: a struct with its size, of which 0 means none. */
+/* PJRT's version is in the table, after the members used here: a struct that begins with its size, where 0 means that
+ * it is absent. */
 #define VERSION_OFFSET 16
 #define VERSION_BYTES 24
 static void version_take(struct pjrt_plugin *pjrt, const PJRT_Api *api)
@@ -282,7 +284,7 @@ static epp_status *make(const epp_plugin *plugin, struct shared_run **run)
 	if (!pjrt)
 		return epp_status_no_memory();
 	epp_status *status = table_take(pjrt, plugin->library);
-	/* The ABI has no name for a plugin. */
+	/* The ABI does not give plugins a name. */
 	if (!status && !(pjrt->name = strdup(plugin->file)))
 		status = epp_status_no_memory();
 	if (status) {

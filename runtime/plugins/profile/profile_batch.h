@@ -1,4 +1,5 @@
-/* What the files of profile_delivery.h share: events that wait for a push, with their texts, and the track that they are on. */
+/* Shared by the files behind profile_delivery.h: events that wait for a push, with their texts, and the track that they
+ * are on. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_BATCH_H
 #define EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_BATCH_H
 
@@ -16,30 +17,30 @@
 #define EVENT_ARGS_MAX 250u
 #define TEXT_BYTES 262144u
 #define NAME_BYTES_MAX 4096u
-#define BINARY_BYTES 48u /* of the text that stands for a binary value */
+#define BINARY_BYTES 48u /* size of the text that replaces a binary value */
 #define PLACES_BITS 7
 #define DEVICES_MAX 256
 
 struct delivery {
 	struct profile_target *to;
 	const struct profile_window *window;
-	epp_status *told; /* the first error that the data itself carries */
+	epp_status *told; /* the first error that the data itself contains */
 	uint64_t events_count;
 
-	/* The track that events are on. */
+	/* The track of the events. */
 	int32_t device;
 	int64_t stream;
 	uint32_t category;
 	int64_t line_ns;
 
-	/* Names of devices, so that two of the same number stay apart. */
+	/* Names of devices, so that two devices with the same number get different ones. */
 	char *devices[DEVICES_MAX];
 	int32_t device_numbers[DEVICES_MAX];
 	size_t devices_count;
 	char group[256];
 
 	struct profile_calls calls;
-	bool wants_host; /* planes of hosts are read first, since device events name their calls */
+	bool wants_host; /* planes of hosts are read first, because device events refer to their calls */
 
 	EpprofEvent events[BATCH_EVENTS];
 	uint64_t correlations[BATCH_EVENTS]; /* of calls; 0: none */
@@ -49,40 +50,41 @@ struct delivery {
 	size_t args_count;
 	char text[TEXT_BYTES];
 	size_t text_bytes;
-	/* Where a text of the data was copied to. */
+	/* A cache of texts that were copied, by their address in the data. */
 	struct {
 		const char *from;
 		const char *copy;
 	} places[1u << PLACES_BITS];
 };
 
-/* For one reading of one profile.  NULL: no memory. */
+/* Creates the state for one reading of one profile.  NULL: no memory. */
 struct delivery *delivery_create(struct profile_target *to, const struct profile_window *window);
 void delivery_destroy(struct delivery *delivery);
 
 void delivery_push(struct profile_target *to, EpprofBatch *batch);
-/* Pushes what waits. */
+/* Pushes the waiting events. */
 void delivery_flush(struct delivery *delivery);
 
-/* A terminated copy that lives as long as the batch; delivery_begin_event made sure of its room, which is delivery_room_for. */
+/* Returns a terminated copy that lives as long as the batch; delivery_begin_event has made room for it
+ * (delivery_room_for). */
 const char *delivery_copy(struct delivery *delivery, struct protobuf_string text);
 static inline size_t delivery_room_for(struct protobuf_string text)
 {
 	return (text.bytes < NAME_BYTES_MAX ? text.bytes : NAME_BYTES_MAX) + 1;
 }
 
-/* Begins an event in the batch, if its time is this profiler's; NULL: it is not.  `text_bytes` of names and keys and
- * `args_count` args will be added. */
+/* Begins an event in the batch if its time belongs to this profiler, else returns NULL.  The event may add `text_bytes`
+ * of names and keys, and `args_count` args. */
 EpprofEvent *delivery_begin_event(struct delivery *delivery, int64_t start_ns, int64_t end_ns, size_t text_bytes,
                                   size_t args_count);
 void delivery_add_arg(struct delivery *delivery, EpprofEvent *event, EpprofArg arg);
 void delivery_add_number(struct delivery *delivery, EpprofEvent *event, const char *key, int64_t value);
 void delivery_add_text(struct delivery *delivery, EpprofEvent *event, const char *key, struct protobuf_string text);
 
-/* What follows is on the device of this name, or on none, if it is a host's. */
+/* Sets the device of the following events by its name, or none for a host's plane. */
 void delivery_device(struct delivery *delivery, struct protobuf_string name);
 bool delivery_is_host(struct protobuf_string name);
-/* Describes a track of it. */
+/* Describes a track of that device. */
 void delivery_track(struct delivery *delivery, int64_t stream, struct protobuf_string name);
 
 #endif

@@ -1,4 +1,4 @@
-/* A sorted array. */
+/* Keeps the calls of a profile in a sorted array. */
 #include "plugins/profile/profile_calls.h"
 
 #include <stdlib.h>

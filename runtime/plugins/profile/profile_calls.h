@@ -1,5 +1,5 @@
-/* The calls of a profile by their correlation ids: added one by one, then sealed, then found.  Of calls with the same id the last
- * that was added counts. */
+/* The calls of a profile by their correlation ids: add all, then seal, then find.  Of calls with the same id the last
+ * one added is used. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_CALLS_H
 #define EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_CALLS_H
 
@@ -18,10 +18,10 @@ struct profile_calls {
 	size_t count, room;
 };
 
-/* One that finds no memory is left out: its device events have no parent then. */
+/* A call for which there is no memory is left out: its device events then have no parent. */
 void profile_calls_add(struct profile_calls *calls, uint64_t correlation, uint64_t id);
 void profile_calls_seal(struct profile_calls *calls);
-/* 0: there is none. */
+/* 0: not found. */
 uint64_t profile_calls_find(const struct profile_calls *calls, uint64_t correlation);
 void profile_calls_deinit(struct profile_calls *calls);
 

@@ -1,9 +1,8 @@
-/* Events of a profile as EpprofEvents: a plane or device is a group of tracks, a line or thread is a track, stats are args.  All
- * are timed in UNIX ns, which is one clock for the host.
+/* Pushes the events of a profile as EpprofEvents: a plane or device becomes a group of tracks, a line or thread becomes
+ * a track, stats become args.  All times are UNIX ns, which is one clock for the host.
  *
- * Events are pushed by the hundred.  Their names and keys, which lie in the data unterminated, are copied once for each
- * batch; values of text are pushed from where they lie.
- */
+ * Events are pushed in batches of a few hundred.  Their names and keys are not terminated in the data, so they are
+ * copied once for each batch; text values are pushed without a copy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +29,8 @@ void profile_deliver_ledger(struct profile_target *to)
 	to->pushed = to->misplaced;
 }
 
-/* The plugin's clock is the system's, which may be set: by how much it was, against the one that never is, nobody can
- * tell when, so every reading may be off by that. */
+/* Returns how far the system's clock was set during the run, compared with the monotonic clock.  The plugin uses the
+ * system's clock, and the time of the change is unknown, so every reading may be off by that amount. */
 static uint64_t step_ticks(const struct epf_host_pair *from, const struct epf_host_pair *until)
 {
 	int64_t step_ns = (until->realtime_ns - from->realtime_ns) - (until->monotonic_ns - from->monotonic_ns);
@@ -89,7 +88,7 @@ const char *delivery_copy(struct delivery *delivery, struct protobuf_string text
 	char *at = delivery->text + delivery->text_bytes;
 	size_t bytes = text.bytes < NAME_BYTES_MAX ? text.bytes : NAME_BYTES_MAX;
 	memcpy(at, text.text, bytes);
-	/* A zero would end it for the host. */
+	/* A zero byte would end the text for the host. */
 	for (char *zero = memchr(at, 0, bytes); zero; zero = memchr(at, 0, bytes))
 		*zero = '?';
 	at[bytes] = 0;
@@ -177,7 +176,7 @@ void delivery_track(struct delivery *delivery, int64_t stream, struct protobuf_s
 	delivery_push(delivery->to, &(EpprofBatch){ .tracks = &described, .tracks_count = 1 });
 }
 
-/* The number behind the last colon of "/device:XPU:1", "/job:a/device:GPU:0"; no number: 0. */
+/* Returns the number after the last colon of "/device:XPU:1", "/job:a/device:GPU:0"; 0 without a number. */
 static int32_t device_number(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -204,7 +203,7 @@ bool delivery_is_host(struct protobuf_string name)
 	return !strncmp(text, "/host:", 6) || strstr(text, "/device:CPU") || strstr(text, "/cpu:");
 }
 
-/* What follows is on the device of this name, or on none, if it is a host's. */
+/* Sets the device of the following events by its name, or none for a host's plane. */
 void delivery_device(struct delivery *delivery, struct protobuf_string name)
 {
 	snprintf(delivery->group, sizeof(delivery->group), "%.*s", (int)(name.bytes < 255 ? name.bytes : 255),
@@ -232,7 +231,7 @@ void delivery_device(struct delivery *delivery, struct protobuf_string name)
 	delivery->device_numbers[delivery->devices_count++] = number;
 }
 
-/* ---- what the adapter itself has to tell ---- */
+/* ---- events of the adapter itself ---- */
 
 void profile_deliver_note(struct profile_target *to, const char *name, int64_t from_ns, int64_t until_ns,
                           const struct protobuf_string *text)
@@ -263,12 +262,12 @@ void profile_deliver_note(struct profile_target *to, const char *name, int64_t f
 void profile_deliver_gap(struct profile_target *to, int64_t from_ns, int64_t until_ns)
 {
 	profile_deliver_note(to, "epprof.restart_gap", from_ns, until_ns, NULL);
-	/* The time of day may have been set meanwhile. */
+	/* The system's clock may have been set back in between. */
 	delivery_push(
 	    to, &(EpprofBatch){ .gaps_count = 1, .gaps_ns = until_ns > from_ns ? (uint64_t)(until_ns - from_ns) : 0 });
 }
 
-/* ---- a reading ---- */
+/* ---- reading ---- */
 
 struct delivery *delivery_create(struct profile_target *to, const struct profile_window *window)
 {

@@ -1,4 +1,4 @@
-/* A RunMetadata as events: a device's executions. */
+/* Converts a RunMetadata to events: the executions of a device. */
 #include "encoding/step_stats.h"
 #include "plugins/profile/profile_batch.h"
 

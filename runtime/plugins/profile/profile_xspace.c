@@ -1,6 +1,6 @@
-/* An XSpace as events.  A call, which is an event of a host with a correlation id, becomes the parent of the device events that
- * have the same id: planes of hosts are read before those of devices, whatever their order is.
- */
+/* Converts an XSpace to events.  A call, which is a host event with a correlation id, becomes the parent of the device
+ * events with the same id.  Planes of hosts are therefore read before those of devices, independent of their order in
+ * the data. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void take_line(void *user, const struct xspace_line *line)
 	delivery_track(delivery, line->id, line->display_name.bytes ? line->display_name : line->name);
 }
 
-/* Rounded down; a time that no ns can hold is the earliest. */
+/* Rounds down; a time that does not fit into ns becomes the earliest time. */
 static int64_t ns_after(int64_t base_ns, int64_t ps)
 {
 	int64_t ns;
@@ -45,7 +45,7 @@ static void stat_add(struct delivery *delivery, EpprofEvent *event, const struct
 		arg.text_bytes = (uint32_t)stat->value.text.bytes;
 		break;
 	default:
-		/* Binary, mostly whole programs: their size has to do. */
+		/* Binary data, mostly whole programs: only the size is kept. */
 		arg.type = EPP_ARG_TEXT;
 		arg.text_bytes = (uint32_t)snprintf(size, sizeof(size), "(%zu bytes)", stat->value.text.bytes);
 		arg.text = delivery->text + delivery->text_bytes;
@@ -55,7 +55,7 @@ static void stat_add(struct delivery *delivery, EpprofEvent *event, const struct
 	delivery_add_arg(delivery, event, arg);
 }
 
-/* What a plane says of its device. */
+/* Pushes the stats of a plane as properties of its device. */
 static void push_properties(struct delivery *delivery, const struct xspace_plane *plane)
 {
 	size_t count = plane->stats_count < EVENT_ARGS_MAX ? plane->stats_count : EVENT_ARGS_MAX, text_bytes = 0;
@@ -137,7 +137,7 @@ static void take_message(void *user, bool is_error, struct protobuf_string text)
 		                                   (int)(text.bytes < 1024 ? text.bytes : 1024), text.text);
 }
 
-/* Planes of hosts, then those of devices. */
+/* Reads the planes of hosts, then those of devices. */
 static epp_status *read_planes(struct delivery *delivery, const struct profile_data *data)
 {
 	const struct xspace_reader hosts = { take_plane, take_line, take_event, NULL, delivery };

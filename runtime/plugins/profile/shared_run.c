@@ -1,3 +1,4 @@
+/* Shares one run of a plugin between sessions: starts, stops and restarts it, and delivers its data to each session. */
 #include "plugins/profile/shared_run.h"
 
 #include <inttypes.h>
@@ -8,14 +9,14 @@
 #include "ort_abi/profiler_registry.h"
 
 struct shared_profiler {
-	OrtEpProfilerImpl impl;             /* first: this is what sessions see */
+	OrtEpProfilerImpl impl;             /* must be first: sessions see this */
 	LIST_ENTRY(shared_profiler) others; /* of the run's active ones */
 	struct shared_run *run;
-	const void *session; /* as of the last look */
+	const void *session; /* set by look_up_sessions */
 	bool is_active;
 	struct epf_host_pair start;   /* of its session's run */
-	struct profile_target target; /* its counts are those since then */
-	epp_status *failed;           /* what went wrong for it while another session ended */
+	struct profile_target target; /* its counts are those since `start` */
+	epp_status *failed;           /* an error for it that occurred when another session ended */
 };
 
 static pthread_mutex_t runs_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +61,8 @@ static bool is_same_session(const struct shared_profiler *a, const struct shared
 	return a == b || (a->session && a->session == b->session);
 }
 
-/* Whether no other of its session is there longer.  A profiler that its session has let go stands alone. */
+/* Returns whether it is the oldest profiler of its session.  A profiler without a session counts as the only one of its
+ * session. */
 static bool is_first_of_session(const struct shared_profiler *profiler)
 {
 	const struct shared_profiler *older = profiler;
@@ -79,7 +81,7 @@ static void look_up_sessions(struct shared_run *run)
 
 /* ---- the end ---- */
 
-/* Those that nobody has been told of.  NULL: all events had times that the run can have. */
+/* Returns an error for dropped events that were not reported before; NULL: there are none. */
 static epp_status *tell_misplaced(const struct profile_target *of)
 {
 	uint64_t before = of->misplaced.before_start - of->pushed.before_start;
@@ -109,7 +111,7 @@ static epp_status *deliver(struct shared_profiler *to, const struct shared_data 
 	if (oldest == to)
 		window.from_ns = window.oldest_ns;
 	epp_status *status = profile_deliver_xspace(&to->target, &data->xspace, &window, &events_count);
-	/* Both tell of the same work. */
+	/* Both describe the same work. */
 	if (!events_count)
 		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &window));
 	status_keep(&status, tell_misplaced(&to->target));
@@ -151,7 +153,7 @@ static void start_again(struct shared_run *run, const struct epf_host_pair *stop
 	epp_status_release(status);
 }
 
-/* The lock is held, and `self` active. */
+/* The caller holds the lock, and `self` is active. */
 static epp_status *end(struct shared_profiler *self)
 {
 	struct shared_run *run = self->run;
@@ -184,7 +186,7 @@ static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsConta
 	epp_status *status = NULL;
 	(void)container;
 	pthread_mutex_lock(&self->run->lock);
-	/* It never started, or was refused. */
+	/* Otherwise it never started, or its start failed. */
 	if (self->is_active)
 		status = end(self);
 	pthread_mutex_unlock(&self->run->lock);
@@ -204,7 +206,8 @@ epp_status *shared_run_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 	struct shared_profiler *made = calloc(1, sizeof(*made));
 	if (!made)
 		return epp_status_no_memory();
-	/* StartEvent and StopEvent stay NULL: these ABIs have no such calls, so the host's events cost nothing more. */
+	/* StartEvent and StopEvent stay NULL: these ABIs have no such calls, so there is no extra cost for host
+	 * events. */
 	made->impl.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->impl.Release = release;
 	made->impl.StartProfiling = start_profiling;
@@ -218,7 +221,7 @@ epp_status *shared_run_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 
 /* ---- libraries ---- */
 
-/* NULL: there is none yet. */
+/* NULL: not found. */
 static struct shared_run *find(const epp_plugin *plugin, const struct shared_run_calls *calls)
 {
 	struct shared_run *run;
@@ -244,7 +247,7 @@ static void add(struct shared_run *run, const epp_plugin *plugin, const struct s
 	pthread_mutex_unlock(&runs_lock);
 }
 
-/* No lock is held while the library's code runs: those that open it all do so on its worker. */
+/* No lock is held while the library's code runs, because all callers open the library on its worker. */
 epp_status *shared_run_open(epp_plugin *plugin, const struct shared_run_calls *calls,
                             epp_status *(*make)(const epp_plugin *plugin, struct shared_run **run))
 {

@@ -1,5 +1,5 @@
-/* The table of libraries in use.  An entry is taken once and never given back, as the library may call the callbacks with
- * its number for ever. */
+/* The table of libraries in use.  An entry is never released, because the library may call the callbacks with its
+ * number at any time. */
 #include "plugins/pu1/pu1_library.h"
 
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ static void completed(struct pu1_library *library, const uint8_t *buffer, size_t
 	} \
 	static void completed_##number(uint8_t *buffer, size_t size, size_t valid_bytes) \
 	{ \
-		(void)size; /* it says what the host knows */ \
+		(void)size; /* the host knows the size of its buffers */ \
 		completed(&table[number], buffer, valid_bytes); \
 	}
 CALLBACKS_OF(0)
@@ -94,7 +94,7 @@ static void unlock(struct pu1_library *library)
 	pthread_mutex_unlock(&library->lock);
 }
 
-/* The runs and the reader are the parent's, and what was being read stays half read. */
+/* In the child of a fork: the runs and the reader belong to the parent, and a reading in progress stays incomplete. */
 static void forget(struct pu1_library *library)
 {
 	locks_init(library);
@@ -139,11 +139,11 @@ void pu1_library_each(void (*call)(struct pu1_library *library))
 		call(&table[i]);
 }
 
-/* ---- taking a library into use ---- */
+/* ---- opening a library ---- */
 
 static const struct {
 	const char *name;
-	size_t at; /* in pu1_calls */
+	size_t at; /* offset in pu1_calls */
 	bool is_optional;
 } symbols[] = {
 	{ "pu1GetVersion", offsetof(struct pu1_calls, get_version), false },
@@ -160,7 +160,7 @@ static const struct {
 	{ "pu1GetResultString", offsetof(struct pu1_calls, result_text), true },
 };
 #define SYMBOLS_COUNT (sizeof(symbols) / sizeof(symbols[0]))
-#define KIND_SYMBOLS_COUNT 2u /* the first ones, by which a library is known for what it is */
+#define KIND_SYMBOLS_COUNT 2u /* the first ones, by which a library of this kind is recognized */
 
 static epp_status *find_symbols(void *handle, struct pu1_calls *calls)
 {
@@ -202,7 +202,7 @@ static struct pu1_library *find(const void *handle)
 	return NULL;
 }
 
-/* NULL: there is no more room. */
+/* NULL: the table is full. */
 static struct pu1_library *add(void *handle, const char *path, const struct pu1_calls *calls)
 {
 	pthread_mutex_lock(&table_lock);
@@ -212,7 +212,7 @@ static struct pu1_library *add(void *handle, const char *path, const struct pu1_
 		*made = (struct pu1_library){ .number = count, .calls = *calls };
 		made->request = callbacks[count].request;
 		made->complete = callbacks[count].complete;
-		/* Its names and callbacks are used from now on: whoever closes it, it stays. */
+		/* Keep the library loaded after any close, because its names and callbacks are used from now on. */
 		made->library = dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 		if (!made->library)
 			made->library = handle;
@@ -224,7 +224,7 @@ static struct pu1_library *add(void *handle, const char *path, const struct pu1_
 	return made;
 }
 
-/* No lock is held while the library's code runs: those that open it all do so on its worker. */
+/* No lock is held while the library's code runs, because all callers open the library on its worker. */
 epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library)
 {
 	struct pu1_calls calls = { 0 };
@@ -241,7 +241,7 @@ epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library *
 	                                    PU1_LIBRARIES_MAX);
 }
 
-/* ---- what the library says ---- */
+/* ---- properties of the library ---- */
 
 void pu1_library_describe(const struct pu1_library *library, const struct plugin_probe *probe)
 {

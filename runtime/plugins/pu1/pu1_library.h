@@ -1,14 +1,14 @@
-/* A PU1 library in use: its functions and what its callbacks, runs and profilers share.
+/* A PU1 library in use: its functions, and the state that its callbacks, runs and profilers share.
  *
- * The callbacks of the ABI have no user pointer, so each library has a number, and callbacks of its own by that number; a
- * library that came into use stays so until the process ends.
+ * The callbacks of the ABI have no user pointer, so each library has a number and separate callbacks for that number.
+ * A library that came into use stays in use until the process ends.
  *
- * Locks, in the order in which they are taken.  Only `run_lock` and `read_lock` are held while the library's code runs, by its
- * worker and its reader; the callbacks take `lock` and the pool's alone, so a library may call them from anywhere.
+ * Locks, in the order in which they are taken.  Only `run_lock` and `read_lock` are held while the library's code runs,
+ * by its worker and its reader.  The callbacks take only `lock` and the pool's lock, so a library may call them from
+ * anywhere.
  *   run_lock    enabling, disabling, flushing, runs_count
  *   read_lock   reading of buffers, the profilers' accounts, pushing to sessions
- *   lock        the list of profilers, the reader; never held across foreign code
- */
+ *   lock        the list of profilers, the reader; never held across foreign code */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_LIBRARY_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_LIBRARY_H
 
@@ -22,7 +22,7 @@
 #include "epprof/pu1.h"
 
 #define PU1_LIBRARIES_MAX 8u
-#define PU1_PROFILERS_MAX 64u /* at once, of one library */
+#define PU1_PROFILERS_MAX 64u /* per library, at one time */
 #define PU1_KINDS_COUNT 5u    /* from PU1_KIND_CONCURRENT_KERNEL on */
 #define PU1_FAULT_BYTES 160u
 
@@ -35,7 +35,8 @@ struct pu1_calls {
 	pu1Result (*push)(uint64_t id);
 	pu1Result (*pop)(uint64_t *last_id);
 	pu1Result (*flush)(void);
-	/* Buffers are read by the sizes in their records: a record is found right before it is followed. */
+	/* Buffers are read by the sizes in their records: this function checks a record right before the reader moves
+	 * to it. */
 	pu1Result (*next_record)(uint8_t *buffer, size_t valid_bytes, pu1ActivityRecord **record);
 	/* Optional. */
 	pu1Result (*dropped_count)(size_t *count);
@@ -50,7 +51,7 @@ struct pu1_profiler;
 
 struct pu1_library {
 	unsigned number;
-	void *library; /* of dlopen; NULL: not in use */
+	void *library; /* from dlopen; NULL: not in use */
 	struct pu1_calls calls;
 	pu1BufferRequestFn request;
 	pu1BufferCompleteFn complete;
@@ -60,35 +61,35 @@ struct pu1_library {
 	unsigned kinds_enabled; /* 1 << kind */
 
 	pthread_mutex_t read_lock;
-	struct pu1_reading *reading; /* made with the first run */
-	struct pu1_tokens *tokens;   /* likewise; then never changes */
+	struct pu1_reading *reading; /* created with the first run */
+	struct pu1_tokens *tokens;   /* created with the first run, then constant */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	LIST_HEAD(, pu1_profiler) profilers; /* changed with read_lock held, too */
+	LIST_HEAD(, pu1_profiler) profilers; /* changed only with read_lock held too */
 	bool reader_is_there;
 	bool reader_may_go;
 	bool due; /* a buffer is full */
 
-	_Atomic uint64_t declined_count; /* requests without a buffer, since they were last looked at */
-	_Atomic(const char *) misuse;    /* of a callback, likewise; static text */
+	_Atomic uint64_t declined_count; /* requests without a buffer since the last check */
+	_Atomic(const char *) misuse;    /* of a callback since the last check; static text */
 };
 
-/* Brings a library into use, or finds that it is; from then on it stays loaded.  `handle` is dlopen's, for `path`.
- * Errors: EPP_INCOMPATIBLE (symbols are missing, all of them named; another major version), EPP_PLUGIN (it rejects being
- * used), EPP_UNAVAILABLE (PU1_LIBRARIES_MAX are in use). */
+/* Opens a library for use, or finds it in use; from then on it stays loaded.  `handle` is from dlopen, for `path`.
+ * Errors: EPP_INCOMPATIBLE (symbols are missing, and the message names all; another major version), EPP_PLUGIN (the
+ * library refuses), EPP_UNAVAILABLE (PU1_LIBRARIES_MAX are in use). */
 epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library);
 
-/* Tells a probe of its version and entries. */
+/* Reports version and entries to a probe. */
 void pu1_library_describe(const struct pu1_library *library, const struct plugin_probe *probe);
 
-/* The records' clock now; false: it cannot be read. */
+/* Reads the records' clock; false: it cannot be read. */
 bool pu1_library_now(const struct pu1_library *library, uint64_t *now_ns);
 
-/* "result 7 (what the library calls it)", into `text`; returns it. */
+/* Writes "result 7 (the library's name for it)" into `text` and returns it. */
 const char *pu1_result_text(const struct pu1_library *library, pu1Result result, char *text, size_t room);
 
-/* For each library in use. */
+/* Calls a function for each library in use. */
 void pu1_library_each(void (*call)(struct pu1_library *library));
 
 #endif

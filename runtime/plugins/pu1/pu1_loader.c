@@ -1,4 +1,5 @@
-/* Libraries of the PU1 ABI as plugins.  What is loaded here stays in use (pu1_library.c); the plugin is only a view of it. */
+/* The adapter for libraries of the PU1 ABI.  A loaded library stays in use (pu1_library.c); the plugin only refers to
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 

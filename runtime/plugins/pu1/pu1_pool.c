@@ -1,4 +1,4 @@
-/* Free buffers are a stack, so that memory that was touched is used again first. */
+/* The buffers of PU1 plugins.  Free buffers are a stack, so that memory that was touched before is used first. */
 #include "plugins/pu1/pu1_pool.h"
 
 #include <pthread.h>
@@ -132,7 +132,8 @@ void pu1_pool_warm(void)
 	struct buffer *buffer = SLIST_FIRST(&free_buffers);
 	bool cold = buffer && !buffer->touched;
 	if (cold) {
-		/* Nobody gets it meanwhile: touching takes a millisecond, and others want the lock. */
+		/* The buffer is removed from the list meanwhile, because touching takes a millisecond and must not
+		 * happen with the lock held. */
 		SLIST_REMOVE_HEAD(&free_buffers, free_link);
 		buffer->state = READ;
 		buffer->touched = true;

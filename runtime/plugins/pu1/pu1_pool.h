@@ -1,13 +1,13 @@
-/* The buffers that PU1 plugins fill: 4 MiB each, 128 MiB in all, for all of them together.
+/* The buffers that PU1 plugins fill: 4 MiB each, 128 MiB in total, for all plugins together.
  *
- *   FREE -take-> OUT (the plugin's) -give-> FULL (in order, one row for each owner) -next-> READ -put_back-> FREE
+ *   FREE -take-> OUT (the plugin's) -give-> FULL (in order, one queue for each owner) -next-> READ -put_back-> FREE
  *
- * A plugin that gives what it does not have (an address that is no buffer, another plugin's, one it gave before) changes
- * nothing.  Address space is taken at the first use, memory as buffers are touched; a free one is kept warm, so that no
- * launch pays for it.  Once mapped it stays: a plugin may hold on to a buffer for ever.
+ * A plugin that returns a buffer that it does not have (an address that is no buffer, another plugin's buffer, one that
+ * it returned before) changes nothing.  Address space is reserved at the first use, memory is allocated as buffers are
+ * touched.  One free buffer is touched in advance, so that no launch waits for page faults.  The mapping is permanent,
+ * because a plugin may keep a buffer forever.
  *
- * Thread: [any-thread]; one short lock, never held while foreign code runs.
- */
+ * Thread: [any-thread]; one short lock, never held while foreign code runs. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_POOL_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_POOL_H
 
@@ -21,27 +21,28 @@
 /* Maps the pool, once.  False: no memory. */
 bool pu1_pool_setup(void);
 
-/* A buffer for a plugin; NULL: all are in use. */
+/* Takes a buffer for a plugin; NULL: all are in use. */
 uint8_t *pu1_pool_take(unsigned owner);
 
-/* It is given back with so many bytes of records; more than it has is cut.  NULL, or what is wrong (static text): then
- * nothing has happened, or the bytes were cut. */
+/* Returns a buffer with its number of bytes of records; a number larger than the buffer is cut.  Returns NULL, or the
+ * error (static text): then nothing has changed, or the number was cut. */
 const char *pu1_pool_give(unsigned owner, const uint8_t *buffer, size_t valid_bytes);
 
-/* The oldest full buffer of an owner, to be read and put back; NULL: none. */
+/* Returns the oldest full buffer of an owner, to be read and put back; NULL: none. */
 const uint8_t *pu1_pool_next(unsigned owner, size_t *valid_bytes);
 void pu1_pool_put_back(const uint8_t *buffer);
 
-/* How many of an owner's are full. */
+/* Returns the number of full buffers of an owner. */
 unsigned pu1_pool_full_count(unsigned owner);
 
-/* Touches the buffer that will be taken next. */
+/* Touches the buffer that is taken next. */
 void pu1_pool_warm(void);
 
-/* Gives the memory of free buffers back to the system, but for the warm one: nobody profiles any more. */
+/* Returns the memory of free buffers to the system, except for the one touched in advance.  Called when no session
+ * profiles any more. */
 void pu1_pool_cool(void);
 
-/* Around fork. */
+/* Handlers for fork. */
 void pu1_pool_fork_prepare(void);
 void pu1_pool_fork_parent(void);
 void pu1_pool_fork_child(void);

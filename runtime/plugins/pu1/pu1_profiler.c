@@ -1,10 +1,9 @@
-/* A library has one run, from the first session's StartProfiling to the last one's EndProfiling: kinds are enabled by the
- * first and disabled by the last, and while others remain a session that ends only flushes.
+/* A library has one run, from the first session's StartProfiling to the last one's EndProfiling: the first session
+ * enables kinds and the last one disables them; while others remain, a session that ends only flushes.
  *
- * While the library runs it has a reader: a thread that reads buffers as they fill and adds a clock pair about every 100 ms.
- * pu1FlushAll is called by EndProfiling, on the library's worker like everything else but the events' ids: if it never returns,
- * the sessions end without what it would have brought, and the library is not called again.
- */
+ * During the run a reader thread reads buffers as they fill and adds a clock pair about every 100 ms.  EndProfiling
+ * calls pu1FlushAll on the library's worker, where all calls run except those for events' ids.  If it never returns,
+ * the sessions end without the remaining records, and the library is not called again. */
 #include "plugins/pu1/pu1_profiler.h"
 
 #include <stdio.h>
@@ -32,7 +31,7 @@ static OrtStatus *failed(const struct pu1_library *library, const char *call, pu
 
 /* ---- the reader ---- */
 
-/* Waits for a full buffer, at most until the next clock pair.  With the lock held. */
+/* Waits for a full buffer, at most until the next clock pair.  The caller holds the lock. */
 static void wait_for_buffer(struct pu1_library *library)
 {
 	struct timespec deadline = thread_deadline(PAIR_INTERVAL_NS);
@@ -101,7 +100,7 @@ static void disable(struct pu1_library *library)
 	library->kinds_enabled = 0;
 }
 
-/* A library need not know every kind, but one. */
+/* A library may reject kinds, but must accept at least one. */
 static OrtStatus *enable(struct pu1_library *library)
 {
 	pu1Result result = library->calls.set_callbacks(library->request, library->complete);
@@ -132,7 +131,7 @@ static OrtStatus *run_begin(struct pu1_library *library)
 	return NULL;
 }
 
-/* Before the flush: what is launched from then on is nobody's. */
+/* Before the flush: later launches belong to no run. */
 static void run_end(struct pu1_library *library)
 {
 	if (--library->runs_count == 0)
@@ -158,13 +157,13 @@ static void profiler_begin(struct pu1_profiler *profiler)
 {
 	struct pu1_library *library = profiler->library;
 	pthread_mutex_lock(&library->read_lock);
-	/* What is there belongs to others. */
+	/* Buffers that are already full belong to other runs. */
 	pu1_read(library);
 	profiler->ledger = (EpprofLedger){ 0 };
 	profiler->faults_count = 0;
 	profiler->fault[0] = '\0';
 	profiler->end_ns = UINT64_MAX;
-	/* Without a clock there is nothing to tell by which run holds a record. */
+	/* Without a clock, records cannot be assigned to runs. */
 	bool has_clock = pu1_library_now(library, &profiler->start_ns);
 	if (!has_clock)
 		profiler->start_ns = 0;
@@ -237,7 +236,7 @@ static OrtStatus *profiler_end(struct pu1_profiler *profiler)
 
 static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
 {
-	(void)container; /* events were handed over as buffers filled */
+	(void)container; /* events are pushed as buffers fill */
 	struct pu1_profiler *profiler = (struct pu1_profiler *)impl;
 	struct pu1_library *library = profiler->library;
 	uint64_t end_ns;
@@ -284,7 +283,7 @@ epp_status *pu1_profiler_create(struct pu1_library *library, OrtEpProfilerImpl *
 	if (!made)
 		return epp_status_no_memory();
 	made->library = library;
-	made->start_ns = UINT64_MAX; /* no run yet: it holds nothing */
+	made->start_ns = UINT64_MAX; /* no run yet: contains no time */
 	made->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = release,

@@ -1,5 +1,5 @@
-/* Records become events in a batch that all profilers share; each session gets a copy of those that its run holds, with parents
- * of its own.  Texts of a batch lie in one place and go with it. */
+/* Converts records to events in a batch that all profilers share; each session gets a copy of the events in its run,
+ * with its own parents.  The texts of a batch are stored and freed with it. */
 #include "plugins/pu1/pu1_reading.h"
 
 #include <stdlib.h>
@@ -28,14 +28,14 @@ struct link {
 struct pu1_reading {
 	EpprofEvent events[BATCH_EVENTS];
 	EpprofArg args[BATCH_EVENTS][EVENT_ARGS];
-	uint64_t external_ids[BATCH_EVENTS]; /* 0 where it is none of ours */
+	uint64_t external_ids[BATCH_EVENTS]; /* 0 if it is not one of epprof's tokens */
 	uint32_t count;
 	uint32_t texts_used;
-	EpprofEvent own[BATCH_EVENTS]; /* one profiler's */
+	EpprofEvent own[BATCH_EVENTS]; /* the copies for one profiler */
 	char texts[TEXTS_BYTES];
 	char name[65537];
 	struct {
-		const char *place; /* the library's; NULL: none */
+		const char *place; /* the address in the library; NULL: none */
 		const char *text;
 	} names[1u << NAMES_BITS];
 	struct link links[1u << LINKS_BITS][LINKS_ROW];
@@ -91,7 +91,7 @@ static bool is_for(const struct pu1_profiler *profiler, uint64_t start_ns)
 	return true;
 }
 
-/* The event that a token leads to, whichever of the session's profilers pushed it. */
+/* Returns the event to which a token leads, for any of the session's profilers. */
 static uint64_t parent_of(const struct pu1_profiler *profiler, uint64_t external_id, bool *inferred)
 {
 	const struct pu1_library *library = profiler->library;
@@ -152,7 +152,7 @@ bool pu1_record_next(const uint8_t **at, const uint8_t *end, pu1ActivityRecord *
 	*wrong = NULL;
 	if (left == 0)
 		return false;
-	/* From here on the copy counts: the library may not have stopped writing. */
+	/* From here on only the copy is used: the library may still be writing. */
 	memset(record, 0, sizeof(*record));
 	if (left >= PU1_RECORD_BYTES_MIN)
 		memcpy(record, *at, left < sizeof(*record) ? left : sizeof(*record));
@@ -187,7 +187,7 @@ static struct link *row_of(struct pu1_reading *reading, uint64_t correlation_id)
 	return reading->links[correlation_id * UINT64_C(0x9e3779b97f4a7c15) >> (64 - LINKS_BITS)];
 }
 
-/* Keeps the external id of a runtime record for its device record. */
+/* Stores the external id of a runtime record for its device record. */
 static void link_keep(struct pu1_reading *reading, uint64_t correlation_id, uint64_t external_id)
 {
 	struct link *row = row_of(reading, correlation_id);
@@ -265,8 +265,8 @@ static void add_metadata(struct pu1_library *library, EpprofEvent *event, Epprof
 }
 
 static const struct {
-	const char *name; /* of a record without one */
-	const char *kind; /* as an arg; NULL: a call of the runtime, which goes without saying */
+	const char *name; /* for a record without a name */
+	const char *kind; /* as an arg; NULL: a call of the runtime, which is the default */
 } kinds[] = {
 	[PU1_KIND_CONCURRENT_KERNEL] = { "(kernel)", "kernel" },
 	[PU1_KIND_GPU_MEMCPY] = { "(copy)", "memcpy" },
@@ -358,7 +358,7 @@ static void read_buffer(struct pu1_library *library, const struct full *full)
 		read_record(library, &record);
 	if (!wrong)
 		return;
-	/* How many records there were behind it nobody knows. */
+	/* The number of records after it is unknown. */
 	pu1_fault(library, "%s, at byte %zu of %zu; the rest is lost", wrong, (size_t)(at - full->bytes),
 	          full->valid_bytes);
 	PU1_LOSE(library, refused, 1);

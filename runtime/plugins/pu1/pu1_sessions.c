@@ -1,4 +1,4 @@
-/* Which sessions a PU1 library's profilers belong to, and their accounts. */
+/* The sessions of a PU1 library's profilers, and their accounts. */
 #include "plugins/pu1/pu1_reading.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include "ort_abi/profiler_registry.h"
 
-#define DROPPED_MAX (UINT64_C(1) << 40) /* more cannot have been */
+#define DROPPED_MAX (UINT64_C(1) << 40) /* a larger count cannot be true */
 
 void pu1_fault(struct pu1_library *library, const char *format, ...)
 {
@@ -30,7 +30,7 @@ void pu1_look_up_sessions(struct pu1_library *library)
 		profiler->session = profiler_registry_session(&profiler->impl);
 }
 
-/* The next older one that the same session has; NULL: none. */
+/* Returns the next older profiler of the same session; NULL: none. */
 struct pu1_profiler *pu1_next_of_session(const struct pu1_profiler *profiler)
 {
 	struct pu1_profiler *older = LIST_NEXT(profiler, link);
@@ -47,7 +47,7 @@ void pu1_push_ledger(struct pu1_profiler *profiler)
 	                       &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &profiler->ledger });
 }
 
-/* What is lost to a session is lost to it once. */
+/* An event that a session loses is counted by only one of its profilers. */
 static bool is_another_on(const struct pu1_profiler *profiler)
 {
 	const struct pu1_profiler *older = pu1_next_of_session(profiler);
@@ -76,7 +76,7 @@ void pu1_count_dropped(struct pu1_library *library)
 	if (misuse)
 		pu1_fault(library, "%s", misuse);
 	if (!library->calls.dropped_count) {
-		/* Each time it had at least one record that it could not keep. */
+		/* Each request without a buffer lost at least one record. */
 		PU1_LOSE(library, no_buffer, declined);
 		return;
 	}

@@ -1,14 +1,14 @@
-/* A token is a number that grows; its entry is in a ring.  An entry is written by the thread that pushes and read by the one
- * that reads records: its token is 0 while it is changed, and a reader that finds another token than before starts over
- * with nothing.
+/* A token is an increasing number; its entry is in a ring.  The thread that pushes writes an entry, and the thread that
+ * reads records reads it: the token is 0 during a change, and a reader that finds a different token returns without a
+ * result.
  *
- * Threads have their stacks in memory of their own, freed by their exit. */
+ * Each thread's stacks are in separate memory, which its exit frees. */
 #include "plugins/pu1/pu1_tokens.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Ids that others push should not look like ours. */
+/* Distinguishes tokens from ids that other libraries push. */
 #define TOKEN_BASE UINT64_C(0x5055310000000000)
 #define TOKEN_MASK UINT64_C(0xffffff0000000000)
 
@@ -21,7 +21,7 @@ struct entry {
 
 struct pu1_tokens {
 	_Atomic uint64_t next;
-	_Atomic uint32_t runs[PU1_PROFILERS_MAX]; /* 0: no run has the place */
+	_Atomic uint32_t runs[PU1_PROFILERS_MAX]; /* 0: no run uses the place */
 	uint32_t last_run;
 	struct entry *ring;
 };
@@ -88,7 +88,7 @@ struct pu1_tokens *pu1_tokens_create(void)
 	struct pu1_tokens *tokens = calloc(1, sizeof(*tokens));
 	if (!tokens)
 		return NULL;
-	/* Memory is taken as tokens are; a short session takes a page. */
+	/* Pages are allocated as tokens are used; a short session uses one page. */
 	void *ring = mmap(NULL, PU1_TOKENS_COUNT * sizeof(struct entry), PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (ring == MAP_FAILED) {
@@ -132,7 +132,7 @@ void pu1_tokens_forget(struct pu1_tokens *tokens)
 
 /* ---- stacks ---- */
 
-/* Pops what has ended and has nothing above it. */
+/* Pops the top tokens whose events have ended. */
 static pu1Result trim(struct pu1_library *library, struct stack *stack)
 {
 	pu1Result result = PU1_SUCCESS;
@@ -163,7 +163,8 @@ pu1Result pu1_tokens_push(struct pu1_library *library, struct pu1_owner owner, u
 	uint64_t number = atomic_fetch_add_explicit(&tokens->next, 1, memory_order_relaxed);
 	uint64_t token = TOKEN_BASE | (number & ~TOKEN_MASK);
 	struct entry *entry = &tokens->ring[number % PU1_TOKENS_COUNT];
-	/* Each store is ordered behind the first, and the last behind them all; readers load in the same order. */
+	/* A seqlock: each store is ordered after the first, and the last after all others; readers load in the same
+	 * order. */
 	atomic_store_explicit(&entry->token, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->id, id, memory_order_release);
 	atomic_store_explicit(&entry->beneath, stack->depth ? stack->open[stack->depth - 1].token : 0,
@@ -184,7 +185,7 @@ pu1Result pu1_tokens_pop(struct pu1_library *library, struct pu1_owner owner, ui
 	while (at && !(stack->open[at - 1].id == id && stack->open[at - 1].owner.place == owner.place &&
 	               stack->open[at - 1].owner.run == owner.run))
 		at--;
-	/* Too deep to be there, or begun on another thread. */
+	/* The event was too deep to be pushed, or began on another thread. */
 	if (!at)
 		return PU1_SUCCESS;
 	for (uint32_t i = at - 1; i < stack->depth; i++) {

@@ -1,12 +1,12 @@
 /* TensorFlow's pluggable profilers: TF_InitProfiler -> OrtEpProfilerImpl.
  *
- * Registration is TensorFlow's: structs with their sizes and the version filled in, then what came back is checked, in
- * TensorFlow's order and for more than it checks.  Revisions are told apart by the size that the plugin says, or by
- * what it wrote: one of the first revision has 48 bytes and an entry more.  What a plugin writes behind the accepted
- * struct falls into spare room.  Copies are kept, as TensorFlow keeps them, and destroy_* run once, at the end.
+ * Registration is as in TensorFlow: structs with their sizes and the version filled in.  The results are checked in
+ * TensorFlow's order, with more checks.  Revisions are distinguished by the size that the plugin sets, or by the
+ * members that it sets: the struct of the first revision has 48 bytes and one more entry.  Data that a plugin writes
+ * after the accepted struct goes into spare room.  Copies are kept, as TensorFlow does, and destroy_* run once, at the
+ * end.
  *
- * A plugin is not started after a stop that failed, before one has worked.
- */
+ * After a stop that failed, a plugin is not started until a stop has succeeded. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static epp_status *params_check(const struct tf_plugin *tf)
 	return params->destroy_profiler_fns ? NULL : entry_missing("destroy_profiler_fns");
 }
 
-/* As TensorFlow has it: [A-Z][A-Z_]*. */
+/* TensorFlow's rule: [A-Z][A-Z_]*. */
 static bool device_type_valid(const char *type)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -69,7 +69,7 @@ static epp_status *fns_check(struct tf_plugin *tf)
 	const EpprofTfFirstFns *first = &tf->fns.first;
 	size_t says = first->struct_size;
 	EPP_TRY(size_check("TP_ProfilerFns", says, TP_PROFILER_FNS_STRUCT_SIZE));
-	/* The first revision's samples may leave the size as it was filled in. */
+	/* Samples of the first revision may leave the size as it was filled in. */
 	tf->is_first = says == sizeof(*first) || (says < sizeof(*first) && first->collect_data_xspace);
 	if (!first->start)
 		return entry_missing("start");
@@ -98,7 +98,7 @@ static void destroy(struct shared_run *run)
 
 static epp_status *status_make(struct tf_plugin *tf, void *library)
 {
-	/* Nobody can look into it then, nor at it. */
+	/* Without the functions, no code in the process can read or write a TF_Status, so any memory will do. */
 	static uint64_t nothing[8];
 	tf->statuses = tf_status_functions_find(library);
 	tf->status = tf->statuses.create ? tf->statuses.create() : (TF_Status *)(void *)nothing;
@@ -128,7 +128,7 @@ static epp_status *register_steps(struct tf_plugin *tf, void *library)
 	if (tf->statuses.code && tf->statuses.code(tf->status) != TF_OK) {
 		status = epp_status_create(EPP_PLUGIN, "TF_InitProfiler: code %d: %s",
 		                           (int)tf->statuses.code(tf->status), tf->statuses.message(tf->status));
-		/* What it would destroy it may not have made. */
+		/* The plugin may not have created the object that it would destroy. */
 		tf->params.destroy_profiler = NULL;
 		tf->params.destroy_profiler_fns = NULL;
 	}
@@ -166,7 +166,7 @@ static epp_status *stop(struct shared_run *run)
 	return status;
 }
 
-/* One whose stop failed may be going on yet. */
+/* After a failed stop, the plugin may still be running. */
 static epp_status *start(struct shared_run *run)
 {
 	struct tf_plugin *tf = (struct tf_plugin *)run;

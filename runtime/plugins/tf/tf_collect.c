@@ -1,6 +1,6 @@
-/* Two calls: the size, then the bytes.  Each call's status is looked at before the next.  The memory is larger than what
- * the plugin is told and zeroed, so that a plugin whose data grew between the calls, or that writes past the end for
- * another reason, is noticed instead of felt; pages that nobody touches cost nothing. */
+/* Collects a plugin's data in two calls: the size, then the bytes.  Each call's status is checked before the next.  The
+ * memory is larger than the size given to the plugin, and zeroed, so that an overrun is detected, for example if the
+ * data grew between the calls; untouched pages cost nothing. */
 #include <sys/mman.h>
 
 #include "plugins/tf/tf_plugin.h"
@@ -38,7 +38,7 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 	size_t end = written_end(data->bytes, asked, data->mapped_bytes);
 	data->count = said < asked ? said : asked;
 	if (said > asked && said <= data->mapped_bytes && end > asked)
-		/* It wrote what it has now, and there was room. */
+		/* The plugin wrote its current data, and there was enough room. */
 		data->count = said;
 	if (status)
 		return status;

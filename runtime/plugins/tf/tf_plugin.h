@@ -1,10 +1,9 @@
-/* TensorFlow's pluggable profilers in this host: what the files tf*.c share.
+/* TensorFlow's pluggable profilers in this host: shared by the files tf*.c.
  *
- *   tf.c          the adapter: registration, checked; start, stop and collect of the run that sessions share (shared_run.h)
- *   tf_status.c   TF_Status, by the functions that the process has
+ *   tf.c          the adapter: checked registration; start, stop and collect of the shared run (shared_run.h)
+ *   tf_status.c   TF_Status, with the functions that the process has
  *   tf_collect.c  the bytes, in two calls
- *   profile_delivery.c  from bytes to events
- */
+ *   profile_delivery.c  converts bytes to events */
 #ifndef EPPROF_RUNTIME_PLUGINS_TF_TF_PLUGIN_H
 #define EPPROF_RUNTIME_PLUGINS_TF_TF_PLUGIN_H
 
@@ -15,7 +14,7 @@
 
 /* ---- statuses ---- */
 
-/* All of them, or none: then nobody in the process can set a status, and every one is TF_OK. */
+/* All functions, or none: then no code in the process can set a status, and every status is TF_OK. */
 struct tf_status_functions {
 	TF_Status *(*create)(void);
 	void (*destroy)(TF_Status *status);
@@ -24,18 +23,19 @@ struct tf_status_functions {
 	const char *(*message)(const TF_Status *status);
 };
 
-/* Those that an undefined reference in `library` resolves to: of the global scope, else of what it links. */
+/* Finds the functions to which an undefined reference in `library` resolves: in the global scope, else in the libraries
+ * that it links. */
 struct tf_status_functions tf_status_functions_find(void *library);
 
 /* ---- a plugin ---- */
 
 typedef void tf_collect_fn(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
 
-/* Room behind a struct that a plugin of another revision may take for part of it. */
+/* Spare room after a struct, because a plugin of another revision may use a larger struct. */
 #define TF_FNS_ROOM_BYTES 256
 
 struct tf_plugin {
-	struct shared_run run; /* first */
+	struct shared_run run; /* must be first */
 	struct tf_status_functions statuses;
 	TF_Status *status;
 	TF_ProfilerRegistrationParams params;
@@ -45,20 +45,19 @@ struct tf_plugin {
 		EpprofTfFirstFns first;
 		uint8_t room[TF_FNS_ROOM_BYTES];
 	} fns;
-	bool is_first;     /* of the first revision */
-	bool is_unstopped; /* its last stop failed */
+	bool is_first;     /* whether it uses the first revision */
+	bool is_unstopped; /* whether its last stop failed */
 	char device_type[64];
 };
 
-/* Calls into the plugin, with a fresh status each; one at a time.
- * Errors: EPP_PLUGIN with the plugin's message. */
+/* Calls into the plugin with a fresh status; one call at a time.  Errors: EPP_PLUGIN with the plugin's message. */
 epp_status *tf_call(struct tf_plugin *plugin, const char *step, void (*fn)(const TP_Profiler *, TF_Status *));
 epp_status *tf_call_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, uint8_t *buffer, size_t *bytes);
 
 /* ---- its data ---- */
 
-/* Asks for the bytes in two calls.  There may be data in spite of an error.
- * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY.  Ownership: tf_data_release. */
+/* Collects the bytes in two calls.  There may be data even with an error.  Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY.
+ * Ownership: tf_data_release. */
 epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct profile_data *data);
 void tf_data_release(struct profile_data *data);
 

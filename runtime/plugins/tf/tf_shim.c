@@ -1,5 +1,5 @@
-/* Loading libepprof_tf_shim.so, from beside this library, into the global scope: there plugins find what they would find
- * of TensorFlow.  Where somebody offers it already, there is nothing to do. */
+/* Loads libepprof_tf_shim.so, from the folder of this library, into the global scope, where plugins find the symbols
+ * that TensorFlow would provide.  If these symbols exist already, it does nothing. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

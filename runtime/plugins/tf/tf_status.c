@@ -1,5 +1,5 @@
-/* TF_Status is opaque: it is made and read by the functions that the plugin's own calls end up in, be they TensorFlow's
- * or those of libepprof_tf_shim.so. */
+/* TF_Status is opaque: it is created and read with the same functions that the plugin's calls resolve to, either
+ * TensorFlow's or those of libepprof_tf_shim.so. */
 #include <dlfcn.h>
 
 #include "plugins/tf/tf_plugin.h"

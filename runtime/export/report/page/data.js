@@ -1,4 +1,4 @@
-/* The data: text in the page, base64 of a zlib stream of sections.  What they are is said in html.h. */
+/* Decodes the data: text in the page, base64 of a zlib stream of sections.  html.h describes the sections. */
 
 async function inflate(text) {
 	const packed = atob(text);
@@ -20,7 +20,7 @@ function sectionsOf(bytes) {
 	return sections;
 }
 
-/* LEB128 numbers; those beyond 32 bits are right up to 2^53. */
+/* Decodes LEB128 numbers; numbers beyond 32 bits are exact up to 2^53. */
 function fill(numbers, bytes) {
 	for (let i = 0, at = 0; i < numbers.length; i++) {
 		let byte = bytes[at++], value = byte & 127;
@@ -33,7 +33,7 @@ function fill(numbers, bytes) {
 	return numbers;
 }
 
-/* How many numbers a column has. */
+/* Counts the numbers of a column. */
 function countOf(bytes) {
 	let count = 0;
 	for (let i = 0; i < bytes.length; i++)
@@ -41,7 +41,7 @@ function countOf(bytes) {
 	return count;
 }
 
-/* Texts, one a line, decoded when they are asked for. */
+/* Texts, one a line, decoded when they are first used. */
 class Texts {
 	constructor(bytes) {
 		this.bytes = bytes;
@@ -60,7 +60,7 @@ class Texts {
 	}
 }
 
-/* Every event is a number, in order of its start; what is known of it stands at that place in each column. */
+/* An event is an index, in order of start; each column has its value at that index. */
 async function readData(text) {
 	const sections = sectionsOf(await inflate(text));
 	const facts = JSON.parse(new TextDecoder().decode(sections[0]));

@@ -1,4 +1,4 @@
-/* What is known of one event: beside the pointer in short, below the timeline in full. */
+/* Shows the details of one event: a summary next to the pointer, all of them below the timeline. */
 
 class Details {
 	constructor(app) {
@@ -6,7 +6,7 @@ class Details {
 		this.tip = document.getElementById("tip");
 	}
 
-	/* Pairs of a word and its text, the ones that matter most first. */
+	/* Pairs of label and text, the most important first. */
 	facts(event) {
 		const { model } = this.app, { events } = model, what = events.what[event], kind = kindOf(what);
 		const start = events.start[event], end = events.end[event], pairs = [];
@@ -61,7 +61,7 @@ class Details {
 		return this.app.model.names[this.app.model.events.name[event]] || "(no name)";
 	}
 
-	/* ---- beside the pointer ---- */
+	/* ---- next to the pointer ---- */
 
 	point(event, x, y) {
 		const { tip } = this;
@@ -76,7 +76,7 @@ class Details {
 		tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, Math.min(y + 18, innerHeight - box.height - 4))}px)`;
 	}
 
-	/* ---- below ---- */
+	/* ---- below the timeline ---- */
 
 	element(event) {
 		const { app } = this, { model } = app, { events } = model;

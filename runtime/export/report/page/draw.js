@@ -1,5 +1,5 @@
-/* Drawing on the canvas.  What it costs is bound to the pixels, not to the events: where several events share a pixel it
- * is drawn once, as dense as they fill it. */
+/* Draws the timeline on the canvas.  The cost depends on the number of pixels, not of events: events that share a pixel
+ * are drawn as one bar whose opacity shows how much of the pixel they fill. */
 
 class Painter {
 	constructor(model, view, state) {
@@ -12,7 +12,7 @@ class Painter {
 		this.hatch = this.stripe = undefined;
 	}
 
-	/* As much of a name as fits; "" if not even a letter does. */
+	/* The beginning of a name that fits into `room`; "" if fewer than two letters do. */
 	cut(context, text, room) {
 		let width = this.widths.get(text);
 		if (width === undefined) {
@@ -40,7 +40,7 @@ class Painter {
 		return this.hatch;
 	}
 
-	/* What copies and fills have over their colour. */
+	/* The pattern over the colour of copies and fills. */
 	stripes(context) {
 		if (!this.stripe) {
 			const tile = new OffscreenCanvas(6, 6), pen = tile.getContext("2d");
@@ -57,7 +57,7 @@ class Painter {
 		return this.stripe;
 	}
 
-	/* ---- the whole ---- */
+	/* ---- the whole canvas ---- */
 
 	draw(context) {
 		const { view, colours } = this;
@@ -97,7 +97,7 @@ class Painter {
 		return `${weight} ${size}px ${this.state.family}`;
 	}
 
-	/* ---- time ---- */
+	/* ---- time axis ---- */
 
 	ticks() {
 		const { view } = this;
@@ -108,7 +108,7 @@ class Painter {
 			list.push(at);
 		return { step, list };
 	}
-	/* The axis counts from where the trace begins. */
+	/* The axis starts at the start of the trace. */
 	get zero() {
 		return this.model.zero;
 	}
@@ -204,8 +204,9 @@ class Painter {
 		context.restore();
 	}
 
-	/* What a ring overwrote lay before the first event of a track, what a full file refused behind its last; the trace
-	 * does not tell when the rest was lost, so that a line below the whole track says that something is missing in it. */
+	/* Events that a ring overwrote are older than the first event of a track, events that a full file refused are
+	 * later than its last.  The times of other losses are unknown, so a line below the whole track marks the track
+	 * as incomplete. */
 	drawLoss(context, track, y) {
 		const { view, model } = this;
 		if (!track.lost)
@@ -242,13 +243,13 @@ class Painter {
 				i++;
 				continue;
 			}
-			/* The pixel that it begins in, and all that begin there. */
+			/* The pixel where the event begins, and all events that begin in it. */
 			const pixel = Math.floor(start);
 			let next = lowerBound(list, events.start, events.start[event] + (pixel + 1 - start) * nsPerPixel, i + 1);
 			if (next === i)
 				next++;
 			const filled = (level.before[next] - level.before[i]) * scale;
-			/* Alone, it shall be seen. */
+			/* A short event without neighbours is drawn wide enough to be visible. */
 			const alone = next === i + 1 && (next === list.length || view.x(events.start[list[next]]) > pixel + 4);
 			const colour = this.colours.packed[state.isDim(event) ? 0 : 1 + model.colour[events.name[event]]];
 			const packed = alone ? colour : (colour & 0xffffff | Math.round(255 * Math.min(1, Math.max(0.4, filled))) << 24) >>> 0;
@@ -262,7 +263,7 @@ class Painter {
 		}
 	}
 
-	/* Instants are drawn as marks only where they have room. */
+	/* Whether the next instant is too close for a mark. */
 	crowded(level, i, nsPerPixel) {
 		const { start } = this.model.events, { list } = level;
 		return i + 1 < list.length && start[list[i + 1]] - start[list[i]] < 6 * nsPerPixel;
@@ -317,7 +318,7 @@ class Painter {
 		}
 	}
 
-	/* It was never seen to end: its right edge is torn. */
+	/* Draws a torn right edge: the end of the event was not recorded. */
 	drawOpenEnd(context, x, width, y) {
 		const teeth = Math.min(6, width);
 		context.fillStyle = this.colours.paper;
@@ -339,7 +340,7 @@ class Painter {
 		context.fill();
 	}
 
-	/* How far the true start and end may lie from the drawn ones, where that can be seen. */
+	/* Draws the error bounds of start and end if they are wide enough to be visible. */
 	drawErrors(context, event, start, end, y) {
 		const { events } = this.model, scale = this.view.pixelsPerNs;
 		for (const [x, error] of [[start, events.startError[event] * scale], [end, events.endError[event] * scale]]) {
@@ -383,7 +384,7 @@ class Painter {
 		context.fillText(track.high.toLocaleString("en-US"), view.gutter + 5, top + 6);
 	}
 
-	/* ---- what changes with the pointer, on a canvas above ---- */
+	/* ---- overlay that changes with the pointer ---- */
 
 	drawMarks(context) {
 		const { view, state, colours, model } = this;
@@ -463,7 +464,7 @@ class Painter {
 		context.stroke();
 	}
 
-	/* Arrows from a cause to what it caused; of very many, those that are seen. */
+	/* Draws arrows from causes to effects; at most 400 that are in the view. */
 	drawFlows(context) {
 		const { view, state } = this, { events } = this.model;
 		let drawn = 0;

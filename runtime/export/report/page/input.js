@@ -1,4 +1,4 @@
-/* Hands: pointer, wheel, touch and keys.  Each does what its line in KEYS says. */
+/* Handles pointer, wheel, touch and keys.  KEYS describes each key. */
 
 const KEYS = [
 	["W S", "zoom in, out"], ["A D", "to the left, to the right"], ["\u2190 \u2192", "the event before, behind on its track"],
@@ -178,7 +178,7 @@ class Input {
 		};
 	}
 
-	/* ---- the map of the whole, and the height of the tables ---- */
+	/* ---- the overview map, and the height of the tables ---- */
 
 	bindMap() {
 		const { app } = this, { map } = app;

@@ -1,4 +1,4 @@
-/* The page: reads the data, holds what is selected and sought, and paints when something has changed. */
+/* The page: reads the data, keeps the selection and the search, and repaints after changes. */
 
 class Find {
 	constructor(app) {
@@ -20,7 +20,7 @@ class Find {
 		this.seek("");
 	}
 
-	/* Events whose name, or whose args as text, hold what is sought; `exact`: whose name it is. */
+	/* Finds events whose name, or whose args as text, contain the search text; `exact`: whose name equals it. */
 	seek(text, exact = false) {
 		const { app } = this, { model } = app, { events } = model;
 		this.text = text;
@@ -64,7 +64,7 @@ class Find {
 		app.select(matches[(place + matches.length) % matches.length], true);
 	}
 
-	/* Matches are in order. */
+	/* Matches are sorted by event. */
 	placeNear(event, step) {
 		let low = 0, high = this.matches.length;
 		while (low < high) {
@@ -133,7 +133,7 @@ class App {
 			this.painted = undefined;
 	}
 
-	/* A canvas that was measured anew is empty: no frame shall show it so. */
+	/* Resizing clears a canvas, so it happens only in a frame that is painted. */
 	resize() {
 		this.measure();
 		this.paintNow();
@@ -159,7 +159,7 @@ class App {
 		this.mapShape = undefined;
 	}
 
-	/* How busy hosts (above) and devices (below) are over the whole time, and where the view is. */
+	/* The busy share of hosts (above) and devices (below) over the whole time; the view is marked on it. */
 	shapeOfMap(width) {
 		const { model } = this, { events } = model, scale = width / (model.last - model.first);
 		const shapes = [new Float64Array(width + 1), new Float64Array(width + 1)], tracks = [0, 0];
@@ -177,7 +177,7 @@ class App {
 				from = to;
 			}
 		}
-		/* What is longer than a pixel goes on into the next ones. */
+		/* Busy time beyond one pixel carries over to the next pixels. */
 		shapes.forEach((shape, i) => {
 			let rest = 0;
 			for (let x = 0; x < width; x++) {
@@ -189,7 +189,7 @@ class App {
 		return shapes;
 	}
 
-	/* Drawn once for a width. */
+	/* The picture is cached for one width. */
 	pictureOfMap(width, height) {
 		const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d"), half = height / 2;
 		this.shapeOfMap(width).forEach((shape, below) => {
@@ -226,7 +226,7 @@ class App {
 			context.fillText("devices", 14, half * 1.5 - 1);
 	}
 
-	/* ---- what is pointed at, selected, sought ---- */
+	/* ---- pointer, selection, search ---- */
 
 	point(at) {
 		const { state } = this;
@@ -296,7 +296,7 @@ class App {
 		this.repaint();
 	}
 
-	/* Along the track of the selection; without one, the first event that is seen. */
+	/* Moves along the track of the selection; without a selection, to the first visible event. */
 	step(way) {
 		const { model, view } = this, { selected } = this.state, { events } = model;
 		const track = selected >= 0 ? model.trackOf(selected) : model.tracks.find((one) => view.isShown(one));
@@ -353,7 +353,7 @@ class App {
 		this.repaint();
 	}
 
-	/* ---- around the timeline ---- */
+	/* ---- controls around the timeline ---- */
 
 	fillHead() {
 		const { facts } = this.model, { trace } = facts;
@@ -393,7 +393,8 @@ class App {
 	}
 }
 
-/* A page has loaded when none in it is being written: who waits for that, to print it or to take its picture, sees it whole. */
+/* Delays the page's load event until the returned function is called, so that programs that wait for the event (to
+ * print or to take a screenshot) get the complete page.  An open document in an iframe delays it. */
 function delayLoad() {
 	const frame = document.createElement("iframe");
 	frame.hidden = true;

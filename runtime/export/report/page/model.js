@@ -1,4 +1,5 @@
-/* What is drawn where: tracks from top to bottom, each with levels of events that do not overlap; who caused whom. */
+/* The layout of the events: tracks from top to bottom, each with levels of events that do not overlap; and the links
+ * between causes and effects. */
 
 const SLICE = 1, INSTANT = 2, COUNTER = 3, ASYNC = 5;
 const UNENDED = 1, OPEN = 2, ARGS_CUT = 4, ELSEWHERE = 8, UNCORRELATED = 32, OUTSIDE = 64;
@@ -18,7 +19,7 @@ const FLAG_WORDS = [
 const kindOf = (what) => what & 7, categoryOf = (what) => what >> 3 & 3;
 const placementOf = (what) => what >> 5 & 7, flagsOf = (what) => what >> 8 & 127;
 
-/* The first place in `list` (event numbers) whose key is at least `value`. */
+/* The first index in `list` (event numbers) whose key is at least `value`. */
 function lowerBound(list, keys, value, from = 0) {
 	let low = from, high = list.length;
 	while (low < high) {
@@ -31,7 +32,7 @@ function lowerBound(list, keys, value, from = 0) {
 	return low;
 }
 
-/* The events of one depth, in order; `before` is the sum of the durations in front of each. */
+/* The events of one depth, in order; `before` is the sum of the durations of all earlier events, for each. */
 class Level {
 	constructor(list, events) {
 		this.list = list;
@@ -41,7 +42,7 @@ class Level {
 	}
 }
 
-/* Lists of numbers, by key, in one array each: two passes over the events. */
+/* Groups event numbers by key: one array for each key, whose size a first pass over the events counts. */
 function groupBy(count, keysCount, keyOf) {
 	const sizes = new Uint32Array(keysCount);
 	for (let i = 0; i < count; i++) {
@@ -59,7 +60,7 @@ function groupBy(count, keysCount, keyOf) {
 	return lists;
 }
 
-/* Each asynchronous event goes to the first level that is free when it starts. */
+/* Puts each asynchronous event on the first level that is free at its start. */
 function packed(list, events) {
 	const ends = [], levels = [];
 	for (const event of list) {
@@ -90,14 +91,14 @@ class Model {
 		this.findCopies();
 	}
 
-	/* What each name of a device event is ("copy in"), and which of these names are of copies or fills. */
+	/* Finds the kind of work of each name of device events ("copy in"), and which names are copies or fills. */
 	findCopies() {
 		this.works = new Map(this.facts.tables.kernels.lines.map((line) => [line.name, line.work]));
 		const copies = new Set(this.facts.tables.kernels.lines.filter((line) => line.copy).map((line) => line.name));
 		this.isCopy = this.names.map((name) => copies.has(name));
 	}
 
-	/* The number of each counter's event among the values. */
+	/* Finds the index of each counter event in the column of values. */
 	findValues() {
 		const { events } = this;
 		this.valueAt = new Float64Array(this.facts.counters ? events.count : 0);
@@ -107,7 +108,7 @@ class Model {
 		}
 	}
 
-	/* By a column of causes: the events of each, as offsets into one array. */
+	/* Groups a column of causes: the effects of each event, as offsets into one array. */
 	lists(cause) {
 		const count = cause.length, offsets = new Uint32Array(count + 2);
 		for (let i = 0; i < count; i++)
@@ -171,7 +172,8 @@ class Model {
 			low = Math.min(low, value);
 			high = Math.max(high, value);
 		}
-		/* The largest of each block, so that a pixel with many values shows their largest without looking at each. */
+		/* The maximum of each block, so that a pixel with many values can show their maximum without a visit to
+		 * each. */
 		const blocks = new Float64Array(Math.ceil(values.length / 256)).fill(-Infinity);
 		values.forEach((value, i) => { blocks[i >> 8] = Math.max(blocks[i >> 8], value); });
 		return { ...base, title, kind: "counter", levels: [new Level(list, this.events)], values, blocks, low, high };
@@ -187,7 +189,8 @@ class Model {
 		return largest;
 	}
 
-	/* Colours go round by the time that names take, so that the ones that matter differ; what only encloses is grey. */
+	/* Assigns colours in rotation by total time, so that names with much time differ in colour; names that occur
+	 * only in the category Session are grey. */
 	giveColours() {
 		const { events, names } = this;
 		this.totals = new Float64Array(names.length);
@@ -206,7 +209,8 @@ class Model {
 		order.forEach((name, i) => { this.colour[name] = 1 + i % 11; });
 	}
 
-	/* The event around one on its own track: its host event is its cause on a device. */
+	/* The event that encloses an event on its own track.  On a device, the cause, a host event, does not
+	 * enclose. */
 	enclosing(event) {
 		const track = this.trackOf(event), depth = this.events.depth[event];
 		if (!track || !depth || track.kind !== "slices" || !track.levels[depth - 1])
@@ -231,7 +235,7 @@ class Model {
 		return Math.max(0, track.levels.findIndex(({ list }) => list.includes(event)));
 	}
 
-	/* Pairs of cause and effect, and arrows that the program drew, at an event. */
+	/* The pairs of cause and effect, and the arrows of the program, at an event. */
 	linksOf(event) {
 		const links = Array.from(this.causedBy(event), (child) => [event, child]);
 		if (this.events.cause[event] >= 0)

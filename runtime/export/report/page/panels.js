@@ -1,5 +1,5 @@
-/* The tables below the timeline: an overview in words, one table for each way to add up, the selection, and what is known of
- * losses and clocks. */
+/* The tables below the timeline: an overview in words, a table for each kind of total, the selection, and losses and
+ * clocks. */
 
 const IDLE_WORDS = ["nothing launched", "waiting for a copy", "launched, not started", "cause unknown"];
 const IDLE_CLASSES = ["unlaunched", "copy", "late", "unknown"];
@@ -190,7 +190,7 @@ class Panels {
 		return `Device times are within \u00b1 ${durationText(error)} of the host\u2019s clock; ${plural(joined, "device event")}${inferred} joined to the host event that caused ${joined === 1 ? "it" : "them"}.${ambiguous}${none}${outside}`;
 	}
 
-	/* One bar for each stream and thread: busy, and why not. */
+	/* One bar for each stream and thread: busy time, and the reasons for idle time. */
 	shares(facts, tables) {
 		const wall = facts.last - facts.first || 1;
 		const bar = (line, parts) => make("div", { class: "share" }, make("span", { class: "name" }, line.name || "(no name)"),
@@ -232,7 +232,7 @@ class Panels {
 		return make("p", { class: "note" }, "A click on an event shows what is known of it. Drag with \u21e7, or in the axis, to sum up a range of time.");
 	}
 
-	/* What lies in a range, by name: durations count as far as they lie inside. */
+	/* The events in a time range, by name; of each duration, only the part inside the range counts. */
 	range(from, to) {
 		const { model } = this.app, { events } = model, sums = new Map();
 		for (const track of model.tracks) {

@@ -1,4 +1,5 @@
-/* What is narrower than a pixel, of many levels: a line of pixels each, stretched to the height of a bar all at once. */
+/* Draws events narrower than a pixel: one row of pixels for each of many levels, all stretched to the height of a bar
+ * in one step. */
 class Strips {
 	constructor(width) {
 		this.width = width;
@@ -8,7 +9,7 @@ class Strips {
 		this.tops = [];
 	}
 
-	/* The line of pixels of a level at `y`, for what is drawn next. */
+	/* The row of pixels of the level at `y`; valid until the next draw. */
 	row(context, y) {
 		if (this.tops.length === 128)
 			this.draw(context);

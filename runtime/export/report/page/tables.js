@@ -1,6 +1,6 @@
-/* Tables that are sorted by a click on a title; numbers to the right, parts of the whole as bars behind them. */
+/* Tables that a click on a title sorts; numbers are right-aligned, with bars behind them for shares of a total. */
 
-/* An element with a class, attributes and children; texts become text and nothing else. */
+/* Makes an element with a class, attributes and children; strings become text nodes, never markup. */
 function make(tag, options = {}, ...children) {
 	const element = document.createElement(tag);
 	for (const [key, value] of Object.entries(options)) {
@@ -17,7 +17,7 @@ function make(tag, options = {}, ...children) {
 
 const ROWS_AT_ONCE = 200;
 
-/* columns: { title, of(line): what it is sorted by, show(line): text or element, left, bar(line): 0 to 1, hint } */
+/* columns: { title, of(line): the sort key, show(line): text or element, left, bar(line): 0 to 1, hint } */
 class Table {
 	constructor(columns, lines, options = {}) {
 		Object.assign(this, { columns, lines: [...lines], options, shown: ROWS_AT_ONCE });
@@ -85,8 +85,8 @@ class Table {
 	}
 }
 
-/* How durations are spread, on one scale of powers for the whole table: a thin line from the shortest to the longest, a
- * thick one from the tenth to the ninetieth in a hundred, a stroke at the middle one. */
+/* The distribution of durations, on one logarithmic scale for the whole table: a thin line from the shortest to the
+ * longest, a thick one from the 10th to the 90th percentile, a stroke at the median. */
 function spreadColumn(lines, key, title = "spread") {
 	let low = Infinity, high = 1;
 	for (const line of lines) {

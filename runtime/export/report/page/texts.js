@@ -1,4 +1,4 @@
-/* Numbers as people read them. */
+/* Formats numbers for display. */
 
 const NBSP = "\u00a0", MICRO = "\u00b5";
 
@@ -22,7 +22,7 @@ const countText = (count) => Math.round(count).toLocaleString("en-US");
 const partText = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}${NBSP}%`;
 const plural = (count, one, many = `${one}s`) => `${countText(count)} ${count === 1 ? one : many}`;
 
-/* A time to the digit that the axis tells apart. */
+/* Formats a time with the digits that the step of the axis distinguishes. */
 function timeText(ns, step) {
 	const [unit, scale] = step < 1e3 && Math.abs(ns) < 1e6 ? ["ns", 1] : step < 1e6 && Math.abs(ns) < 1e9 ? [`${MICRO}s`, 1e3] :
 		step < 1e9 && Math.abs(ns) < 1e12 ? ["ms", 1e6] : ["s", 1e9];

@@ -1,6 +1,6 @@
-/* What part of the timeline is seen, how tall its tracks are, and in which colours. */
+/* The view: the visible time range, the heights of the tracks, and the colours. */
 
-/* A colour of even lightness: OKLCH as sRGB. */
+/* A colour of perceptually uniform lightness: converts OKLCH to sRGB. */
 function oklch(lightness, chroma, hue) {
 	const a = chroma * Math.cos(hue * Math.PI / 180), b = chroma * Math.sin(hue * Math.PI / 180);
 	const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
@@ -20,7 +20,7 @@ function oklch(lightness, chroma, hue) {
 
 const HUES = [255, 155, 65, 310, 195, 25, 110, 280, 345, 225, 85];
 
-/* As a pixel holds it: "#rgb...", "rgb(...)" as alpha, blue, green, red. */
+/* A colour as a 32-bit pixel: "#rgb...", "rgb(...)" as alpha, blue, green, red. */
 function packedColour(text) {
 	const [red, green, blue] = text.startsWith("#") ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)) : text.match(/\d+/g).map(Number);
 	return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
@@ -30,7 +30,7 @@ function coloursOf(dark) {
 	const style = getComputedStyle(document.documentElement);
 	const own = (name) => style.getPropertyValue(`--${name}`).trim();
 	const bars = HUES.map((hue, i) => dark ? oklch(0.47 + (i % 2) * 0.05, 0.095, hue) : oklch(0.83 - (i % 2) * 0.045, 0.085, hue));
-	/* Of what is too narrow for a light fill to be seen. */
+	/* For bars that are too narrow for a light fill to be visible. */
 	const thin = [own("enclosing-edge"), ...HUES.map((hue) => dark ? oklch(0.62, 0.12, hue) : oklch(0.7, 0.12, hue))];
 	return {
 		bars: [own("enclosing"), ...bars],
@@ -56,7 +56,7 @@ class View {
 		this.measure();
 	}
 
-	/* The whole trace, with a little air. */
+	/* Shows the whole trace, with a small margin. */
 	fit() {
 		const air = (this.model.last - this.model.first) * 0.01;
 		this.show(this.model.first - air, this.model.last + air);
@@ -75,7 +75,7 @@ class View {
 		return this.from + (x - this.gutter) / this.pixelsPerNs;
 	}
 
-	/* At least 10 ns are seen, at most three times the trace. */
+	/* Shows at least 10 ns, at most three times the trace. */
 	show(from, to) {
 		const { first, last } = this.model, length = last - first;
 		const span = Math.min(Math.max(to - from, 10), Math.max(length * 3, 10));
@@ -90,12 +90,12 @@ class View {
 	zoom(factor, around = (this.wantedFrom + this.wantedTo) / 2) {
 		this.show(around - (around - this.wantedFrom) * factor, around + (this.wantedTo - around) * factor);
 	}
-	/* At once, as a hand that drags expects. */
+	/* Without animation, for dragging. */
 	jump() {
 		this.from = this.wantedFrom;
 		this.to = this.wantedTo;
 	}
-	/* A step towards what is wanted; false once it is reached. */
+	/* Moves one step towards the target; returns false when it is reached. */
 	approach(milliseconds, calm) {
 		const part = calm ? 1 : 1 - Math.exp(-milliseconds / 55);
 		const rest = Math.abs(this.wantedFrom - this.from) + Math.abs(this.wantedTo - this.to);
@@ -108,7 +108,7 @@ class View {
 		return true;
 	}
 
-	/* Where the tracks stand, below each other: `places` has them and the heads of their processes. */
+	/* Computes the vertical positions of the tracks: `places` has them and the headings of their processes. */
 	measure() {
 		let y = 0, process = -1;
 		this.places = [];
@@ -149,7 +149,7 @@ class View {
 		return AXIS + track.y - this.scroll + Math.min(level, track.levelsShown - 1) * STEP;
 	}
 
-	/* The event under a point, or -1.  What is narrower than a pixel can be met two pixels beside it. */
+	/* The event at a point, or -1.  Narrow events are found up to two pixels away. */
 	eventAt(x, y) {
 		const place = this.placeAt(y), track = place?.track;
 		if (!track || x < this.gutter)
@@ -175,7 +175,7 @@ class View {
 		return best;
 	}
 
-	/* Brings an event into sight; `close`: so that it fills a good part of the width. */
+	/* Scrolls an event into view; `close`: zooms so that it fills a large part of the width. */
 	reveal(event, close = false) {
 		const { model } = this, start = model.events.start[event], end = model.events.end[event];
 		const track = model.trackOf(event), length = Math.max(end - start, 1);
