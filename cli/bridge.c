@@ -1,6 +1,6 @@
-/* `epprof --bridge NAME` prints the absolute path of a bridge, for a program or a script that loads it; `epprof run` loads the
- * one into ONNX Runtime.  Bridges are built and installed beside libepprof.so, so they are looked for where the command has found
- * that. */
+/* `epprof --bridge NAME`: prints the absolute path of a bridge, for a program or a script that loads it.  `epprof run`
+ * uses the same search for the bridge that it loads into ONNX Runtime.  Bridges are built and installed in the folder
+ * of libepprof.so, so they are searched for in the folder of the libepprof.so that the command has loaded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *name;
-	const char *missing; /* why it may not be installed */
+	const char *missing; /* a possible reason why it is not installed */
 } bridges[] = {
 	{ "ort", "it belongs to the installation" },
 	{ "tf", "it belongs to the installation" },

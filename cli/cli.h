@@ -1,8 +1,8 @@
-/* What the files of the command share.  The command is compiled against api/ alone: it can do nothing that another program
- * could not.
+/* Declarations shared by the files of the command.
  *
- * A subcommand is one file with one struct cli_command, and one row in main.c.  Results go to standard output, everything
- * else to standard error. */
+ * The command is compiled against api/ alone: it can do nothing that another program could not do.  A subcommand is one
+ * file with one struct cli_command, and one row in main.c.  Results go to standard output, everything else to standard
+ * error. */
 #ifndef EPPROF_CLI_H
 #define EPPROF_CLI_H
 
@@ -20,7 +20,7 @@ struct cli_command {
 	const char *name;
 	const char *summary; /* for the list of commands */
 	const char *help;
-	void (*help_list)(void); /* prints what stands between `help` and `help_rest`; both may be NULL */
+	void (*help_list)(void); /* prints the text between `help` and `help_rest`; both may be NULL */
 	const char *help_rest;
 	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns an enum cli_exit */
 };
@@ -49,39 +49,41 @@ struct cli_options {
 	const struct cli_command *command;
 	int argc;
 	char **argv;
-	const char *shorts;         /* as getopt's, without a leading ':' */
-	const struct option *longs; /* --help is understood everywhere and need not be there */
+	const char *shorts;         /* getopt's short options, without a leading ':' */
+	const struct option *longs; /* --help is always accepted and need not be listed */
 	int exit;                   /* after CLI_STOP */
 };
 
 enum { CLI_END = -1, CLI_STOP = -2 };
 
-/* The next option's value; its argument is in `optarg`.  CLI_END: no more.  CLI_STOP: help was printed, or a mistake
- * explained; the subcommand returns `exit`. */
+/* Returns the next option's value, with its argument in `optarg`.  CLI_END: no more options.  CLI_STOP: help was
+ * printed, or an error was reported; the subcommand returns `exit`. */
 int cli_options_next(struct cli_options *options);
-/* The one argument of a command line, `what` it is called; NULL: a mistake was explained. */
+/* Returns the only argument of a command line; `what` is its name in messages.  NULL: an error was reported. */
 const char *cli_options_one(struct cli_options *options, const char *what);
-/* The same, a trace. */
+/* As cli_options_one, for a trace. */
 const char *cli_options_trace(struct cli_options *options);
-/* Whether a trace can be written there at all: to a file with a name.  If not, the mistake was explained. */
+/* Returns true if `output` can be a trace: a file with a name.  Otherwise an error was reported. */
 bool cli_takes_trace(const struct cli_command *command, const char *output);
 
 void cli_print_help(const struct cli_command *command);
-/* Explains a mistake on the command line; returns CLI_USAGE.  `command` may be NULL. */
+/* Reports a usage error; returns CLI_USAGE.  `command` may be NULL. */
 int cli_misuse(const struct cli_command *command, const char *format, ...) EPP_FORMAT(2, 3);
-/* The candidate that a misspelt word means, or NULL if none is near. */
+/* Returns the candidate most similar to a misspelt word, or NULL if none is similar. */
 const char *cli_nearest(const char *word, const char *const *candidates);
-/* The place of optarg in a NULL-terminated list; -1: a mistake was explained.  `option` is "--format". */
+/* Returns the index of optarg in a NULL-terminated list; -1: an error was reported.  `option` is the option's name, for
+ * example "--format". */
 int cli_choice(const struct cli_command *command, const char *option, const char *const *choices);
-/* optarg as a time ("250us", "1.5ms", "2s"), or a number from `low` to `high`; false: a mistake was explained. */
+/* Parses optarg as a time ("250us", "1.5ms", "2s"), or as a number from `low` to `high`; false: an error was
+ * reported. */
 bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
 bool cli_number(const struct cli_command *command, const char *option, long long low, long long high, long long *number);
-/* optarg as a number of bytes: "64M", "2G", or without a unit. */
+/* Parses optarg as a number of bytes: "64M", "2G", or without a unit; false: an error was reported. */
 bool cli_size(const struct cli_command *command, const char *option, uint64_t *bytes);
 
 bool cli_is_same_file(const char *a, const char *b);
 
-/* ---- bridge.c: where the bridges into frameworks are ---- */
+/* ---- bridge.c: finds the bridges into frameworks ---- */
 
 /* Sets the absolute path of a bridge (ort, tf, pjrt, kineto).  Errors: EPP_INVALID_ARGUMENT (no bridge has this name), EPP_NOT_FOUND
  * (it is not installed).  Ownership: malloc, the caller's; NULL on failure. */
@@ -91,47 +93,49 @@ int cli_bridge(const char *name);
 
 /* ---- signals.c: Ctrl-C ---- */
 
-/* The signal that asks the command to stop; 0 as long as none does. */
+/* The signal that requested the command to stop; 0: none so far. */
 extern volatile int cli_signal;
-/* From here on the first SIGINT, SIGTERM or SIGHUP goes there; a second one kills. */
+/* From here on the first SIGINT, SIGTERM or SIGHUP sets cli_signal; a second one kills the command. */
 void cli_catch_signals(void);
 
-/* ---- output.c: what is printed ---- */
+/* ---- output.c: printing ---- */
 
 /* Prints a status as "epprof: MESSAGE" and releases it.  Returns CLI_FAILURE. */
 int cli_failure(epp_status *status);
-/* The same for an input.  Returns CLI_UNREADABLE, or CLI_FAILURE if memory is all that is missing. */
+/* As cli_failure, for an input.  Returns CLI_UNREADABLE, or CLI_FAILURE if the only problem is a lack of memory. */
 int cli_unreadable(epp_status *status);
-/* The same for an output: one that exists is told how to replace it. */
+/* As cli_failure, for an output: if the file exists, the message also names the option that replaces it. */
 int cli_not_written(epp_status *status);
-/* Prints what the library tells on the way.  `user` is NULL, or a bool that becomes true. */
+/* Prints a text of an export's receipt (epp_receipt_fn).  `user` is NULL, or a bool that becomes true. */
 void cli_print_receipt(void *user, const char *text);
-/* Opens a trace: CLI_OK, or an enum cli_exit and why not explained. */
+/* Opens a trace.  Returns CLI_OK, or another enum cli_exit after an error was reported. */
 int cli_open(const char *path, epp_trace **trace);
-/* Opens all of them; CLI_OK, or an enum cli_exit and why not explained: then none is open. */
+/* Opens several traces.  Returns CLI_OK, or another enum cli_exit after an error was reported; then none is open. */
 int cli_open_all(char *const *paths, size_t count, epp_trace ***traces);
 void cli_close_all(epp_trace **traces, size_t count);
-/* Flushes standard output; false if anything went wrong with it so far. */
+/* Flushes standard output; false if any write to it has failed so far. */
 bool cli_flush(void);
-/* Something that should be printed is missing for want of memory: cli_finish says so and fails. */
+/* Records that output is missing because there was no memory: cli_finish reports it and fails. */
 void cli_no_memory(void);
-/* Flushes standard output at the end, and says what went wrong; returns `code`, or CLI_FAILURE. */
+/* Flushes standard output at the end, and reports errors; returns `code`, or CLI_FAILURE. */
 int cli_finish(int code);
 
-/* Prints a text of any bytes as it may stand on a terminal: control characters and what is not UTF-8 are replaced. */
+/* Prints a text of any bytes in a form that is safe for a terminal: control characters and invalid UTF-8 are
+ * replaced. */
 void cli_print_clean(FILE *to, const char *text, size_t bytes);
-/* Such a text to keep.  Ownership: malloc, the caller's; NULL without memory, which cli_finish then says. */
+/* Returns a copy of a text in the form of cli_print_clean.
+ * Ownership: malloc, the caller's; NULL without memory, which cli_finish then reports. */
 char *cli_clean(const char *text, size_t bytes);
-/* How many columns a clean text takes. */
+/* The number of columns of a clean text. */
 int cli_columns(const char *clean);
-/* Strings of JSON and CSV, to standard output, with their quotes. */
+/* Print a string of JSON or CSV to standard output, with its quotes. */
 void cli_json_string(const char *text, size_t bytes);
 void cli_csv_string(const char *text, size_t bytes);
 
 #define CLI_NUMBER_BYTES 32
-/* "1.25 ms"; "1,234,567"; "12.3 MiB".  Return `text`. */
+/* Format a number: "1.25 ms"; "1,234,567"; "12.3 MiB".  Return `text`. */
 const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES]);
-/* The same for columns: all units are as wide. */
+/* As cli_duration, for columns: all units have the same width. */
 const char *cli_duration_aligned(double ns, char text[CLI_NUMBER_BYTES]);
 const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES]);
 /* "1 event", "1,234 events": `one` is at most 24 bytes long. */
@@ -142,34 +146,36 @@ const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
 const char *cli_state(uint32_t state);
 const char *cli_category(unsigned category);
 
-/* ---- terminal.c: what standard output is ---- */
+/* ---- terminal.c: properties of standard output ---- */
 
-/* Whether it is a terminal that shows bold and faint letters, and NO_COLOR is not set. */
+/* Returns true if standard output is a terminal that supports bold and faint text, and NO_COLOR is not set. */
 bool cli_is_styled(void);
-/* Its columns; 0: it is no terminal, or does not tell. */
+/* The columns of standard output; 0: it is not a terminal, or the width is not known. */
 int cli_width(void);
-/* An empty line and a line of bold letters, where there are such. */
+/* Prints an empty line and the text, in bold on a terminal that supports it. */
 void cli_print_heading(const char *text);
 
 /* ---- table.c: aligned columns ---- */
 
-/* Cuts a text that cli_clean made to at most so many columns, at least 8, with an ellipsis at its end. */
+/* Cuts a text from cli_clean to at most `columns` columns (at least 8) and ends it with an ellipsis. */
 void cli_cut(char *text, int columns);
 
 struct cli_table;
 
-/* Titles are separated by '|'; one that begins with '<' is aligned to the left, the others to the right; one that begins with
- * '?', before that, is left out where the terminal is too narrow, the first of these first. */
+/* Makes a table.  Titles are separated by '|'.  A column whose title begins with '<' is aligned to the left, the others
+ * to the right.  A title that begins with '?', before any '<', marks a column that is left out if the terminal is too
+ * narrow, the first such column first. */
 struct cli_table *cli_table_create(const char *titles);
-/* The same with titles of any text. */
+/* As cli_table_create, with titles of any text. */
 struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);
-/* Adds a cell, row by row; the text is cleaned and copied. */
+/* Adds a cell; cells are added row by row; the text is cleaned and copied. */
 void cli_table_cell(struct cli_table *table, const char *text);
-/* The same with a text of any bytes. */
+/* As cli_table_cell, with a text of any bytes. */
 void cli_table_text(struct cli_table *table, const char *text, size_t bytes);
 void cli_table_count(struct cli_table *table, uint64_t count);
 void cli_table_duration(struct cli_table *table, double ns);
-/* Prints it to standard output and frees it.  On a terminal columns of texts are cut to what fits, if the last is one. */
+/* Prints the table to standard output and frees it.  If it is too wide for the terminal and its last column has texts,
+ * columns of texts are cut to fit. */
 void cli_table_print(struct cli_table *table);
 
 #endif

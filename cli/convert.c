@@ -37,7 +37,7 @@ static void print_formats(void)
 		printf("  %-8s %s\n", format->name, format->description);
 }
 
-/* The format of optarg, or NULL and the mistake explained. */
+/* Returns the format named by optarg; NULL: an error was reported. */
 static const char *choose_format(void)
 {
 	const char *names[64] = { NULL };
@@ -64,13 +64,13 @@ static const char *format_of(const char *path)
 	return name;
 }
 
-/* An option that the format has no use for would be ignored in silence. */
+/* Refuses an option that does not apply to the format and would be ignored. */
 static int check_meant(const char *format, const char *option, const char *meant)
 {
 	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
 }
 
-/* No format has that ending: it is this command that does not write traces. */
+/* Returns true if the path ends like a trace's: no format has this ending, and this command does not write traces. */
 static bool is_trace_name(const char *path)
 {
 	size_t bytes = strlen(path);

@@ -1,4 +1,5 @@
-/* epprof convert --run: traces as a folder of Parquet files.  Several are merged first, into a file that goes again. */
+/* epprof convert --run: writes traces as a folder of Parquet files.  Several traces are first merged into a temporary
+ * file. */
 #include "dataset.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "epprof/merge.h"
 
-/* The merged trace, open; its file has no name any more. */
+/* Merges the traces and opens the result; its file is already unlinked. */
 static epp_status *merge(epp_trace **traces, size_t count, const char *folder, epp_trace **merged)
 {
 	const epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1, .cancel = &cli_signal };
@@ -34,7 +35,7 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	options.timeline = &conversion->window;
 	options.cancel = &cli_signal;
 	if (count > 1) {
-		/* What is wrong with the folder shows when the file is made in it. */
+		/* An error of mkdir is ignored here: the creation of the file in the folder reports it. */
 		made_folder = mkdir(conversion->output, 0777) == 0;
 		status = merge(traces, count, conversion->output, &merged);
 		trace = merged;

@@ -1,10 +1,10 @@
-/* epprof convert --run. */
+/* epprof convert --run: writes traces as a folder of Parquet files. */
 #ifndef EPPROF_CLI_DATASET_H
 #define EPPROF_CLI_DATASET_H
 
 #include "cli/shared/conversion.h"
 
-/* Writes the traces as OUTPUT/run=RUN, OUTPUT being the conversion's; returns an enum cli_exit. */
+/* Writes the traces as OUTPUT/run=RUN; OUTPUT is the conversion's output.  Returns an enum cli_exit. */
 int dataset_run(const struct conversion *conversion, const char *run, char *const *paths, size_t count);
 
 #endif

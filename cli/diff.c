@@ -1,9 +1,9 @@
-/* epprof diff: what became slower or faster from one trace to another.
+/* epprof diff: reports what became slower or faster from one trace to another.
  *
- * Medians are compared, of ops and of kernels, by name and category.  How far a median may be off is told by the spread of
- * its own events: with 95 % certainty it lies between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
- * (binomial), within the width of a bucket.  Where the two intervals meet, nothing is said to have changed.  What differs
- * from run to run and not within one is not in that: it takes several traces. */
+ * It compares medians of ops and of kernels, by name and category.  The uncertainty of a median follows from its own
+ * events: with 95 % certainty it lies between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
+ * (binomial), within the width of a bucket.  If the two intervals overlap, no change is reported.  Variation between
+ * runs that does not show within one run is not covered: it takes several traces. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static const char
 	     "  --limit PERCENT  exit with status 3 if anything became slower by more than that for certain\n"
 	     "  --help           this text\n";
 
-/* A median and where it lies for certain. */
+/* A median and its confidence interval. */
 struct median {
 	uint64_t count;
 	int64_t ns, least_ns, most_ns;
@@ -39,15 +39,15 @@ struct median {
 struct change {
 	const epp_summary_line *before, *after; /* one may be NULL */
 	struct median from, to;
-	double part; /* of the median: 0.1 is 10 % slower; 0 if one is missing */
+	double part; /* relative change of the median: 0.1 is 10 % slower; 0 if one is missing */
 	double least_part, most_part;
 	bool is_certain;
 	double cost_ns; /* of all events together; less than 0: saved */
 };
 
-/* Buckets are that wide. */
+/* The relative width of a histogram's bucket. */
 #define RESOLUTION 0.008
-/* Of fewer, all may lie on one side of the true median more often than once in twenty. */
+/* With fewer events, all may be on one side of the true median more often than once in twenty. */
 #define EVENTS_LEAST 6u
 
 static struct median median_of(const epp_summary_line *line)
@@ -87,7 +87,7 @@ static struct change compare(const epp_summary_line *before, const epp_summary_l
 
 /* ---- the lines of two summaries, joined ---- */
 
-/* What tells apart kernels of one name, and operator types. */
+/* The text that distinguishes kernels of the same name, and operator types. */
 static const char *owner_of(const epp_summary_line *line)
 {
 	return line->provider ? line->provider : line->op_type ? line->op_type : "";

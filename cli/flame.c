@@ -1,4 +1,4 @@
-/* epprof flame: time by stack, as a picture. */
+/* epprof flame: draws the time by stack as a flame graph. */
 #include "cli/shared/conversion.h"
 
 static const char

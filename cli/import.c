@@ -1,4 +1,4 @@
-/* epprof import: makes a trace of what another profiler wrote. */
+/* epprof import: converts another profiler's file into a trace. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void print_formats(void)
 		printf("  %-8s %s\n", format->name, format->description);
 }
 
-/* The format of optarg, or NULL and the mistake explained. */
+/* Returns the format named by optarg; NULL: an error was reported. */
 static const char *choose_format(void)
 {
 	const char *names[64] = { NULL };
@@ -57,7 +57,7 @@ static void print_counts(const char *output, const epp_import_counts *counts)
 	fprintf(stderr, "\n");
 }
 
-/* Whether it is the input that failed: what is not there may also be the output's folder. */
+/* Returns true if the input cannot be opened.  Used after EPP_NOT_FOUND, which may also mean the output's folder. */
 static bool is_unreadable(const char *input)
 {
 	struct stat st;

@@ -105,12 +105,12 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	/* A trace must not be opened as standard output because that was closed; writing to it must fail. */
+	/* If standard output is closed, no file must be opened under its descriptor; writing to it must fail. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
 			return CLI_FAILURE;
 	}
-	/* Names are UTF-8 whatever the user's locale; numbers stay as C prints them. */
+	/* Names are UTF-8 whatever the user's locale; numbers keep the format of the C locale. */
 	errno = 0;
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
 		if (errno == ENOMEM)

@@ -1,4 +1,4 @@
-/* epprof merge: several traces as one. */
+/* epprof merge: merges several traces into one. */
 #include "epprof/merge.h"
 
 #include <signal.h>

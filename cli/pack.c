@@ -1,4 +1,4 @@
-/* epprof pack: the same trace in less room, with an index. */
+/* epprof pack: writes a trace in packed form, smaller and with an index. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -20,17 +20,17 @@ static const char
 	     "\n"
 	     "Options:\n" REWRITE_HELP;
 
-/* What a file takes on the disk: holes count for nothing. */
+/* The bytes that a file takes on the disk, without holes. */
 static uint64_t disk_bytes(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-/* From here on the index and the heads of columns are small beside what they save. */
+/* From this size on, the index and the column headers are small compared with the bytes saved. */
 #define SMALL_BYTES (UINT64_C(1) << 20)
 
-/* What a small trace takes when `write` writes it; 0: there is no room to try.  Errors: EPP_OUT_OF_MEMORY. */
+/* Returns the size of a small trace when `write` writes it; 0: there is no room to try.  Errors: EPP_OUT_OF_MEMORY. */
 static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace *, const char *, int), uint64_t *bytes)
 {
 	const char *folder = getenv("TMPDIR");
@@ -53,7 +53,8 @@ static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace 
 	return NULL;
 }
 
-/* The output has the input's records.  It is not opened again: that could fail with the output in place. */
+/* Prints the sizes before and after.  The output has the input's records; it is not opened again, because that could
+ * fail although the output is complete. */
 static void tell(uint64_t records_count, uint64_t before_bytes, const char *output)
 {
 	char records[CLI_COUNTED_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
@@ -66,7 +67,8 @@ static void tell(uint64_t records_count, uint64_t before_bytes, const char *outp
 	fputc('\n', stderr);
 }
 
-/* The trace as it is, since it takes less room than packed; one that its process left behind is finished. */
+/* Writes the trace without packing, because it is smaller than the packed form; a trace left behind by its process is
+ * finished. */
 static epp_status *keep(epp_trace *trace, const char *output, bool overwrite, bool is_there, uint64_t packed_bytes)
 {
 	char kept[CLI_NUMBER_BYTES], packed[CLI_NUMBER_BYTES];

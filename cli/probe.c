@@ -1,4 +1,4 @@
-/* epprof probe: what a library is to the frameworks that load profilers. */
+/* epprof probe: reports as which kinds of plugin frameworks can load a library. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static const char
 struct printer {
 	bool json;
 	unsigned kinds_count;
-	unsigned facts_count; /* of this kind */
+	unsigned facts_count; /* of the present kind */
 	unsigned usable_count;
 };
 
@@ -128,7 +128,7 @@ static void print_json(struct printer *printer, const epp_plugin_fact *fact)
 	putchar('}');
 }
 
-/* ---- one library after another ---- */
+/* ---- libraries, one after another ---- */
 
 static void print_fact(void *user, const epp_plugin_fact *fact)
 {
@@ -174,9 +174,9 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 	return cli_failure(status);
 }
 
-/* ---- the device that is offered ---- */
+/* ---- the device that is passed to plugins ---- */
 
-/* vendor=0x8086 or id=1. */
+/* Parses vendor=0x8086 or id=1. */
 static bool take_id(char *text, epp_plugin_device *device)
 {
 	char *number = strchr(text, '='), *end;
@@ -241,7 +241,7 @@ static int run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_misuse(&cli_probe, "which library?");
-	/* Without it, plugins that link TensorFlow say themselves what they lack. */
+	/* If it fails, plugins that link TensorFlow report the symbols that they lack. */
 	epp_status_release(epp_tf_shim_load(NULL));
 	if (printer.json)
 		putchar('[');

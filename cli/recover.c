@@ -1,4 +1,4 @@
-/* epprof recover: a finished trace out of what a killed process left. */
+/* epprof recover: makes a finished trace from the file that a killed process left behind. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* epprof report: a trace as a page that is looked at in a browser. */
+/* epprof report: writes a trace as an HTML page. */
 #include "cli/shared/conversion.h"
 
 static const char help[] =

@@ -1,4 +1,5 @@
-/* Ids are counted up by each thread within blocks of its own, so neighbours are near in time and pages fill up. */
+/* A set of ids.  Each thread takes ids in ascending order from blocks of its own, so ids that are close in value are
+ * close in time, and pages fill up. */
 #include "seen.h"
 
 #include <search.h>

@@ -1,4 +1,4 @@
-/* Which ids were seen: one bit an id, in pages of neighbours. */
+/* A set of ids that were seen: one bit an id, in pages of consecutive ids. */
 #ifndef EPPROF_CLI_SEEN_H
 #define EPPROF_CLI_SEEN_H
 
@@ -9,7 +9,8 @@ struct seen {
 	void *pages; /* tsearch tree */
 };
 
-/* Whether it was seen before; from now on it is.  Without memory it was not, and cli_finish says so. */
+/* Returns true if the id is in the set, and adds it.  Without memory it returns false and adds nothing; cli_finish
+ * reports that. */
 bool seen_before(struct seen *seen, uint64_t id);
 void seen_deinit(struct seen *seen);
 

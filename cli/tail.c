@@ -1,8 +1,8 @@
 /* epprof tail: prints events as they complete.
  *
- * A growing trace is opened again and again; what was printed is known by the events' ids.  As long as the trace is small
- * all of it is looked at each time, later only its last seconds, and all of it once more when its writer is done, so that
- * device events that come late are not missed. */
+ * A growing trace is opened again at each poll; the ids of printed events are kept, so that each event is printed once.
+ * While the trace is small, each poll reads all of it, later only its last seconds; when its writer has finished, all
+ * of it is read once more, so that late device events are not missed. */
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,11 +24,11 @@ static const char help[] = "usage: epprof tail [OPTION]... TRACE\n"
 			   "  -f, --follow   goes on\n"
 			   "  --help         this text\n";
 
-/* Looked at as a whole each time. */
+/* Traces with at most this many records are read completely at each poll. */
 #define SMALL_RECORDS 1000000u
 #define LOOK_BACK_NS 10000000000
 #define POLL_NS 200000000
-/* More than these at a time no one can read. */
+/* The maximum number of lines printed at a time. */
 #define LINES_AT_ONCE 10000u
 #define FAILURES_MAX 5u
 
@@ -42,7 +42,7 @@ struct tail {
 	struct seen seen;
 	struct line *lines; /* room for twice `limit` and one */
 	size_t lines_count, limit;
-	int64_t least_end_ns; /* what ended before this is not among the last */
+	int64_t least_end_ns; /* events that ended before this are not among the last */
 	uint64_t left_out;
 	int64_t last_end_ns;
 	char file_id[33];
@@ -101,7 +101,7 @@ static char *line_text(const epp_timeline *timeline, const epp_event *event)
 	return text;
 }
 
-/* Takes the events that are complete and were not there before. */
+/* Takes the events that are complete and new. */
 static epp_status *take_events(struct tail *tail, epp_trace *trace, bool all)
 {
 	epp_timeline_options options = { .struct_size = sizeof options };
@@ -147,7 +147,7 @@ static void print_lines(struct tail *tail)
 	cli_flush();
 }
 
-/* Another recording may have taken the file's place. */
+/* Starts again if another recording has replaced the file. */
 static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 {
 	if (tail->file_id[0] && strcmp(tail->file_id, info->file_id) != 0) {
@@ -158,7 +158,7 @@ static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 	memcpy(tail->file_id, info->file_id, sizeof tail->file_id);
 }
 
-/* One look at the trace: what is new is printed, its state comes back. */
+/* One poll of the trace: prints new events and returns its state in `*state`. */
 static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 {
 	char events[CLI_COUNTED_BYTES];
@@ -187,7 +187,7 @@ static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 	return status;
 }
 
-/* Of a processor's time: it does not pass while others have the processors. */
+/* The processor time used so far, which does not include the time that other processes run. */
 static int64_t taken_ns(void)
 {
 	struct timespec now;
@@ -204,7 +204,7 @@ static epp_status *follow(struct tail *tail, bool goes_on)
 	for (bool first = true;; first = false) {
 		int64_t began_ns = taken_ns();
 		epp_status *status = look(tail, first, &state);
-		/* A file that changes while it is read may look broken, once. */
+		/* A file that changes during reading may appear damaged once. */
 		failures = status ? failures + 1 : 0;
 		if (status && (first || failures == FAILURES_MAX))
 			return status;
@@ -218,7 +218,7 @@ static epp_status *follow(struct tail *tail, bool goes_on)
 			tail->lines = more;
 			tail->limit = LINES_AT_ONCE;
 		}
-		/* Looking must not take more than a fifth of a processor. */
+		/* Polling must not take more than a fifth of a processor. */
 		int64_t pause_ns = 4 * (taken_ns() - began_ns);
 		pause_ns = pause_ns > POLL_NS ? pause_ns : POLL_NS;
 		nanosleep(&(struct timespec){ pause_ns / 1000000000, pause_ns % 1000000000 }, NULL);

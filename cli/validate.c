@@ -1,4 +1,4 @@
-/* epprof validate: whether a trace is what it says it is. */
+/* epprof validate: checks the structure and the content of a trace. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const char
 	     "  --strict  exit with status 3 also if any event was lost\n"
 	     "  --help    this text\n";
 
-/* `user`: how many errors there were, a uint64_t. */
+/* `user` is the number of errors so far, a uint64_t. */
 static void print_finding(void *user, const epp_trace_finding *finding)
 {
 	static const char *const names[] = { "note", "warning", "error" };
@@ -48,7 +48,7 @@ struct outsiders {
 		uint32_t source;
 		uint64_t id;
 	} where[OUTSIDE_KINDS];         /* the first one's */
-	char first[OUTSIDE_KINDS][768]; /* in words */
+	char first[OUTSIDE_KINDS][768]; /* as text */
 };
 
 static char *short_text(const char *text, size_t bytes)
@@ -86,7 +86,8 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	free(track);
 }
 
-/* Device clocks that were compared with the host's clock only once: whether they jumped, and whether their events fit together. */
+/* Checks device clocks that were compared with the host's clock only once: whether they jumped, and whether the limits
+ * by their events' causes contradict each other. */
 static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 {
 	uint64_t errors = 0;
@@ -167,7 +168,7 @@ static int check(epp_trace *trace, const char *path, bool strict)
 	uint64_t found = 0, errors = 0;
 
 	epp_status *status = epp_trace_validate(trace, print_finding, &errors, &found);
-	/* Of a trace that is damaged there may be no timeline. */
+	/* A damaged trace may have no timeline. */
 	if (!status && !errors)
 		status = check_causes(trace, &found);
 	if (!status)

@@ -1,16 +1,16 @@
-/* libepprof_pjrt.so: brings plugins of any kind into JAX's profiler.
+/* libepprof_pjrt.so: makes profiler plugins of any kind available in JAX's profiler.
  *
  *   PYTHONPATH=/usr/local/lib/epprof/python EPPROF_PROFILERS=libone.so:libtwo.so python ...
  *   jax.profiler.start_trace(logs), stop_trace()
  *
- * JAX loads it as a PJRT plugin that has nothing but the profiler extension; jax_plugins/epprof tells it to.  From start to
- * stop the plugins run (xspace_carried.c); collecting gives what they recorded, in memory that the profiler owns.  With
- * EPPROF_OUTPUT it is in that trace too.
+ * JAX loads it as a PJRT plugin that has only the profiler extension; jax_plugins/epprof registers it. The plugins run
+ * from start to stop (xspace_carried.c). Collecting returns what they recorded, in memory that the profiler owns. With
+ * EPPROF_OUTPUT the events are in that trace too.
  *
- * JAX makes a profiler for each session and each registration, starts and stops all of them, and goes on with what it did not get
- * if making one fails.  So making never fails, and of profilers that are on at once the first has the run.  An error of start,
- * stop or collect would cost JAX the profile, so what goes wrong is told when the profiler is destroyed: JAX logs it.
- */
+ * JAX creates a profiler for each session and each registration, and starts and stops all of them. If creating one
+ * fails, it continues with uninitialized results. Creating therefore never fails, and of several profilers that are on,
+ * the first one has the run. If start, stop or collect returned an error, JAX would lose the profile, so problems are
+ * reported when the profiler is destroyed: JAX logs them. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@
 #define CODE_INTERNAL 13
 
 struct PLUGIN_Profiler {
-	bool is_on;             /* it was started and not stopped */
-	bool was_asked;         /* the profile's size was told */
-	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was made */
+	bool is_on;             /* started and not stopped */
+	bool was_asked;         /* the host has asked for the profile's size */
+	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was built */
 	struct xspace_profile profile;
 	struct carried_problems problems;
 };
@@ -37,7 +37,7 @@ struct PLUGIN_Profiler_Error {
 	char message[sizeof(((struct carried_problems *)NULL)->text)];
 };
 
-/* Around all calls of carried_*, too. */
+/* Also held around all calls of carried_*. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const PLUGIN_Profiler *first; /* the one that has the run; NULL: none is on */
 
@@ -73,7 +73,7 @@ static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args 
 	return NULL;
 }
 
-/* ---- with the lock held ---- */
+/* ---- called with the lock held ---- */
 
 static void end(PLUGIN_Profiler *profiler)
 {
@@ -135,7 +135,7 @@ static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Stop_Args *args)
 	return NULL;
 }
 
-/* JAX leaves garbage in the size.  A host that brings a buffer has been told, by an earlier call, what it must hold. */
+/* JAX does not initialize the size. A host that passes a buffer must have learned its size from an earlier call. */
 static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *args)
 {
 	static uint8_t nothing;

@@ -1,10 +1,10 @@
 /* The collector in ONNX Runtime: an execution provider library that computes nothing.
  *
- * ONNX Runtime shows every event of a session to the profilers of its execution providers.  This one claims no node and has
- * a profiler (ort_collector.c) that records what it is shown into the .epp that EPPROF_OUTPUT names.  So a user adds it to
- * a session like any execution provider and enables profiling.  What it carries goes into ONNX Runtime's own profile too, and
- * without EPPROF_OUTPUT there alone; without either it has no profiler, and says so once.
- */
+ * ONNX Runtime passes every event of a session to the profilers of its execution providers. This provider claims no
+ * node; its profiler (ort_collector.c) records the events into the .epp file that EPPROF_OUTPUT names. A user adds it
+ * to a session like any execution provider and enables profiling. Events of hosted plugins are also added to ONNX
+ * Runtime's own profile, and without EPPROF_OUTPUT only there. Without an output and without plugins it has no
+ * profiler, and logs that once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +112,7 @@ static void ep_release_node_compute_infos(OrtEp *ep, OrtNodeComputeInfo **infos,
 	(void)ep, (void)infos, (void)count;
 }
 
-/* Runs go side by side as they would without it. */
+/* Concurrent runs stay permitted, as without this provider. */
 static OrtStatus *ep_is_concurrent_run_supported(OrtEp *ep, bool *is_supported)
 {
 	(void)ep;
@@ -151,7 +151,7 @@ static const char *factory_version(const OrtEpFactory *factory)
 	return EPPROF_VERSION;
 }
 
-/* It is wherever there is a CPU, once. */
+/* Available once, if there is a CPU. */
 static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
                                             size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
                                             size_t *count)
@@ -169,7 +169,7 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
 	return NULL;
 }
 
-/* Once in a process. */
+/* Once per process. */
 static void say_that_nothing_is_recorded(const struct bridge_factory *factory, const OrtLogger *logger)
 {
 	static bool said;
@@ -216,7 +216,7 @@ static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
 	free(ep);
 }
 
-/* None; ONNX Runtime wants the entry all the same. */
+/* There is none, but ONNX Runtime requires the entry. */
 static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTransferImpl **data_transfer)
 {
 	(void)factory;
@@ -226,7 +226,7 @@ static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTra
 
 /* ---- the library ---- */
 
-/* The tables of the newest version that both know; no table: the library is too old. */
+/* Returns the tables of the newest version that both sides know. `ep` is NULL if the library is too old. */
 static struct ort_host host_of(const OrtApiBase *base)
 {
 	struct ort_host host = { .base = base };

@@ -1,11 +1,11 @@
-/* The parts of libepprof_ort.so, the bridge into ONNX Runtime. */
+/* Interface between the parts of libepprof_ort.so, the bridge into ONNX Runtime. */
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_H
 
 #include "epprof/epprof.h"
 #include "epprof/ort_ep_profiler.h"
 
-/* ONNX Runtime's tables, of the version that both sides know. */
+/* ONNX Runtime's tables, of the newest version that both sides know. */
 struct ort_host {
 	const OrtApiBase *base;
 	const OrtApi *api;
@@ -13,26 +13,26 @@ struct ort_host {
 	uint32_t version; /* of the library: the minor of its version string */
 };
 
-/* Takes an epprof status: gives it to ONNX Runtime as one of its own.  NULL stays NULL. */
+/* Converts an epprof status, which it releases, to one of ONNX Runtime's. NULL stays NULL. */
 OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status);
 
-/* Takes a status of libepprof's tables, which are not ONNX Runtime's, likewise. */
+/* The same for an OrtStatus of libepprof's own tables. */
 OrtStatus *ort_status_from_epprof(const struct ort_host *host, OrtStatus *status);
 
-/* Logs a status, and releases it; NULL is nothing.  Without a logger nobody is told. */
+/* Logs a status and releases it. NULL does nothing. Without a logger the status is only released. */
 void ort_log(const struct ort_host *host, const OrtLogger *logger, OrtLoggingLevel level, OrtStatus *status);
 
-/* Since a reading of the host's clock. */
+/* Nanoseconds since a reading of the host's clock. */
 int64_t ort_ns_since(uint64_t ticks);
 
-/* Whether the environment names an output. */
+/* True if the environment names an output. */
 bool ort_output_wanted(void);
 
-/* The host reads ONNX Runtime's profile itself (EPPROF_COLLECTOR_NAME_OF_READER). */
+/* True if the host program reads ONNX Runtime's profile itself (EPPROF_COLLECTOR_NAME_OF_READER). */
 bool ort_host_reads_profile(void);
 
-/* Makes a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  It costs nothing until its
- * StartProfiling, which also makes the profilers of `eps` (NULL: none).  Host, EPs and logger (NULL: none) outlive it.
+/* Creates a collector: the profiler of one session of ONNX Runtime, or of one profiled run. It costs nothing until its
+ * StartProfiling, which also creates the profilers of `eps` (NULL: none). Host, EPs and logger (NULL: none) outlive it.
  * Errors: NULL without memory. */
 struct ort_eps;
 OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps);

@@ -1,9 +1,9 @@
-/* Carrying: libraries are opened as ONNX Runtime opens them, with copies of its tables (ort_copies.c); their EPs run no node
- * here, but make profilers (ort_profilers.c).  One that is no library of EPs is opened as the plugin of another framework's.
+/* Hosts plugin libraries. Libraries of EPs are opened as ONNX Runtime opens them, with copies of its tables
+ * (ort_copies.c); their EPs run no nodes here but create profilers (ort_profilers.c). Other libraries are opened as
+ * profiler plugins of another framework.
  *
- * Each library's functions are called on a thread of its own, as steps that own what they need.  A library of which one does
- * not return in time is logged and takes no further part; it stays loaded, with all that is known of it.
- */
+ * Each library's functions are called on a thread of its own, in steps that own all their data. A library whose
+ * function does not return in time is logged and not used any more; it stays loaded with all its data. */
 #include "ort_carried.h"
 
 #include <dlfcn.h>
@@ -19,18 +19,18 @@
 
 struct library {
 	STAILQ_ENTRY(library) link;
-	char *place;      /* where it was named */
-	const char *file; /* the last part of its path */
+	char *place;      /* the environment variable or file that names it */
+	const char *file; /* last component of its path */
 	char *path;
-	epp_plugin *plugin; /* of another framework's; then it has none of the following */
+	epp_plugin *plugin; /* of another framework; then the members below are unused */
 	epp_plugin_thread *thread;
 	bool is_hung;
-	char *name; /* its factory's */
+	char *name; /* of its factory */
 	void *handle;
 	ReleaseEpApiFactoryFn release_factory;
 	OrtEpFactory *factories[FACTORIES_MAX];
 	size_t factories_count;
-	OrtEpFactory *factory; /* that serves the devices */
+	OrtEpFactory *factory; /* the one that supports the devices */
 	OrtEpDevice *ep_devices[DEVICES_MAX];
 	const OrtHardwareDevice *devices[DEVICES_MAX];
 	const OrtKeyValuePairs *metadata[DEVICES_MAX];
@@ -50,7 +50,7 @@ struct ort_eps {
 	size_t count;
 	struct {
 		struct library *library;
-		OrtEp *ep; /* NULL: a plugin's */
+		OrtEp *ep; /* NULL: a plugin of another framework */
 	} all[];
 };
 
@@ -61,7 +61,7 @@ static OrtStatus *fail(const struct ort_host *host, const struct library *librar
 
 /* ---- steps ---- */
 
-/* What a function of the library's is called with, and what it gave. */
+/* Arguments and results of one call into a library. */
 struct step {
 	struct library *library;
 	const OrtApiBase *base;
@@ -74,7 +74,7 @@ struct step {
 	OrtStatus *status;
 };
 
-/* Calls it with a step like this, which it then holds what came of; logs that it hangs. */
+/* Runs a step on the library's thread and copies its results to `step`. Logs it if it hangs. */
 static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger, const char *name,
                             void (*run)(void *step), struct step *step)
 {
@@ -114,7 +114,7 @@ static void get_name(void *argument)
 	step->library->name = strdup(name ? name : step->library->file);
 }
 
-/* The first factory that serves any of them is the one. */
+/* Uses the first factory that supports any of the devices. */
 static void get_devices(void *argument)
 {
 	struct step *step = argument;
@@ -149,7 +149,7 @@ static void create_profiler(void *argument)
 	step->status = step->ep->CreateProfiler(step->ep, &step->profiler);
 }
 
-/* Keeps the last status. */
+/* Returns the last status. */
 static void release_factories(void *argument)
 {
 	struct step *step = argument;
@@ -171,7 +171,7 @@ static OrtStatus *factory_check(const struct ort_host *host, const struct librar
 	             : fail(host, library, "a factory that is none, lacks an entry, or is older than API version 25");
 }
 
-/* A profiler plugin of another framework's: what is none of these either is told of here. */
+/* Opens a profiler plugin of another framework. A library of no known kind fails here. */
 static OrtStatus *plugin_open(const struct ort_host *host, const OrtLogger *logger, struct library *library)
 {
 	dlclose(library->handle);
@@ -217,7 +217,7 @@ static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *ba
 	return status;
 }
 
-/* One that hangs keeps all that it may still use. */
+/* A hung library keeps everything that it may still use. */
 static void library_close(const struct ort_host *host, struct library *library)
 {
 	struct step step = { .library = library };
@@ -310,7 +310,7 @@ static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *log
 {
 	struct step step = { .library = library, .devices = devices, .devices_count = count };
 	OrtStatus *status = call_step(host, logger, "GetSupportedDevices", get_devices, &step);
-	/* A call that hangs may still use what the library has. */
+	/* A hung call may still use the library's data. */
 	if (library->is_hung)
 		return status;
 	size_t found = library->devices_count;

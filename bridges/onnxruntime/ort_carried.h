@@ -1,18 +1,19 @@
-/* Libraries whose profilers are carried beside the collector: those of epp_plugin_find_carried. */
+/* Libraries whose profilers are hosted in addition to the collector: those of epp_plugin_find_carried. */
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_CARRIED_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_CARRIED_H
 
 #include "ort.h"
 
-/* The libraries, loaded with their factories, and the EPs of one session.  NULL is none of each. */
+/* The libraries, loaded with their factories, and the EPs of one session. NULL means none. */
 struct ort_libraries;
 struct ort_eps;
 
-/* Opens the libraries, of EPs or plugins of another framework's; without any it gives NULL.  One that is not for ONNX Runtime
- * alone, named elsewhere than in EPPROF_PROFILERS, is left out with a warning.
- * Errors: of what EPPROF_PROFILERS names; the status names the library and the step, and nothing stays loaded. */
+/* Opens the libraries: EP libraries and plugins of other frameworks. `*libraries` is NULL if there are none. A library
+ * that is named elsewhere than in EPPROF_PROFILERS may be meant for another framework: if it fails, it is skipped with
+ * a warning.
+ * Errors: of libraries in EPPROF_PROFILERS; the status names the library and the step, and nothing stays loaded. */
 OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries);
-/* Asks each which of the devices it serves.  Errors: one that serves none. */
+/* Asks each library which of the devices it supports. Errors: a library that supports none. */
 OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices,
                                       size_t count);
 void ort_libraries_unload(struct ort_libraries *libraries);
@@ -21,11 +22,11 @@ OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessio
                           const OrtLogger *logger, struct ort_eps **eps);
 void ort_eps_release(struct ort_eps *eps);
 
-/* A profiler of one of them. */
+/* A profiler of one of the EPs or plugins. */
 struct ort_eps_profiler {
 	OrtEpProfilerImpl *profiler; /* NULL: it has none */
 	const char *label;
-	bool is_foreign; /* a plugin's of another framework: its statuses are of libepprof's tables */
+	bool is_foreign; /* of another framework's plugin: its statuses belong to libepprof's tables */
 };
 size_t ort_eps_count(const struct ort_eps *eps);
 const struct ort_host *ort_eps_host(const struct ort_eps *eps);

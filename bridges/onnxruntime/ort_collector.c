@@ -1,13 +1,12 @@
-/* The collector's profiler: what ONNX Runtime shows it goes into the trace.
+/* The collector's profiler: records the events that ONNX Runtime passes to it.
  *
- * An event begins without a name and gets it, with its category and args, at its end.  Begin and end are paired by a stack
- * of the thread's on which each entry says whose it is: ONNX Runtime's ids repeat (they are the microsecond of the start),
- * and events of several sessions may cross on one thread.  The trace's own id is what keeps events apart.
+ * An event begins without a name and gets its name, category and args at its end. Begin and end are matched by a stack
+ * per thread whose entries contain their collector: ONNX Runtime's ids repeat (an id is the start in microseconds), and
+ * events of several sessions may overlap on one thread. The trace has ids of its own.
  *
- * Times are read anew.  ONNX Runtime's own, in its microseconds, stand in three args, from which its profile can be made
- * again to the digit (runtime/export/onnxruntime/ort_json.c).  The first event has one more: profilers that come after this one read their
- * clocks between that and the event's start (cli/run/run_kernels.c).
- */
+ * Times are measured again. ONNX Runtime's own times, in microseconds, are stored in three args, from which its profile
+ * can be reproduced exactly (runtime/export/onnxruntime/ort_json.c). The first event has a fourth one: profilers that
+ * are started after this one read their clocks between that time and the event's start (cli/run/run_kernels.c). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,49 +20,50 @@
 #include "ort_missing.h"
 #include "ort_profilers.h"
 
-/* More than a trace keeps open on a thread; of more than these the oldest are forgotten. */
+/* More than a trace keeps open on a thread. If there are more, the oldest are dropped. */
 #define OPEN_MAX 128u
 
-/* ONNX Runtime's profile holds no more; nothing tells it when that is full. */
+/* ONNX Runtime's profile holds no more events, and ONNX Runtime does not report when it is full. */
 #define ORT_EVENTS_MAX 1000000u
 
 struct collector {
 	OrtEpProfilerImpl impl; /* first */
 	LIST_ENTRY(collector) others;
-	uint32_t holds; /* ONNX Runtime's and those of profilers that have joined; the last one frees it */
+	uint32_t holds; /* references by ONNX Runtime and by profilers that have joined; the last release frees it */
 	const struct ort_host *host;
 	const OrtLogger *logger;
-	bool is_on;           /* an event may begin beside EndProfiling, so what it uses stays until Release */
-	epp_session *session; /* NULL: never started, or could not */
+	bool is_on;           /* an event may begin during EndProfiling, so the data it uses stays until Release */
+	epp_session *session; /* NULL: not started, or the start failed */
 	epp_member *member;
 	const struct ort_eps *eps;
 	struct ort_profilers *carried;
 	struct ort_missing missing;
-	uint64_t number;       /* of this profiling, unique in the process */
-	const void *counter;   /* the thread that counts its events alone; NULL: none yet */
-	uint64_t events_count; /* of that thread, and of others */
+	uint64_t number;       /* of this profiling run, unique in the process */
+	const void *counter;   /* the thread whose events are counted without atomic additions; NULL: none yet */
+	uint64_t events_count; /* of that thread; others_count: of other threads */
 	uint64_t others_count;
-	int64_t started_us; /* since ONNX Runtime's profile began: when it was started itself */
-	uint64_t first_id;  /* 0: no event yet */
+	int64_t started_us; /* time of StartProfiling since the start of ONNX Runtime's profile */
+	uint64_t first_id;  /* id of the first event; 0: none yet */
 };
 
-/* All that there are, for profilers that join. */
+/* All collectors, for profilers that join. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, collector) all = LIST_HEAD_INITIALIZER(all);
 
-/* What began on this thread and has not ended. */
+/* Events that began on this thread and have not ended. */
 struct open_events {
 	struct ort_event_memory *memory;
 	uint32_t depth;
 	struct open_event {
-		uint64_t number; /* the collector's */
+		uint64_t number; /* of the collector */
 		uint64_t ort_id;
 		uint64_t id;
 	} events[OPEN_MAX];
 };
-/* One instruction reaches it: the library is never unloaded, and this is small enough for the room that late libraries have. */
+/* initial-exec: access takes one instruction. The library is never unloaded, and the pointer fits into the space that
+ * is reserved for libraries loaded later. */
 static __thread __attribute__((tls_model("initial-exec"))) struct open_events *this_thread;
-static pthread_key_t key; /* frees it */
+static pthread_key_t key; /* frees it at thread exit */
 static bool key_made;
 
 static void open_events_free(void *of)
@@ -112,8 +112,8 @@ static bool is_of(const struct open_event *event, const struct collector *collec
 	return event->number == collector->number && event->ort_id == ort_id;
 }
 
-/* Takes the innermost of this collector with this id off, and what it left open inside.  Returns the trace's id, 0: there is
- * none. */
+/* Removes the collector's innermost event with this id, and its events inside that are still open. Returns the trace's
+ * id, or 0 if there is none. */
 static uint64_t pop(struct open_events *open, const struct collector *collector, uint64_t ort_id)
 {
 	uint32_t found = open->depth;
@@ -163,7 +163,7 @@ static int64_t unix_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Without an output what is carried wants a session all the same: by way of it its events go into ONNX Runtime's profile. */
+/* Without an output, hosted plugins still need a session: their events reach ONNX Runtime's profile through it. */
 static epp_status *session_open(const struct ort_eps *carried, epp_session **session)
 {
 	epp_status *status = epp_session_share_output(session);
@@ -190,7 +190,8 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	epp_status *status = session_open(collector->eps, &collector->session);
 	if (status)
 		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
-	/* An account of its own is for notes: of many at once some do without, and their events are recorded all the same. */
+	/* The collector's own ledger is only for notes. With too many profilers it may get none, but events are
+	 * recorded. */
 	if (collector->session)
 		epp_status_release(epp_session_join(collector->session, impl, "onnxruntime", &collector->member));
 	pthread_once(&once, make_key);
@@ -219,7 +220,8 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 	return id && collector->carried ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
 }
 
-/* Most often one thread runs all: it needs no locked addition, which would wait for every store before it. */
+/* Usually one thread runs all events. It is counted without a locked addition, which would wait for all earlier
+ * stores. */
 static void count_event(struct collector *collector, const void *thread)
 {
 	const void *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
@@ -268,7 +270,7 @@ static void note_what_it_left_out(const struct collector *collector)
 	epp_member_note(collector->member, note);
 }
 
-/* An account for a provider that has none, with a note. */
+/* Adds a ledger with a note for a provider that has none. */
 static void note_missing(const struct collector *collector, const char *provider)
 {
 	OrtEpProfilerImpl stand_in = collector->impl;
@@ -339,7 +341,7 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLo
 
 /* ---- profilers that join ---- */
 
-/* The innermost event on this thread with this id, of one collector (0: of any); NULL: there is none. */
+/* Finds the innermost event on this thread with this id, of one collector (0: any); NULL: not found. */
 static const struct open_event *find_open(uint64_t number, uint64_t ort_id)
 {
 	const struct open_events *open = this_thread;

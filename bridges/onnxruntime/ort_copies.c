@@ -1,14 +1,14 @@
-/* Copies of ONNX Runtime's tables.
+/* Copies of ONNX Runtime's tables for hosted EP libraries.
  *
- * In them OrtEpApi's slots 65 to 72 and OrtApi's GetEpApi and GetExperimentalFunction are ours; all else is ONNX Runtime's.
- * An event that a carried library makes is ours, and keeps its args, which ONNX Runtime's would not give out again; when it is
- * added, it becomes one of the trace and one of ONNX Runtime's profile.  Each of ours stands in a registry, by its address:
- * what is not in there is ONNX Runtime's, and goes on to it.
+ * The copies replace OrtEpApi's slots 65 to 72 and OrtApi's GetEpApi and GetExperimentalFunction; all other slots are
+ * ONNX Runtime's. An event that a hosted library creates is an object of this file that keeps its args, because ONNX
+ * Runtime's events do not list theirs. When it is added to a container, it becomes an event of the trace and one of
+ * ONNX Runtime's profile. A registry contains the addresses of these objects; calls with other objects are forwarded to
+ * ONNX Runtime.
  *
- * How long a table is depends on ONNX Runtime's version.  Of an older one a copy takes a little of what follows; a newer one
- * may have slots that are not known here, so then it takes what follows as far as that is mapped from the same library.  A
- * slot that a version lacks is never called.
- */
+ * The length of a table depends on ONNX Runtime's version. Copying the table of an older version reads a little beyond
+ * its end. A newer version may have slots that are unknown here, so the copy then continues beyond the known end as far
+ * as the same library is mapped. A slot that a version lacks is never called. */
 #include "ort_copies.h"
 
 #include <link.h>
@@ -22,14 +22,14 @@
 #define EP_API_SLOTS_MAX 256u
 #define CORRELATION_KEY "ort_correlation_id"
 
-/* An event of a carried library. */
+/* An event created by a hosted library. */
 struct carried_event {
 	OrtProfilingEventCategory category;
 	int32_t process_id, thread_id;
 	int64_t timestamp_us, duration_us;
 	char *name;
 	size_t count;
-	char **keys, **values; /* in one piece with their texts */
+	char **keys, **values; /* one allocation for both arrays; each text has its own */
 };
 
 static struct ort_host host;
@@ -46,7 +46,7 @@ static epp_ort_slot real_experimental;
 /* ---- the registry ---- */
 
 static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *objects; /* a tree of addresses */
+static void *objects; /* a tree of addresses (tsearch) */
 
 static int by_address(const void *a, const void *b)
 {
@@ -61,7 +61,7 @@ static bool object_add(void *object)
 	return added;
 }
 
-/* False: it was not there. */
+/* False: not found. */
 static bool object_remove(const void *object)
 {
 	pthread_mutex_lock(&objects_lock);
@@ -114,7 +114,7 @@ static struct carried_event *event_make(const char *name, const char *const *key
 	event->values = event->keys ? event->keys + count : NULL;
 	bool made = event->name && event->keys;
 	for (size_t i = 0; made && i < count; i++) {
-		/* A key without a value says nothing. */
+		/* A key without a value is omitted. */
 		if (!keys[i] || !values[i])
 			continue;
 		event->keys[event->count] = strdup(keys[i]);
@@ -211,7 +211,7 @@ static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *ke
 
 /* ---- slot 72: adding ---- */
 
-/* Several profilers add at the same time, each on its thread, and ONNX Runtime's container is one. */
+/* Several profilers add events at the same time, each on its thread, to the same ONNX Runtime container. */
 static pthread_mutex_t adding_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_given(const struct ort_devices *devices, int32_t number)
@@ -228,7 +228,7 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
 	for (size_t i = 0; i < devices->count; i++)
 		if (devices->all[i].owner == owner && devices->all[i].own == own)
 			return devices->all[i].given;
-	/* The next that is free below -1, which ONNX Runtime's own profilers say. */
+	/* Takes the next free number from -1 downwards, the range of device numbers in ONNX Runtime's profile. */
 	if (is_given(devices, own)) {
 		given = -1;
 		while (is_given(devices, given))
@@ -249,7 +249,7 @@ static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *eve
 	                                 event->timestamp_us, event->duration_us, keys, values, count, made);
 }
 
-/* One of ONNX Runtime's: with its own correlation id, or with none where it has none. */
+/* Creates an event of ONNX Runtime's, with its own correlation id instead of the trace's, or without one if unknown. */
 static OrtStatus *create_real(const struct ort_container *container, const struct carried_event *event,
                               OrtProfilingEvent **made)
 {
@@ -275,7 +275,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	values[count++] = ORT_CARRIED_VALUE;
 	keys[count] = ORT_PLUGIN_KEY;
 	values[count++] = container->label;
-	/* -1 of a call is none. */
+	/* For a call, -1 means no device. */
 	bool has_device = event->process_id < 0 && event->category != OrtProfilingEventCategory_API;
 	int32_t process_id = has_device ? ort_devices_number(container->devices, (uintptr_t)container, event->process_id)
 	                                : event->process_id;
@@ -284,7 +284,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	return status;
 }
 
-/* Into the trace: made by the tables of libepprof, whose statuses are not ONNX Runtime's. */
+/* Adds the event to the trace with the tables of libepprof, whose statuses are not ONNX Runtime's. */
 static OrtStatus *add_to_trace(const struct ort_container *container, const struct carried_event *event)
 {
 	const OrtEpApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->GetEpApi();
@@ -306,7 +306,7 @@ static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilin
 		return NULL;
 	}
 	container->added_count += count;
-	/* In one batch: ONNX Runtime copies what it has with each. */
+	/* In one batch, because ONNX Runtime copies its existing events at each call. */
 	OrtProfilingEvent **real = calloc(count, sizeof(*real));
 	OrtStatus *status = real ? NULL
 	                         : host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
@@ -376,7 +376,7 @@ static const OrtEpApi *get_ep_api(void)
 	return &ep_api_copy.table;
 }
 
-/* Events are made in one batch at the end, for ONNX Runtime's profile: pushing them as they happen is not offered. */
+/* Hides the functions for pushing events: here events are added in one batch at the end, for ONNX Runtime's profile. */
 static OrtExperimentalFnPtr get_experimental_function(const char *name)
 {
 	if (!real_experimental || (name && !strncmp(name, "Epprof", 6)))
@@ -411,7 +411,7 @@ static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
 	return readable->to != 0;
 }
 
-/* Copies `known` slots, or up to `most` if there may be more: beyond the table's end, but within its segment. */
+/* Copies `known` slots or, if the version is newer, up to `most`: beyond the table's known end, within its segment. */
 __attribute__((no_sanitize("address"))) static void copy_slots(epp_ort_slot *copy, const void *table, size_t known,
                                                                size_t most)
 {

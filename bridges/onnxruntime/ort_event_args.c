@@ -1,16 +1,17 @@
-/* One event of ONNX Runtime as a record of the trace.
+/* Converts one event of ONNX Runtime to a record of the trace.
  *
- * ONNX Runtime does not list the args of an event, so every key that it is known to use is asked for, for each event anew.
- * What is recorded is what it answered for that event.  Its texts are read up to their end.
+ * ONNX Runtime does not list the args of an event, so every known key is requested, for each event. Only the answers
+ * for that event are recorded. Its texts are read up to their terminating NUL.
  *
- * Most args of a node are the same run after run.  They are recorded as two numbers (epp_args_intern): one for the node, one
- * for the memory in use.  A set is a number with its texts; an event has a set if all texts are equal.  The sets that are
- * compared first are the last one of the same node and the last one of memory in use, then the one with the same hash.
- * Sets last as long as the process, so only args that come a second time become one, and at most PLACES in each group.
+ * Most args of a node are the same in each run. They are recorded as two numbers (epp_args_intern): one for the node,
+ * one for the memory in use. A set has a number and its texts; an event has a set if all texts are equal. An event is
+ * compared with the last set of the same node and the last set of memory in use first, then with the set that has the
+ * same hash. Sets exist as long as the process, so only args that occur a second time become a set, and at most PLACES
+ * per group.
  *
- * A model runs its nodes in the same order again and again.  So the name that followed the last one is compared first, and
- * its text is prefetched: between two events ONNX Runtime touches more memory than the nearest caches hold.
- */
+ * A model runs its nodes in the same order again and again. The name that followed the previous name the last time is
+ * therefore compared first, and its text is prefetched: between two events ONNX Runtime accesses more memory than fits
+ * into the first-level caches. */
 #include "ort_event_args.h"
 
 #include <pthread.h>
@@ -19,14 +20,14 @@
 
 #define GROUP_KEYS 7u
 #define PLACES 16384u
-#define MEMORY_VERSION 30u /* of ONNX Runtime: an event of an older one has no args about memory */
+#define MEMORY_VERSION 30u /* minimum version of ONNX Runtime whose events have args about memory */
 
 enum {
 	KEY_START_US,
 	KEY_DURATION_US,
 	KEY_PROFILE_US,
 	KEY_STARTED_US,
-	KEY_NODE_INDEX, /* the first that is asked for */
+	KEY_NODE_INDEX, /* the first key that is requested */
 	KEY_STATS,
 	KEY_OF_NODE,
 	KEY_PROVIDER,
@@ -59,20 +60,20 @@ static const char *const key_texts[KEYS] = {
 };
 static epp_name keys[KEYS];
 
-/* What ONNX Runtime answered for the keys of a group; NULL: the event has no such arg. */
+/* ONNX Runtime's answers for the keys of a group; NULL: the event has no such arg. */
 struct answers {
 	const char *texts[GROUP_KEYS];
 };
 
-/* Never changed and never freed. */
+/* Sets are never changed and never freed. */
 struct set {
 	epp_name number;
 	uint64_t hash;
-	struct answers answers; /* in `room` */
+	struct answers answers; /* texts in `room` */
 	char room[];
 };
 
-/* What came after each name. */
+/* Cache: the name that followed each name. */
 #define FOLLOWERS 4096u
 #define LINE_BYTES 64u
 struct name {
@@ -103,7 +104,7 @@ struct ort_event_memory *ort_event_memory_create(void)
 	return calloc(1, sizeof(struct ort_event_memory));
 }
 
-/* Where the name is remembered. */
+/* Finds the cache entry of the name. */
 static struct name *name_find(struct ort_event_memory *memory, const char *text)
 {
 	struct name *name = &memory->followers[memory->last % FOLLOWERS];
@@ -119,7 +120,8 @@ static struct name *name_find(struct ort_event_memory *memory, const char *text)
 	return name;
 }
 
-/* A whole number becomes a number if it comes out as the same text: "0" and "-17", not "007", "+1" or 20 digits. */
+/* A text that is an integer is stored as a number if printing it gives the same text: "0" and "-17", but not "007",
+ * "+1" or 20 digits. */
 static epp_arg arg_of(unsigned key, const char *text)
 {
 	const char *digits = text + (text[0] == '-'), *at = digits;
@@ -138,7 +140,7 @@ static epp_arg arg_of(unsigned key, const char *text)
 	return arg;
 }
 
-/* One by one; returns how many. */
+/* Lists the args one by one; returns how many. */
 static size_t list(unsigned first_key, const struct answers *answers, epp_arg *args)
 {
 	size_t count = 0;
@@ -192,10 +194,10 @@ static struct set *set_make(unsigned first_key, const struct answers *answers, u
 	return set;
 }
 
-/* NULL: they did not come before, or are too long, or their place has another set. */
+/* Returns NULL if the args did not occur before, are too long, or their place has another set. */
 static const struct set *set_find(unsigned first_key, const struct answers *answers)
 {
-	/* In each place the hash of what came once, its lowest bit set, or for ever the set of what came twice. */
+	/* Each place has the hash of args that occurred once, with the lowest bit set; later, permanently, a set. */
 	static uintptr_t places[2][PLACES];
 	uint64_t hash = hash_of(first_key, answers);
 	uintptr_t *place = &places[first_key == KEY_OF_MEMORY][hash % PLACES], once = (uintptr_t)hash | 1;
@@ -228,7 +230,7 @@ static OrtStatus *ask(const OrtEpApi *ep, const OrtProfilingEvent *event, unsign
 	return status;
 }
 
-/* `last`: the set to compare first, which becomes the event's. */
+/* `last`: the set to compare first; it is replaced by the event's set. */
 static OrtStatus *ask_group(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned first_key,
                             const struct set **last, struct ort_event_args *read)
 {

@@ -1,4 +1,4 @@
-/* One event of ONNX Runtime as a record of the trace. */
+/* Converts one event of ONNX Runtime to a record of the trace. */
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_EVENT_ARGS_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_EVENT_ARGS_H
 
@@ -9,22 +9,22 @@
 struct ort_event_args {
 	epp_category category;
 	epp_name name;
-	const char *provider; /* of a node; NULL: it has none */
+	const char *provider; /* of a node; NULL: none */
 	size_t count;
 	epp_arg args[ORT_EVENT_ARGS_MAX];
 };
 
-/* Interns the keys; before the first read. */
+/* Interns the keys; call it before the first read. */
 void ort_event_args_prepare(void);
 
-/* What a thread remembers of its events, so that the next one is recorded sooner; zeroed, freed with free.  NULL: no memory. */
+/* A thread's caches for recording its next events faster. Zeroed memory, freed with free. NULL: no memory. */
 struct ort_event_memory;
 struct ort_event_memory *ort_event_memory_create(void);
 
-/* Reads name, category, times and every arg that ONNX Runtime is known to give.  `started_us`: since the profile's beginning,
- * when the profilers after this one were started at the earliest; -1: it is not recorded with this event.  What cannot be read
- * is left out, and the first error returned.
- * Ownership: the texts of the args are the event's. */
+/* Reads name, category, times and every arg with a known key. `started_us`: the earliest time, since the start of the
+ * profile, at which profilers after this one were started; -1: not recorded with this event. On an error the rest is
+ * omitted, and the error is returned.
+ * Ownership: the texts of the args belong to the event. */
 OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
                                int64_t started_us, struct ort_event_memory *memory, struct ort_event_args *read);
 

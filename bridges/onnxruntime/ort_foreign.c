@@ -1,11 +1,11 @@
-/* A plugin that is not ONNX Runtime's knows neither its container nor its clock.  In the trace its events have been placed
- * on the host's clock and joined to the host's events, so they are read from there, by the timeline, when they all are in.
+/* Adds the events of plugins of other frameworks to ONNX Runtime's profile. Such a plugin uses neither ONNX Runtime's
+ * container nor its clock. In the trace its events are placed on the host's clock and joined to the host's events, so
+ * they are read from the trace, through the timeline, after all have been recorded.
  *
- * In ONNX Runtime's profile they look as the kit (ep_kit/batch.h) makes the events of EPs look: the device as process, the
- * stream as thread, both as args too; a call on the host has its own.  Where two plugins have a device of the same number, one gets
- * another process; the arg has the plugin's own number.  Texts are prepared as the kit prepares them
- * (ep_kit/json_text.h).
- */
+ * In ONNX Runtime's profile they look like events of EPs that use the kit (ep_kit/batch.h): the device is the process
+ * and the stream the thread, and both are args too; a call on the host has its own process and thread. If two plugins
+ * have a device with the same number, one gets another process number; the arg has the plugin's own number. Texts are
+ * prepared as in the kit (ep_kit/json_text.h). */
 #include "ort_foreign.h"
 
 #include <inttypes.h>
@@ -20,11 +20,11 @@
 #define ARGS_MAX 64u
 #define NUMBER_BYTES 32u
 
-/* One event in the making, and all that are made. */
+/* The event under construction, and all events created so far. */
 struct filling {
 	const struct ort_foreign *of;
 	const epp_trace *trace;
-	int64_t epoch_ns; /* of the timeline, since ONNX Runtime's profile began */
+	int64_t epoch_ns; /* epoch of the timeline, since the start of ONNX Runtime's profile */
 	struct json_text text;
 	size_t count;
 	const char *keys[ARGS_MAX], *values[ARGS_MAX];
@@ -55,10 +55,10 @@ static void arg_number(struct filling *filling, const char *key, int64_t value)
 	filling->count++;
 }
 
-/* Any bytes of this length, prepared for ONNX Runtime. */
+/* Prepares text of any bytes for ONNX Runtime. */
 static const char *prepared(struct filling *filling, const char *bytes, size_t count, bool is_value)
 {
-	/* Behind what is there already: first as it is, then over itself. */
+	/* The raw text is put at the end of the buffer; the prepared text is written to the first free position. */
 	struct json_text *text = &filling->text;
 	char *raw = text->bytes + text->room - count - 1;
 	memcpy(raw, bytes, count);
@@ -84,7 +84,7 @@ static void arg_of_event(struct filling *filling, const epp_trace_arg *arg)
 	filling->values[filling->count++] = value;
 }
 
-/* Room for all texts of an event, prepared, and once more for the longest as it is. */
+/* Reserves room for all prepared texts of an event, and for the longest raw text. */
 static epp_status *room_for_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
 {
 	const char *plugin = epp_trace_plugin(filling->trace, event->track);
@@ -155,7 +155,8 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 	const char *name = prepared(filling, event->name, event->name_bytes, false);
 	fill_args(filling, timeline, event);
 	const char *plugin = epp_trace_plugin(filling->trace, event->track);
-	/* A plugin is carried into a shared trace once for each session, always under the same label: its name's number. */
+	/* A plugin may be hosted in a shared trace once per session, always with the same label, so the label's number
+	 * is the owner. */
 	epp_name owner = plugin ? epp_name_intern(plugin) : 0;
 	int32_t process_id = is_call ? (int32_t)event->track->pid
 	                             : ort_devices_number(filling->of->devices, owner, -1 - event->track->device);
@@ -209,7 +210,8 @@ OrtStatus *ort_foreign_fill(const struct ort_foreign *foreign, OrtProfilingEvent
 		status = read_events(&filling, trace);
 		epp_trace_close(trace);
 	}
-	/* In one batch, since ONNX Runtime copies what it has with each; what could be read is given. */
+	/* In one batch, because ONNX Runtime copies its existing events at each call. After an error the events read so
+	 * far are added. */
 	OrtStatus *added = NULL;
 	if (filling.events_count)
 		added = ep->ProfilingEventsContainer_AddEvents(

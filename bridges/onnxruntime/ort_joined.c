@@ -1,9 +1,9 @@
-/* What the collector offers to profilers that ONNX Runtime drives: EpprofCollector of epprof/ep_push.h.
+/* The collector's interface for profilers that ONNX Runtime runs: EpprofCollector of epprof/ep_push.h.
  *
- * A recording is a member of the collector's session and holds the collector, so that events find the session until the last
- * profiler has left.  Profilers count host time in nanoseconds of CLOCK_MONOTONIC, sessions in ticks.  The two clocks are read
- * together when a profiler joins and again for each conversion, which is exact at both readings and linear in between.
- */
+ * A recording is a member of the collector's session and holds a reference to the collector, so that the session exists
+ * until the last profiler has left. Profilers use nanoseconds of CLOCK_MONOTONIC, sessions use ticks. The two clocks
+ * are read together when a profiler joins and again for each conversion, which is exact at both readings and linear in
+ * between. */
 #include "ort_joined.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 EPP_EXPORT const EpprofCollector *EpprofGetCollector(void);
 
-#define SHORT_NS 1000000u /* two readings that are nearer to each other tell no rate */
+#define SHORT_NS 1000000u /* minimum distance of two readings for computing a rate */
 
 struct reading {
 	uint64_t ns, ticks;
@@ -102,7 +102,7 @@ static void push_waits(const EpprofRecording *recording, const EpprofBatch *batc
 	}
 }
 
-/* Clocks and tracks first, as ever; and the ledger with the last of it. */
+/* Clocks and tracks first, as in any batch; the ledger with the last part. */
 static void push(EpprofRecording *recording, const EpprofBatch *given)
 {
 	EpprofBatch batch = { 0 };

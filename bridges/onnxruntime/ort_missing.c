@@ -1,4 +1,5 @@
-/* Names are added under a lock and counted last, so that those that are there are found without it. */
+/* Finds providers whose device events are missing in a trace. Names are added under a lock and counted last, so that
+ * existing names are found without the lock. */
 #include "ort_missing.h"
 
 #include <bsd/string.h>

@@ -1,4 +1,4 @@
-/* Whose device events a trace lacks. */
+/* Finds the execution providers whose device events are missing in a trace. */
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_MISSING_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_MISSING_H
 
@@ -9,29 +9,29 @@
 #define ORT_MISSING_NAMES 16u
 #define ORT_MISSING_NAME_BYTES 48u
 
-/* Names, each once; as many as have room. */
+/* Unique names, up to ORT_MISSING_NAMES. */
 struct ort_names {
 	size_t count;
 	char names[ORT_MISSING_NAMES][ORT_MISSING_NAME_BYTES];
 };
 
-/* Of one profiling. */
+/* State of one profiling run. */
 struct ort_missing {
 	pthread_mutex_t lock;
-	struct ort_names ran;   /* providers that ran nodes, without ONNX Runtime's own on the processor */
-	struct ort_names gives; /* profilers whose events are in the trace, by their labels */
+	struct ort_names ran;   /* providers that ran nodes, except ONNX Runtime's own CPU provider */
+	struct ort_names gives; /* labels of profilers whose events are in the trace */
 };
 
 void ort_missing_init(struct ort_missing *missing);
-/* A node ran on this provider.  Thread: [any-thread]; costs a comparison of texts for a name that is known. */
+/* Records that a node ran on this provider.  Thread: [any-thread]; costs a text comparison for a known name. */
 void ort_missing_ran(struct ort_missing *missing, const char *provider);
 void ort_missing_gives(struct ort_missing *missing, const char *label);
 
-/* The providers that ran nodes and whose events nobody gives.  A profiler need not have its provider's name: what is left of
- * both is compared by count, so none is missing if as many others give events. */
+/* Finds the providers that ran nodes and have no events. A profiler may have another name than its provider, so the
+ * remaining names on both sides are compared by count: none is missing if as many other profilers have events. */
 void ort_missing_find(struct ort_missing *missing, struct ort_names *found);
 
-/* True for a name that was not asked for in this process before. */
+/* True at the first call for this name in the process. */
 bool ort_missing_is_new(const char *provider);
 
 #endif

@@ -1,13 +1,13 @@
-/* The profilers of what is carried (ort_carried.c), driven as ONNX Runtime drives its own, beside the collector.  Those of EPs
- * add their events in the end, to both the trace and ONNX Runtime's profile; those of plugins of other frameworks record into
- * the trace by themselves, and what they recorded there is given to ONNX Runtime (ort_foreign.c).
+/* Runs the profilers of hosted EPs and plugins (ort_carried.c) in the same way as ONNX Runtime runs its own, in
+ * addition to the collector. Profilers of EPs add their events at the end, to both the trace and ONNX Runtime's
+ * profile. Plugins of other frameworks record into the trace directly; their events are then copied to ONNX Runtime's
+ * profile (ort_foreign.c).
  *
- * StartEvent tells them the trace's id of the event, since ONNX Runtime's repeat; which of ONNX Runtime's it was is noted,
- * in at most NOTES_MAX notes, for the events that they add to its profile in the end.
+ * StartEvent passes the trace's id of the event, because ONNX Runtime's ids repeat. A table of at most NOTES_MAX notes
+ * maps it back to ONNX Runtime's id for the events that the profilers add to ONNX Runtime's profile at the end.
  *
- * What they give as errors is counted, and handed on to ONNX Runtime, which logs it.  But an error from EndProfiling would
- * make it drop the events of all of them, so those are logged from here.
- */
+ * Errors of the profilers are counted and returned to ONNX Runtime, which logs them. After an error of EndProfiling
+ * ONNX Runtime would drop the events of all profilers, so those errors are logged here instead. */
 #include "ort_profilers.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,8 @@
 
 #define NOTES_MAX (4u << 20) /* 64 MiB */
 
-/* Between ONNX Runtime's reading of its clock and the collector's; what is longer is another clock than it seems. */
+/* Maximum delay between ONNX Runtime's reading of its clock and the collector's; a longer one means different
+ * clocks. */
 #define LATE_MAX_NS 1000000000
 
 struct ort_profilers {
@@ -31,23 +32,23 @@ struct ort_profilers {
 	epp_session *session;
 	struct ort_told told;
 	struct ort_devices devices; /* of all plugins */
-	int64_t profile_us;         /* when ONNX Runtime's profile began, since the epoch; 0: no event has told */
-	pthread_mutex_t lock;       /* of the notes */
+	int64_t profile_us;         /* start of ONNX Runtime's profile, since the UNIX epoch; 0: not known yet */
+	pthread_mutex_t lock;       /* protects the notes */
 	struct note {
 		uint64_t id, ort_id;
 	} * notes;
 	size_t notes_count, notes_room;
-	bool notes_sorted; /* nothing is noted any more */
+	bool notes_sorted; /* no notes are added any more */
 	size_t count;
 	struct carried {
 		struct ort_eps_profiler made;
 		epp_member *member;
-		struct ort_container *container; /* NULL: it is a plugin's, whose events go into the trace */
+		struct ort_container *container; /* NULL: another framework's plugin; its events go into the trace */
 		bool is_hung;                    /* it is not called any more */
-		bool is_held;                    /* a thread may be inside for ever: neither it nor this is freed */
-		unsigned inside;                 /* threads that are in StartEvent or StopEvent */
+		bool is_held;                    /* a thread may be inside for ever: this is never freed */
+		unsigned inside;                 /* number of threads in StartEvent or StopEvent */
 		bool is_mute;
-		bool has_given; /* something, in the end */
+		bool has_given; /* it has added events at the end */
 	} all[];
 };
 
@@ -61,7 +62,7 @@ static OrtStatus *first_of(const struct ort_host *host, OrtStatus *first, OrtSta
 	return first ? first : second;
 }
 
-/* What a callback gave, as one of ONNX Runtime's that names it. */
+/* Converts a callback's status to one of ONNX Runtime's that names the profiler. */
 static OrtStatus *status_from(const struct ort_profilers *profilers, const struct carried *of, const char *step,
                               OrtStatus *given)
 {
@@ -109,7 +110,7 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 		return status;
 	status = ort_status_of(host, epp_session_join(profilers->session, of->made.profiler, of->made.label, &of->member));
 	if (status) {
-		/* All that it would have recorded. */
+		/* Counts as one refused event, in place of all that it would have recorded. */
 		epp_session_count_refused(profilers->session, 1);
 		epp_plugin_profiler_release(of->made.profiler);
 		return status;
@@ -126,7 +127,7 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 	return NULL;
 }
 
-/* One that hangs is logged, since it may be one of several. */
+/* Logged rather than returned, because several profilers may hang. */
 static void log_failure(const struct ort_profilers *profilers, const struct carried *of, epp_status *failure)
 {
 	if (failure)
@@ -197,14 +198,14 @@ static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
 			profilers->notes_room = room;
 		}
 	}
-	/* Without a note an event of theirs has no correlation id in ONNX Runtime's profile; the trace needs none. */
+	/* Without a note the profilers' events have no correlation id in ONNX Runtime's profile. */
 	if (!profilers->notes_sorted && profilers->notes_count < profilers->notes_room)
 		profilers->notes[profilers->notes_count++] = (struct note){ id, ort_id };
 	pthread_mutex_unlock(&profilers->lock);
 }
 
-/* These calls belong to the event's thread, so that one which does not return holds that thread; the end of the profile sees
- * it.  False: it is not called any more. */
+/* These calls run on the event's thread. A call that does not return blocks that thread and is detected at the end of
+ * the profile. Returns false if the profiler is not called any more. */
 static bool go_in(struct carried *of)
 {
 	if (__atomic_load_n(&of->is_hung, __ATOMIC_RELAXED))
@@ -236,7 +237,7 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 	return status;
 }
 
-/* An event's id is its start since the epoch, its time that since the profile's beginning. */
+/* The event's id is its start since the UNIX epoch, its timestamp the start since the start of the profile. */
 static void learn_beginning(struct ort_profilers *profilers, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	int64_t start_us = 0;
@@ -267,7 +268,7 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 
 /* ---- end ---- */
 
-/* The offset that ONNX Runtime told was as old as this when it came; its own microsecond is rounded down. */
+/* The age of ONNX Runtime's offset when StartProfiling was called; ONNX Runtime rounds down to microseconds. */
 static int64_t told_late_ns(const struct ort_profilers *profilers)
 {
 	int64_t profile_us = __atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED), late_ns;
@@ -277,8 +278,9 @@ static int64_t told_late_ns(const struct ort_profilers *profilers)
 	return late_ns > 0 && late_ns <= LATE_MAX_NS ? late_ns : 0;
 }
 
-/* The events of those of plugins, from the trace.  A plugin that is profiled for the whole process has given them to one of all
- * that carry it into this trace. */
+/* Adds the events of plugins of other frameworks, from the trace. A plugin that profiles the whole process has passed
+ * its events to only one of the sessions that host it in this trace, so events of all producers with the same label are
+ * added. */
 static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns, int64_t duration_ns,
                                OrtProfilingEventsContainer *real)
 {
@@ -296,7 +298,8 @@ static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns,
 	return foreign.producers ? ort_foreign_fill(&foreign, real) : NULL;
 }
 
-/* Waits for StartEvent and StopEvent that are running, for half of the time that EndProfiling has; one that still is then hangs. */
+/* Waits for running StartEvent and StopEvent calls, up to half of the time limit of EndProfiling. A call that is still
+ * running then counts as hung. */
 static void wait_for_events(struct ort_profilers *profilers)
 {
 	const int64_t poll_ns = 100000;
@@ -348,7 +351,7 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 	free(calls);
 }
 
-/* Others may still begin events. */
+/* Other threads may still begin events. */
 static void sort_notes(struct ort_profilers *profilers)
 {
 	pthread_mutex_lock(&profilers->lock);
@@ -372,7 +375,7 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
 }
 
-/* Where its library was loaded. */
+/* The base address of the profiler's library. */
 static const void *library_of(const OrtEpProfilerImpl *profiler)
 {
 	Dl_info info;
@@ -399,7 +402,7 @@ void ort_profilers_release(struct ort_profilers *profilers)
 	bool any_held = false;
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
 		epp_member_leave(profilers->all[i].member);
-		/* Of one that a thread is inside of, the code and the memory are in use. */
+		/* If a thread is inside a profiler's callback, its code and memory are in use. */
 		if (!profilers->all[i].is_held)
 			epp_plugin_profiler_release(profilers->all[i].made.profiler);
 		if (profilers->all[i].container && !profilers->all[i].is_hung)

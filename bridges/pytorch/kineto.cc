@@ -1,18 +1,19 @@
-/* libepprof_kineto.so: brings plugins of any kind into PyTorch's profiler, those of the tracing proposal (PU1) above all,
- * which no released PyTorch loads by itself.
+/* libepprof_kineto.so: makes profiler plugins of any kind available in PyTorch's profiler, in particular those of the
+ * tracing proposal (PU1), which no released PyTorch loads.
  *
  *   torch.utils.rename_privateuse1_backend("name"); torch.ops.load_library("libepprof_kineto.so")
- *   KINETO_PLUGIN_PATH=libvendor.so python ..., or EPPROF_PROFILERS; then profile(activities=[CPU, PrivateUse1]) as for any device
+ *   KINETO_PLUGIN_PATH=libvendor.so python ..., or EPPROF_PROFILERS;
+ *   then profile(activities=[CPU, PrivateUse1]) as for any device
  *
- * It is a profiler of Kineto's, registered as that of the PrivateUse1 device.  Each session of Kineto's is a session of
- * epprof's, in memory or (EPPROF_OUTPUT) in a file, to which each plugin's profiler is attached.  An op of PyTorch becomes
- * a host event with Kineto's id as an arg (kineto_ops.cc); when the session is over, the timeline says which events of devices
- * belong to it and when they were.  So any plugin will do, its clock is related to the host's with a bound, and what was lost is
- * counted.
+ * It is a Kineto profiler, registered for the PrivateUse1 device. Each Kineto session has an epprof session, in memory
+ * or (EPPROF_OUTPUT) in a file, to which each plugin's profiler is attached. An op of PyTorch becomes a host event with
+ * Kineto's id as an arg (kineto_ops.cc). After the session, the timeline relates device events to these and gives their
+ * times. Plugins of any kind are therefore supported, their clocks are related to the host's with an error bound, and
+ * losses are counted.
  *
- * Kineto has 32 bits for ids, and plugins count from 1 each, so correlations are numbered anew; an arrow needs one call and one event
- * of a device with the same one.  Devices keep their numbers, unless another plugin has a device of that number.
- */
+ * Kineto's ids have 32 bits, and each plugin numbers from 1, so correlations are renumbered. An arrow requires exactly
+ * one call and one device event with the same correlation. Devices keep their numbers, unless another plugin has a
+ * device with that number. */
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 
 #include <atomic>
@@ -56,7 +57,8 @@ struct Plugins {
 	}
 };
 
-/* Once in the life of the process; that there are none is told then, with the reasons, since no trace will say it. */
+/* Loads the plugins once per process. If there are none, this is logged with the reasons, because no trace would show
+ * it. */
 const Plugins &plugins()
 {
 	static const Plugins *all = [] {
@@ -73,7 +75,7 @@ const Plugins &plugins()
 
 /* ---- Kineto's session ---- */
 
-/* EPPROF_OUTPUT=run.epp: the session's trace is run.1.epp, then run.2.epp. */
+/* EPPROF_OUTPUT=run.epp: the traces of the sessions are run.1.epp, run.2.epp and so on. */
 std::string output_path(const std::string &number)
 {
 	const char *output = secure_getenv("EPPROF_OUTPUT");
@@ -94,7 +96,8 @@ epp_status *create_session(const std::string &path, bool overwrite, epp_session 
 	return epp_session_create(&options, session);
 }
 
-/* A file that is there is another process's, and is kept: from then on this one's have its pid, run.PID.1.epp. */
+/* An existing file belongs to another process and is kept: from then on the names of this process have its pid,
+ * run.PID.1.epp. */
 epp_status *create_session(epp_session **session)
 {
 	static std::atomic<unsigned> count;
@@ -237,7 +240,7 @@ class Session : public libkineto::IActivityProfilerSession
 		std::unordered_map<std::string, std::string> metadata;
 		if (!trace_.ledger.empty())
 			metadata["epprof_ledger"] = trace_.ledger;
-		/* PyTorch asks for errors() and tells nobody. */
+		/* PyTorch calls errors() but does not show them. */
 		std::string problems;
 		for (const std::string &error : errors_)
 			problems += (problems.empty() ? "" : ", ") + quoted(error);
@@ -247,9 +250,9 @@ class Session : public libkineto::IActivityProfilerSession
 	}
 
       private:
-	static constexpr int64_t SORT_DEVICES = 5000000; /* below all processes, as Kineto's own devices */
+	static constexpr int64_t SORT_DEVICES = 5000000; /* below all processes, as for Kineto's own devices */
 
-	/* A plugin that hangs is told in the log too, since it may come with a trace in which nothing seems to be missing. */
+	/* A hung plugin is also logged, because its trace may look complete. */
 	void note(epp_status *status)
 	{
 		bool hangs = epp_status_code(status) == EPP_TIMEOUT;
@@ -260,7 +263,7 @@ class Session : public libkineto::IActivityProfilerSession
 			errors_.push_back(message);
 	}
 
-	/* The operation that caused an event; a call that launched it may be between them. */
+	/* The operation that caused an event; a call that launched the event may be between them. */
 	uint64_t cause_of(const Event &event) const
 	{
 		auto caller = trace_.callers.find(event.parent);
@@ -285,7 +288,7 @@ class Session : public libkineto::IActivityProfilerSession
 			activity.addMetadata("correlation", event.joined->number);
 			if (event.joined->number != event.correlation)
 				activity.addMetadata("plugin correlation", event.correlation);
-			/* An arrow leads from one call to one event of a device. */
+			/* An arrow requires one call and one device event. */
 			if (event.joined->calls_count == 1 && event.joined->device_events_count == 1 &&
 			    event.type != ActivityType::PRIVATEUSE1_DRIVER) {
 				activity.flow.id = event.joined->number;
@@ -341,7 +344,8 @@ class Profiler : public libkineto::IActivityProfiler
 		return types_;
 	}
 
-	/* Once a program had a session with the device, Kineto asks for those without, too: NULL is "not this time". */
+	/* After the first session with the device, Kineto also asks for sessions without it: NULL means no
+	 * profiling. */
 	std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType> &types,
 	                                                               const libkineto::Config &config) override
 	{

@@ -1,5 +1,5 @@
-/* The events of the plugins of a session, as Kineto's activities are made of them, and what joins them: read from its trace when it
- * is over.  Used by kineto.cc alone. */
+/* Reads the plugins' events of a finished session from its trace, in the form from which Kineto's activities are
+ * created. Used only by kineto.cc. */
 #ifndef BRIDGES_KINETO_EVENTS_H
 #define BRIDGES_KINETO_EVENTS_H
 
@@ -20,7 +20,7 @@ namespace
 
 using libkineto::ActivityType;
 
-/* Takes a status; "" for success. */
+/* Returns the message of a status, which it releases; "" for success. */
 std::string message_of(epp_status *status)
 {
 	std::string message = status ? epp_status_message(status) : "";
@@ -34,18 +34,18 @@ struct Correlation {
 	uint32_t device_events_count;
 };
 
-/* An event of a plugin, as Kineto's activities are made of it. */
+/* An event of a plugin, in the form from which Kineto's activities are created. */
 struct Event {
 	std::string name;
 	ActivityType type;
-	int64_t start_ns; /* unix */
+	int64_t start_ns; /* UNIX time */
 	int64_t duration_ns;
 	int64_t error_ns;
 	uint64_t parent;
 	bool is_inferred;
 	int32_t device; /* Kineto's number; -1: a call on the host */
 	int64_t stream;
-	std::string plugin;                                    /* of a call; else its device's name has it */
+	std::string plugin;                                    /* of a call; a device's name contains its plugin */
 	uint64_t correlation;                                  /* the plugin's number; 0: none */
 	Correlation *joined;                                   /* NULL: none */
 	std::vector<std::pair<std::string, std::string>> args; /* values are JSON */
@@ -54,11 +54,11 @@ struct Event {
 struct Trace {
 	std::vector<Event> events;
 	std::unordered_map<uint64_t, uint64_t> kineto_ids; /* by the id of the host event */
-	std::unordered_map<uint64_t, uint64_t> callers;    /* of calls that are causes: what caused them */
-	std::map<std::pair<int32_t, uint64_t>, Correlation> correlations; /* by producer and its number */
-	std::map<std::pair<int64_t, int64_t>, std::string> streams;       /* of devices */
+	std::unordered_map<uint64_t, uint64_t> callers;    /* by the id of a call: the operation that caused it */
+	std::map<std::pair<int32_t, uint64_t>, Correlation> correlations; /* by producer and the producer's number */
+	std::map<std::pair<int64_t, int64_t>, std::string> streams;       /* of devices, by device and stream */
 	std::map<int64_t, std::string> devices;
-	std::map<std::pair<int32_t, int32_t>, int32_t> device_numbers; /* by producer and its number */
+	std::map<std::pair<int32_t, int32_t>, int32_t> device_numbers; /* by producer and the producer's number */
 	std::string ledger;                                            /* JSON */
 };
 
@@ -72,7 +72,7 @@ std::string json_of(const epp_trace_arg &arg)
 	case EPP_ARG_TEXT:
 		return quoted(arg.value.text, arg.text_bytes);
 	default:
-		return quoted(std::to_string(arg.value.f64)); /* may be no number */
+		return quoted(std::to_string(arg.value.f64)); /* may be NaN or infinity */
 	}
 }
 
@@ -84,7 +84,8 @@ void add_host_event(Trace &trace, const epp_timeline *timeline, const epp_event 
 			trace.kineto_ids[event->id] = arg.value.u64;
 }
 
-/* A plugin's device keeps its number unless another plugin's has it; such a one gets a number that no device has. */
+/* Assigns device numbers. A plugin's device keeps its number unless another plugin uses it; then it gets an unused
+ * one. */
 void number_devices(Trace &trace, const epp_trace *of)
 {
 	std::set<int32_t> taken;
@@ -101,14 +102,14 @@ void number_devices(Trace &trace, const epp_trace *of)
 	}
 }
 
-/* Whether it is the plugin's number of a launch: PU1's, or that of an XSpace. */
+/* True if the arg is the plugin's number of a launch: PU1's, or that of an XSpace. */
 bool is_correlation(const std::string &key, const epp_trace_arg &arg)
 {
 	return (key == "correlation" && arg.type == EPP_ARG_U64) ||
 	       (key == "correlation_id" && (arg.type == EPP_ARG_U64 || arg.type == EPP_ARG_I64));
 }
 
-/* The device's name with that of its plugin, which may be part of it. */
+/* The device's name with its plugin's name, unless it is part of it. */
 std::string device_name(const epp_trace *of, const epp_trace_track *track)
 {
 	const char *plugin = epp_trace_plugin(of, track);
@@ -169,7 +170,7 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 	trace.events.push_back(std::move(made));
 }
 
-/* The accounts of the plugins. */
+/* Reads the plugins' ledgers as JSON. */
 void read_ledger(Trace &trace, epp_trace *of)
 {
 	epp_trace_account account;

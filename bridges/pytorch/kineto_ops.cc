@@ -1,19 +1,20 @@
-/* Kineto gives a profiler the number of each operation that PyTorch's profiler records, when it begins and when it ends, and
- * nothing else.  The events are made then, so that they are those of PyTorch's profile, on all of its threads, and no others.
- * What an operation is comes from a RecordFunction callback of our own, which PyTorch calls on the same thread just before its
- * profiler's: name, sequence number, thread of the forward pass, shapes of inputs.  It keeps them for the begin that follows, as
- * values, since an operation that PyTorch's profiler does not record has none.
+/* Records PyTorch's operations as host events. Kineto passes a profiler only the number of each operation that
+ * PyTorch's profiler records, at its begin and end. The events are created at these calls, so that they are exactly
+ * those of PyTorch's profile, on all of its threads. Name, sequence number, thread of the forward pass and input shapes
+ * come from a RecordFunction callback of this library, which PyTorch calls on the same thread just before its
+ * profiler's callback. They are stored by value until the following begin, because an operation that PyTorch's profiler
+ * does not record has no begin.
  *
- * A backward operation has the sequence number of its forward operation, which is unique in the thread of the forward pass;
- * "Fwd thread id" is that thread's, as in the row of the trace.
+ * A backward operation has the sequence number of its forward operation, which is unique in the thread of the forward
+ * pass; "Fwd thread id" is that thread's number, as in the row of the trace.
  *
- * Many operations have an overload that does nothing but call another one, with the same name.  key_averages() counts these two
- * as one, and so does the trace: where the first operation inside another has its name, it is no event.  Kernels of both have
- * the outer event as their parent, and that has the inner one's number, because key_averages() takes kernels from that one.
+ * Many operations have an overload that only calls another one with the same name. key_averages() counts these two as
+ * one, and so does the trace: if the first operation inside another has the same name, it does not become an event.
+ * Kernels of both have the outer event as their parent. That event has the inner operation's number, because
+ * key_averages() takes kernels from the inner one.
  *
- * An operation that an exception leaves is ended by the destructor of its RecordFunction.  One may be open when its session
- * ends, or when another begins.
- */
+ * If an exception leaves an operation, the destructor of its RecordFunction ends it. Operations may be open when their
+ * session ends or when another one begins. */
 #include "kineto_ops.h"
 
 #include <ATen/core/ivalue.h>
@@ -32,26 +33,26 @@ namespace
 
 constexpr size_t NAMES_COUNT = 512;    /* a power of two */
 constexpr size_t THREADS_COUNT = 4096; /* a power of two */
-constexpr size_t TENSORS_MAX = 30;     /* of a list; PyTorch's own limit */
+constexpr size_t TENSORS_MAX = 30;     /* limit for a list; same as PyTorch's */
 
 struct Facts {
-	epp_name name; /* 0: none is known */
+	epp_name name; /* 0: unknown */
 	int64_t sequence;
-	int32_t forward_thread; /* 0: it is not of a backward pass */
+	int32_t forward_thread; /* 0: not part of a backward pass */
 	std::string shapes;     /* "": not recorded */
 };
 
 struct Op {
 	epp_session *session;
-	uint64_t id; /* 0: it is no event */
+	uint64_t id; /* 0: not an event */
 	epp_name name;
 	uint64_t kineto_id;
 	Facts facts;
-	size_t event;      /* the place of its event in `open`, its own or that of the operation around it */
-	bool has_children; /* an operation has begun in it */
+	size_t event;      /* index in `open` of its event: its own or that of an enclosing operation */
+	bool has_children; /* an operation has begun inside it */
 };
 
-/* The names of most operations are texts that never move. */
+/* Cache by address: the names of most operations are texts that never move. */
 struct Name {
 	const char *at;
 	const char *text;
@@ -68,7 +69,7 @@ struct Thread {
 
 std::atomic<bool> wants_shapes;
 
-/* By PyTorch's number for a thread: that number and the system's. */
+/* By PyTorch's number of a thread: that number and the system's thread id. */
 std::array<std::atomic<uint64_t>, THREADS_COUNT> thread_ids;
 
 Thread::Thread()
@@ -83,7 +84,7 @@ Thread &this_thread()
 	return thread;
 }
 
-/* The system's number of a thread; 0: it has not had an operation. */
+/* The system's id of a thread; 0: it has not had an operation. */
 int32_t thread_id(uint64_t number)
 {
 	uint64_t found = number ? thread_ids[number % THREADS_COUNT].load(std::memory_order_relaxed) : 0;
@@ -107,7 +108,7 @@ epp_name name_of(Thread &thread, const char *text)
 void add_shape(std::string &to, const at::Tensor &tensor)
 {
 	to += '[';
-	/* Others have no sizes, or not as numbers. */
+	/* Other tensors have no sizes, or only symbolic ones. */
 	if (tensor.defined() && !tensor.is_nested() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
 		const char *separator = "";
 		for (int64_t size : tensor.sizes()) {

@@ -1,4 +1,4 @@
-/* The operations of PyTorch as host events.  Used by kineto.cc alone. */
+/* PyTorch's operations as host events. Used only by kineto.cc. */
 #ifndef BRIDGES_KINETO_OPS_H
 #define BRIDGES_KINETO_OPS_H
 
@@ -9,23 +9,23 @@
 namespace kineto_ops
 {
 
-/* The arg of each operation that has the number by which Kineto joins kernels to it. */
+/* The key of the arg with the number by which Kineto joins kernels to an operation. */
 constexpr const char ID_KEY[] = "kineto id";
 
-/* From attach to detach names of operations are read.  They come in pairs, one for each session of Kineto's; attach comes before
- * PyTorch adds its own callback, so that an operation's name is there when Kineto gives its number.
+/* From attach to detach the names of operations are read. One pair of calls per Kineto session. attach must be called
+ * before PyTorch adds its own callback, so that an operation's name is known when Kineto passes its number.
  * Thread: any. */
 void attach();
 void detach();
 
-/* Whether shapes of inputs are recorded, where PyTorch has them. */
+/* Enables recording of input shapes, if PyTorch provides them. */
 void record_shapes(bool wanted);
 
-/* An operation, or an annotation (EPP_SESSION), begins on this thread.  Cost: begin and end together take less than 150 ns with the
- * callback that reads the name, shapes aside (tests/interop/kineto_ops_cost.cc). */
+/* Begins an operation, or an annotation (EPP_SESSION), on this thread. Cost: begin and end together take less than 150
+ * ns including the callback that reads the name, without shapes (tests/interop/kineto_ops_cost.cc). */
 void begin(epp_session *session, epp_category category, uint64_t kineto_id);
 
-/* The innermost one of the session on this thread ends. */
+/* Ends the session's innermost operation on this thread. */
 void end(epp_session *session);
 
 } // namespace kineto_ops

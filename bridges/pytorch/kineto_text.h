@@ -1,11 +1,12 @@
-/* Texts that Kineto can write: it puts names and values into its JSON as they are, or nearly so.  Used by kineto.cc alone. */
+/* Converts texts to a form that Kineto can write: it copies names and values into its JSON almost unchanged. Used only
+ * by kineto.cc. */
 #ifndef BRIDGES_KINETO_TEXT_H
 #define BRIDGES_KINETO_TEXT_H
 
 #include <algorithm>
 #include <string>
 
-/* How many bytes the character at `at` has; 0: it is no UTF-8. */
+/* The number of bytes of the character at `at`; 0: it is not UTF-8. */
 inline size_t character_bytes(const char *at, size_t left)
 {
 	auto byte = [at](size_t i) { return (unsigned char)at[i]; };
@@ -25,7 +26,7 @@ inline size_t character_bytes(const char *at, size_t left)
 	return is_bad ? 0 : bytes;
 }
 
-/* Text as UTF-8 without control characters, which Kineto would make "unknown" of. */
+/* Text as UTF-8 without control characters; Kineto would replace such text by "unknown". */
 inline std::string printable(const char *text, size_t bytes)
 {
 	std::string made;
@@ -41,7 +42,7 @@ inline std::string printable(const char *text, size_t bytes)
 	return made;
 }
 
-/* A name.  Of one that is not ASCII Kineto would make "unknown". */
+/* A name in ASCII. Kineto would replace other names by "unknown". */
 inline std::string printable_name(const char *text, size_t bytes)
 {
 	std::string made;
@@ -51,7 +52,7 @@ inline std::string printable_name(const char *text, size_t bytes)
 	return made;
 }
 
-/* As JSON, with its quotes.  Kineto makes slashes of the backslashes in its output, so nothing can be escaped in it. */
+/* As JSON, with quotes. Kineto changes backslashes to slashes in its output, so nothing can be escaped. */
 inline std::string quoted(const char *text, size_t bytes)
 {
 	std::string made = printable(text, bytes);
@@ -65,7 +66,7 @@ inline std::string quoted(const std::string &text)
 	return quoted(text.data(), text.size());
 }
 
-/* A key, around which Kineto puts the quotes. */
+/* A key without quotes, which Kineto adds. */
 inline std::string unquoted(const std::string &text)
 {
 	std::string made = quoted(text);

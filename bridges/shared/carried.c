@@ -1,3 +1,4 @@
+/* Loads the plugins that a bridge hosts. */
 #include "carried.h"
 
 const char epprof_carries[] = "EPPROF_PROFILERS:KINETO_PLUGIN_PATH";

@@ -1,9 +1,8 @@
-/* zstd for the reading half that is linked into bridges: there is none.
+/* Stubs of zstd for the reader library that is linked into bridges: decompression always fails.
  *
- * Only packed traces have compressed planes (`epprof pack`), and a bridge reads nothing but the session that it records into,
- * which is never packed.  So a framework's process does not get libzstd for it.  A packed trace would be refused, as
- * without memory.
- */
+ * Only packed traces (`epprof pack`) have compressed planes, and a bridge reads only the session that it records into,
+ * which is never packed. This keeps libzstd out of a framework's process. A packed trace would be refused with an
+ * out-of-memory error. */
 #include <stddef.h>
 
 struct ZSTD_DCtx_s;

@@ -1,12 +1,13 @@
-/* A run has a session of its own, in memory, or a share of the one that EPPROF_OUTPUT names.  That one may record already
- * and go on afterwards, so the profilers join it and are driven from here, and the profile is a window of its time; the
- * same does for a session of our own.  These frameworks show no events, so a plugin that records only what belongs to an event of
- * the host's, as those for ONNX Runtime may, has nothing to tell here.
+/* Runs hosted plugins for frameworks that take an XSpace. A run has a session of its own, in memory, or a share of the
+ * session that EPPROF_OUTPUT names. A shared session may already record and may continue afterwards, so the profilers
+ * join it and are started and ended here, and the profile is a time window of the session. A session of its own is used
+ * in the same way. These frameworks pass no events to the bridge, so plugins that record only within host events, as
+ * those for ONNX Runtime may do, record nothing here.
  *
- * With an output, a run that is released waits for the host's operations if a hook has promised them (xspace_host.h).
+ * With an output, a released run waits for the host's operations if a hook has announced them (xspace_host.h).
  *
- * Lines begin at the UNIX time of the run's start: the framework takes its session's start off, which lies before.
- */
+ * Lines start at the UNIX time of the run's start: the framework subtracts its own session's start, which is
+ * earlier. */
 #include "xspace_carried.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 #include "epprof/epprof.h"
 #include "xspace_host.h"
 
-#define PLUGINS_MAX 32u /* a session has no more profilers */
+#define PLUGINS_MAX 32u /* the maximum of profilers in a session */
 #define WAIT_NS 20000000000u
 
 struct hosted_run {
@@ -35,7 +36,7 @@ struct hosted_run {
 	} all[PLUGINS_MAX];
 };
 
-/* In the life of the process; never unloaded, since no framework says that it is over. */
+/* For the life of the process; never unloaded, because no framework signals its end. */
 static struct {
 	bool is_loaded;
 	size_t count;
@@ -104,7 +105,7 @@ static struct hosted_run *take_waiting(void)
 	return run;
 }
 
-/* Takes what became of a step of a profiler's. */
+/* Takes the results of a step of one profiler. */
 static void note_failure(struct carried_problems *problems, const char *label, const char *step, const epp_member_call *call)
 {
 	const OrtApi *ort = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION_MIN);
@@ -117,7 +118,7 @@ static void note_failure(struct carried_problems *problems, const char *label, c
 	ort->ReleaseStatus(call->status);
 }
 
-/* Starts or ends all of them at once. */
+/* Starts or ends all profilers in parallel. */
 static void call_all(const struct hosted_run *run, bool is_end, struct carried_problems *problems)
 {
 	epp_member_call calls[PLUGINS_MAX] = { 0 };
@@ -180,7 +181,7 @@ struct hosted_run *carried_run_start(const char *framework, struct carried_probl
 	}
 	for (size_t i = 0; i < plugins.count; i++)
 		carried_problems_add(problems, take_part(run, plugins.all[i]));
-	/* One that fails here stays to its end, as in ONNX Runtime. */
+	/* A profiler whose start fails stays until the end, as in ONNX Runtime. */
 	call_all(run, false, problems);
 	return run;
 }
@@ -244,9 +245,9 @@ int epprof_host_profile(const void *bytes, size_t count, char *text, size_t text
 	return result;
 }
 
-/* ---- its profile ---- */
+/* ---- the run's profile ---- */
 
-/* EPPROF_PROFILE_BYTES, within what frameworks take. */
+/* The value of EPPROF_PROFILE_BYTES, limited to the size that frameworks accept. */
 static size_t bytes_max(struct carried_problems *problems)
 {
 	const char *text = secure_getenv("EPPROF_PROFILE_BYTES");
@@ -262,7 +263,7 @@ static size_t bytes_max(struct carried_problems *problems)
 	return bytes < XSPACE_PROFILE_BYTES_MAX ? (size_t)bytes : XSPACE_PROFILE_BYTES_MAX;
 }
 
-/* EPPROF_DEVICE_PLANES. */
+/* Reads EPPROF_DEVICE_PLANES. */
 static bool wants_gpu_planes(struct carried_problems *problems)
 {
 	const char *text = secure_getenv("EPPROF_DEVICE_PLANES");

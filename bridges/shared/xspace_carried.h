@@ -1,5 +1,5 @@
-/* What the bridges carry into frameworks that take an XSpace (TensorFlow, JAX): the plugins (carried.h), one run of them after the
- * other. */
+/* Runs of hosted plugins (carried.h), one after the other, for bridges into frameworks that take an XSpace (TensorFlow,
+ * JAX). */
 #ifndef EPPROF_BRIDGES_SHARED_XSPACE_CARRIED_H
 #define EPPROF_BRIDGES_SHARED_XSPACE_CARRIED_H
 
@@ -8,28 +8,28 @@
 
 #include "xspace_profile.h"
 
-/* What went wrong and was not told yet, joined by "; "; what does not fit is left out. */
+/* Problems that were not reported yet, joined by "; "; text beyond the size is cut. */
 struct carried_problems {
 	size_t used;
 	char text[2048];
 };
 
-/* Takes a status; NULL is no problem. */
+/* Adds and releases a status; NULL does nothing. */
 void carried_problems_add(struct carried_problems *problems, epp_status *status);
 
 struct hosted_run;
 
-/* Starts a run of all plugins, which the first call of the process loads.  A plugin that cannot take part is a problem, and
- * the others run without it.  NULL: there is nothing to profile, which is told the first time.  `framework` is the label of
- * the run's session.
+/* Starts a run of all plugins; the first call in the process loads them. A plugin that cannot take part is reported as
+ * a problem, and the others run without it. NULL: there is nothing to profile, which the first call reports.
+ * `framework` is the label of the run's session.
  * Thread: one at a time, here and below. */
 struct hosted_run *carried_run_start(const char *framework, struct carried_problems *problems);
 
-/* Ends the plugins' part; what they recorded waits in the session.  NULL does nothing. */
+/* Ends the profiling of the plugins; their events stay in the session. NULL does nothing. */
 void carried_run_end(struct hosted_run *run, struct carried_problems *problems);
 
-/* Makes the profile of an ended run; empty if nothing was recorded or a problem is in the way.  What does not fit into
- * EPPROF_PROFILE_BYTES or an int is a problem, too.
+/* Creates the profile of an ended run; empty if nothing was recorded or a problem prevents it. Events that do not fit
+ * into EPPROF_PROFILE_BYTES or an int are reported as a problem.
  * Ownership: the caller frees its bytes. */
 void carried_run_profile(struct hosted_run *run, struct xspace_profile *profile, struct carried_problems *problems);
 

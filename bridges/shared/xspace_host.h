@@ -1,5 +1,6 @@
-/* The host's operations of a run, which the framework hands out only when its own profile is finished: as an XSpace, to Python.  A
- * hook there (epprof_frameworks.py) gives it to the bridge by these two functions, and the run waits for it meanwhile. */
+/* The host's operations of a run. The framework passes them on only when its own profile is finished: as an XSpace, to
+ * Python. A hook there (epprof_host.py) passes it to the bridge with these two functions; until then the run
+ * waits. */
 #ifndef EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 #define EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 
@@ -10,21 +11,21 @@
 
 enum host_result {
 	HOST_RECORDED = 0,
-	HOST_NOT_WANTED = 1, /* no run waits: nothing is carried, or EPPROF_OUTPUT is not set */
+	HOST_NOT_WANTED = 1, /* no run waits: there are no plugins, or EPPROF_OUTPUT is not set */
 	HOST_FAILED = 2,
 };
 
-/* A hook is there: from now on the part of a run that is in EPPROF_OUTPUT's trace is kept open for it when the framework has
- * collected the run, until the next run begins.
+/* Announces that a hook exists: from now on, after the framework has collected a run, its part in EPPROF_OUTPUT's trace
+ * stays open for the host's operations until the next run begins.
  * Thread: any, here and below. */
 HOST_EXPORT void epprof_host_expect(void);
 
-/* Records the host's operations of the run that waits, names them as the parents of the calls and device events that they
- * launched, and ends the run.  `bytes` is the framework's finished profile, borrowed; NULL only ends the run.  `text` gets
- * what was recorded, or why it was not.  Returns a host_result. */
+/* Records the host's operations for the waiting run, sets them as parents of the calls and device events that they
+ * launched, and ends the run. `bytes` is the framework's finished profile, borrowed; NULL only ends the run. `text`
+ * receives a summary or the reason of a failure. Returns a host_result. */
 HOST_EXPORT int epprof_host_profile(const void *bytes, size_t count, char *text, size_t text_bytes);
 
-/* A reading of two clocks: the trace's, and the one by which frameworks time their operations. */
+/* A sample of two clocks: the trace's, and CLOCK_REALTIME, which frameworks use for their operations. */
 struct host_moment {
 	uint64_t ticks;
 	int64_t unix_ns;
@@ -33,10 +34,10 @@ struct host_moment host_now(void);
 
 struct host_counts {
 	uint64_t operations, lost;
-	uint64_t joined, alone; /* device events */
+	uint64_t joined, alone; /* device events with and without a call */
 };
 
-/* What epprof_host_profile does, for a session whose run began at `from`.  */
+/* Implements epprof_host_profile for a session whose run began at `from`. */
 epp_status *host_record(epp_session *session, const struct host_moment *from, const void *bytes, size_t count,
                         struct host_counts *counts);
 

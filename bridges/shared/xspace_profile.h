@@ -1,4 +1,4 @@
-/* A part of a trace as the XSpace that a framework collects, of as many bytes as it takes. */
+/* A part of a trace as the XSpace that a framework collects, limited to the size that the framework accepts. */
 #ifndef EPPROF_BRIDGES_SHARED_XSPACE_PROFILE_H
 #define EPPROF_BRIDGES_SHARED_XSPACE_PROFILE_H
 
@@ -9,17 +9,17 @@
 #include "base/status.h"
 #include "epprof/trace_reader.h"
 
-/* Frameworks have an int for the size. */
+/* Frameworks use an int for the size. */
 #define XSPACE_PROFILE_BYTES_MAX ((size_t)INT32_MAX)
 
 struct xspace_profile {
 	uint8_t *bytes; /* malloc; NULL: there are no events */
 	size_t count;
-	uint64_t left_out_count; /* the last events, for which there was no room */
-	uint64_t events_count;   /* of all there were, if some were left out */
+	uint64_t left_out_count; /* the last events, which did not fit */
+	uint64_t events_count;   /* all events, if some were left out */
 };
 
-/* Makes the profile of what happened since `from_ns` (of the trace).  Devices' planes are /device:CUSTOM:NAME, or /device:GPU:n.
+/* Creates the profile of events since `from_ns` (trace time). Device planes are /device:CUSTOM:NAME, or /device:GPU:n.
  * Ownership: the caller frees its bytes; on failure there are none. */
 epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, bool gpu_planes,
                                 struct xspace_profile *profile);

@@ -1,4 +1,4 @@
-/* See xspace_threads.h. */
+/* Finds the thread of an XSpace line by inverting libstdc++'s hash; see xspace_threads.h. */
 #include "xspace_threads.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ static uint64_t unshifted(uint64_t hash)
 	return hash ^ hash >> 47;
 }
 
-/* The 8 bytes whose murmur hash, as libstdc++ computes it, is this. */
+/* Returns the 8 bytes whose murmur hash, as libstdc++ computes it, is `hash`. */
 static uint64_t unhash(uint64_t hash)
 {
 	uint64_t mixed = unshifted(unshifted(hash) * HASH_INVERSE) * HASH_INVERSE;
@@ -26,7 +26,8 @@ static uint64_t unhash(uint64_t hash)
 	return unshifted(mixed * HASH_INVERSE) * HASH_INVERSE;
 }
 
-/* A thread that has ended may have taken its memory along.  The C library has the number within this many bytes. */
+/* The memory of a thread that has ended may be unmapped. The C library's thread struct has the id within this many
+ * bytes. */
 static bool is_readable(uint64_t at)
 {
 	char bytes[1024];
@@ -49,7 +50,7 @@ uint32_t xspace_thread(int64_t line_id)
 		return (uint32_t)syscall(SYS_gettid);
 	if (handle % sizeof(void *) || !is_readable(handle) || pthread_getcpuclockid((pthread_t)handle, &clock) != 0)
 		return 0;
-	/* The number is in the clock's, inverted, above three bits of what is measured. */
+	/* The clock id contains the inverted thread id above three bits for the kind of clock. */
 	pid_t thread = ~(clock >> 3);
 	return thread > 0 && is_alive(thread) ? (uint32_t)thread : 0;
 }

@@ -1,16 +1,16 @@
-/* libepprof_tf.so: brings plugins of any kind into TensorFlow's profiler.
+/* libepprof_tf.so: makes profiler plugins of any kind available in TensorFlow's profiler.
  *
  *   TF_PLUGGABLE_DEVICE_LIBRARY_PATH=libepprof_tf.so EPPROF_PROFILERS=libone.so:libtwo.so python ...
  *   tf.profiler.experimental.start(logs), stop()
  *
- * TensorFlow loads it as the library of a pluggable device that has nothing but a profiler.  From start to stop the plugins
- * run (xspace_carried.c); collecting gives what they recorded, once.  With EPPROF_OUTPUT it is in that trace too.
+ * TensorFlow loads it as the library of a pluggable device that has only a profiler. The plugins run from start to stop
+ * (xspace_carried.c); collecting returns what they recorded, once. With EPPROF_OUTPUT the events are in that trace too.
  *
- * TensorFlow takes a library twice if it is loaded twice, ends the process if registering fails, and calls destroy_* at
- * once and never again.  So registering does next to nothing, all registrations share one state, in which a second start
- * or stop does nothing and a second collect finds nothing, and nothing is destroyed.  A start that fails would cost TensorFlow
- * the profile, so what goes wrong is told with the last call of a collect, which TensorFlow logs.
- */
+ * TensorFlow registers a library twice if it is loaded twice, ends the process if registering fails, and calls
+ * destroy_* immediately after registration and never again. Registering therefore does almost nothing, and destroying
+ * does nothing. All registrations share one state, in which a second start or stop does nothing and a second collect
+ * returns nothing. If start failed, TensorFlow would lose the profile, so problems are reported by the last call of a
+ * collect, and TensorFlow logs them. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 #include "bridges/shared/xspace_carried.h"
 #include "epprof/tf.h"
 
-/* They are TensorFlow's; in another host they may be missing. */
+/* Defined by TensorFlow; other hosts may not have it. */
 #pragma weak TF_SetStatus
 
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
-	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was made */
-	struct xspace_profile profile; /* until it was handed over, or the next start */
+	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was built */
+	struct xspace_profile profile; /* until it was collected, or until the next start */
 	struct carried_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -35,9 +35,9 @@ static void status_set(TF_Status *status, TF_Code code, const char *message)
 		TF_SetStatus(status, code, message);
 }
 
-/* ---- with the lock held ---- */
+/* ---- called with the lock held ---- */
 
-/* A profile may have been thrown away instead of collected. */
+/* Drops a run and its profile, which TensorFlow may not have collected. */
 static void forget(void)
 {
 	carried_run_release(bridge.run);
@@ -53,8 +53,8 @@ static void tell_problems(TF_Status *status)
 	bridge.problems = (struct carried_problems){ 0 };
 }
 
-/* The first call asks for the size, and TensorFlow leaves garbage there; the second brings that much room, and its error
- * does not cost the profile. */
+/* The first call asks for the size, which TensorFlow does not initialize. The second one provides that much room; its
+ * error does not lose the profile. */
 static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
 	if (bridge.run && !bridge.is_on) {
@@ -124,7 +124,7 @@ static void destroy_profiler_fns(TP_ProfilerFns *fns)
 
 /* ---- registration ---- */
 
-/* What is smaller than it says in the ABI's only version has no room for us, whatever was meant. */
+/* True if all structs have the size of the ABI's only version or more. */
 static bool has_room(const TF_ProfilerRegistrationParams *params)
 {
 	return params && params->struct_size >= TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE && params->profiler &&

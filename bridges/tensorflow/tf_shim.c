@@ -1,8 +1,8 @@
-/* libepprof_tf_shim.so: TF_Status without TensorFlow, for plugins that link libtensorflow_framework.so.2 to report errors.
+/* libepprof_tf_shim.so: TF_Status without TensorFlow, for plugins that link libtensorflow_framework.so.2 to report
+ * errors.
  *
- * It bears that library's soname, so that such a plugin is content with it.  Only processes that hold no TensorFlow load
- * it (epp_tf_shim_load): two owners of one status would each take the other's for garbage.
- */
+ * It has that library's soname, so that such a plugin can be loaded. Only processes without TensorFlow load it
+ * (epp_tf_shim_load): two implementations of TF_Status in one process could not read each other's objects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ SHIM_EXPORT void TF_DeleteStatus(TF_Status *status)
 
 SHIM_EXPORT void TF_SetStatus(TF_Status *status, TF_Code code, const char *message)
 {
-	/* The message may be the status's own. */
+	/* The message may belong to the status itself. */
 	char *kept = code != TF_OK && message ? strdup(message) : NULL;
 	free(status->message);
 	status->code = code;
@@ -49,7 +49,7 @@ SHIM_EXPORT const char *TF_Message(const TF_Status *status)
 SHIM_EXPORT void TF_SetPayload(TF_Status *status, const char *key, const char *value);
 void TF_SetPayload(TF_Status *status, const char *key, const char *value)
 {
-	/* Nobody here would read it. */
+	/* Payloads are not used here. */
 	(void)status, (void)key, (void)value;
 }
 

@@ -1,4 +1,4 @@
-/* epprof info: what a trace is. */
+/* epprof info: prints the properties of a trace. */
 #include "info.h"
 
 static const char help[] =

@@ -1,4 +1,4 @@
-/* What info tells, and how it is printed for programs. */
+/* Declarations shared by the files of epprof info. */
 #ifndef EPPROF_CLI_INFO_INFO_H
 #define EPPROF_CLI_INFO_INFO_H
 
@@ -11,7 +11,8 @@ struct info {
 	bool all; /* every track and producer */
 };
 
-/* Tracks whose events are on another one's row are left out: of a thread's tracks all but the first, and its waits. */
+/* Returns false for tracks whose events are shown on the row of another track: all tracks of a thread except the first,
+ * and its waits. */
 static inline bool info_lists_track(const epp_trace_track *track)
 {
 	bool on_thread = track->kind == EPP_TRACK_THREAD ||

@@ -1,4 +1,4 @@
-/* info for programs. */
+/* Prints the properties of a trace as JSON, for programs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

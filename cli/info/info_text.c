@@ -1,4 +1,4 @@
-/* info for people. */
+/* Prints the properties of a trace as text, for people. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void print_head(const struct info *info)
 	printf("records   %s under %s", cli_count(trace->records_count, number),
 	       cli_counted(trace->names_count, "name", counted));
 	printf(" in %s", cli_bytes(trace->file_bytes, number));
-	/* What a finished file had as its window takes no room on the disk. */
+	/* The window of a finished file is a hole, which takes no room on the disk. */
 	if (stat(info->path, &st) == 0) {
 		uint64_t bytes = (uint64_t)st.st_blocks * 512;
 		printf(", %s on disk", cli_bytes(bytes, number));
@@ -93,7 +93,7 @@ static void print_more(const struct info *info, size_t count)
 		printf("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
 }
 
-/* Only a merged trace has several. */
+/* Prints the sources; only a merged trace has several. */
 static void print_sources(const struct info *info)
 {
 	uint32_t count = epp_trace_get_info(info->trace)->sources_count;
@@ -159,7 +159,8 @@ static bool is_host(const epp_trace_track *track)
 	return track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
 }
 
-/* Threads first, each with the calls that plugins report of it; then by group, then as they are numbered there. */
+/* The order of tracks: threads first, each with the calls that plugins report of it; within these by group, then by
+ * thread or stream number. */
 static int by_group(const void *a, const void *b)
 {
 	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
@@ -212,7 +213,7 @@ static void print_tracks(const struct info *info)
 
 static epp_status *print_ledger(const struct info *info)
 {
-	/* Processes may have producers of one name. */
+	/* Producers of different processes may have the same name. */
 	bool many = epp_trace_get_info(info->trace)->sources_count > 1;
 	struct cli_table *table = cli_table_create(many ? "emitted|written|open|lost|process|<producer|<why lost"
 	                                                : "emitted|written|open|lost|<producer|<why lost");
@@ -224,7 +225,7 @@ static epp_status *print_ledger(const struct info *info)
 		epp_status *status = epp_trace_account_at(info->trace, i, &account);
 		if (status)
 			return status;
-		/* A thread may record in several ways, of which it used but one. */
+		/* Skip empty accounts: a thread may have several tracks and use only one. */
 		if (account.track && !account.emitted && !account.lost_total)
 			continue;
 		cli_table_count(table, account.emitted);

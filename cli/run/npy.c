@@ -1,8 +1,8 @@
-/* A .npy file is a magic text, a version, the length of a header, and the header: a Python dictionary like
+/* Reads NumPy's .npy files.
  *
- *   {'descr': '<f4', 'fortran_order': False, 'shape': (8, 64), }
- *
- * padded with spaces.  Only what NumPy itself writes is understood: the three keys, in any order, each once. */
+ * A file is a magic text, a version, the length of a header, and the header: a Python dictionary like {'descr': '<f4',
+ * 'fortran_order': False, 'shape': (8, 64), } padded with spaces.  Only the form that NumPy itself writes is accepted:
+ * the three keys, in any order, each once. */
 #include "npy.h"
 
 #include <ctype.h>
@@ -45,7 +45,7 @@ static bool take(struct header *header, const char *text)
 	return true;
 }
 
-/* 'text' or "text". */
+/* Parses 'text' or "text". */
 static bool take_quoted(struct header *header, char *text, size_t bytes)
 {
 	skip_spaces(header);
@@ -58,7 +58,7 @@ static bool take_quoted(struct header *header, char *text, size_t bytes)
 	return true;
 }
 
-/* (), (8,) or (8, 64). */
+/* Parses (), (8,) or (8, 64). */
 static epp_status *take_shape(struct header *header, struct npy *npy)
 {
 	npy->rank = 0;
@@ -129,9 +129,9 @@ static epp_status *take_dictionary(struct header *header, struct npy *npy)
 	return NULL;
 }
 
-/* ---- what the type means ---- */
+/* ---- types ---- */
 
-/* U5: texts of 5 units of UTF-32; S5: of 5 bytes. */
+/* Parses the type of a text: U5: 5 units of UTF-32; S5: 5 bytes. */
 static bool understand_text(const char *descr, struct npy *npy)
 {
 	size_t digits = strspn(descr + (*descr != 0), "0123456789");
@@ -163,7 +163,7 @@ static epp_status *understand(const struct header *header, struct npy *npy)
 		{ "u4", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, 4 },
 		{ "i8", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, 8 },
 		{ "u8", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, 8 },
-		/* NumPy has no such type; ml_dtypes writes it so. */
+		/* NumPy has no bfloat16; ml_dtypes writes it like this. */
 		{ "V2", ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, 2 },
 	};
 	const char native = BYTE_ORDER == LITTLE_ENDIAN ? '<' : '>';
@@ -254,7 +254,7 @@ epp_status *npy_open(const char *path, struct npy *npy)
 	return status;
 }
 
-/* Copies elements whose first index changes fastest to where the last one does. */
+/* Copies elements from column-major order (the first index changes fastest) to row-major order. */
 static void transpose(const struct npy *npy, unsigned char *to, const unsigned char *from)
 {
 	size_t strides[NPY_RANK_MAX], indices[NPY_RANK_MAX] = { 0 }, stride = npy->element_bytes, offset = 0;
@@ -305,7 +305,7 @@ epp_status *npy_read(struct npy *npy, const char *path, void *data)
 	return status;
 }
 
-/* Writes a code point as UTF-8, to NULL nothing; returns its length, 0 if it is none. */
+/* Writes a code point as UTF-8, unless `to` is NULL; returns its length, 0 if it is not a valid code point. */
 static size_t put_utf8(char *to, uint32_t point)
 {
 	size_t bytes = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;

@@ -1,7 +1,7 @@
-/* epprof run: runs a model in ONNX Runtime, records it, and says where the time went.
+/* epprof run: runs a model in ONNX Runtime, records it, and prints where the time went.
  *
- * The command makes the session that records and keeps it open; the collector, an EP library that computes nothing, joins
- * it from within ONNX Runtime whenever something is profiled. */
+ * The command makes the session that records and keeps it open; the collector, an EP library that computes nothing,
+ * joins the session from within ONNX Runtime whenever something is profiled. */
 #include <bsd/string.h>
 #include <errno.h>
 #include <limits.h>
@@ -51,7 +51,7 @@ static const char help[] =
 #define RING_BYTES_MIN (UINT64_C(4) << 20)
 #define RING_BYTES (UINT64_C(2) << 30)
 
-/* What is made for a run, and is there as far as it got. */
+/* The objects of one run; those that were not made yet are zero. */
 struct job {
 	const struct run_options *options;
 	struct ort ort;
@@ -63,7 +63,7 @@ struct job {
 	epp_session *recording;
 	epp_member *account; /* of the providers' events */
 	unsigned kernels;
-	bool suggests_shapes; /* no run came to its end */
+	bool suggests_shapes; /* no run has succeeded */
 	struct run_folder profiles;
 };
 
@@ -99,7 +99,7 @@ static epp_status *load_model(struct job *job)
 	return epp_status_prefix(status, "%s", job->options->model);
 }
 
-/* Then profiles are complete, and so is what the collector saw. */
+/* Ends profiling: after this the profiles are complete, and so are the collector's events. */
 static epp_status *end_profiling(struct job *job)
 {
 	const struct ort *ort = &job->ort;
@@ -150,10 +150,10 @@ static epp_status *record(struct job *job)
 		                                .overwrite = options->force,
 		                                .lossless = options->lossless };
 
-	/* This tells the collector where to; it joins the session that is made there below. */
-	/* These are for who has no command line. */
+	/* These variables configure programs that have no command line. */
 	unsetenv("EPPROF_POLICY");
 	unsetenv("EPPROF_LOSSLESS");
+	/* The collector reads EPPROF_OUTPUT; it joins the session that is created below for the same path. */
 	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
@@ -198,7 +198,7 @@ static void clean_up(struct job *job)
 
 /* ---- the command ---- */
 
-/* What --force is to replace stays until there is something to replace it with.  `old` is "" if there is nothing. */
+/* With --force, keeps the old output under another name until the new one exists.  `old` is "" if there is none. */
 static bool set_aside(const char *output, char *old, size_t bytes)
 {
 	struct stat st;
@@ -228,7 +228,7 @@ static int run_job(const struct run_options *options)
 	char old[PATH_MAX];
 	int code = CLI_OK;
 
-	/* Before anything is looked for that the model needs. */
+	/* Check the model before the search for libraries. */
 	if (access(options->model, R_OK) != 0)
 		return cli_failure(epp_status_errno(errno, "%s", options->model));
 	if (!options->force && access(options->output, F_OK) == 0) {
@@ -263,7 +263,7 @@ static int run_job(const struct run_options *options)
 	return code;
 }
 
-/* MODEL.epp, in the current directory. */
+/* The default output: MODEL.epp, in the current directory. */
 static void name_output(const char *model, char *path, size_t bytes)
 {
 	const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
@@ -274,7 +274,7 @@ static void name_output(const char *model, char *path, size_t bytes)
 	snprintf(path, bytes, "%.*s.epp", (int)length, name);
 }
 
-/* Adds optarg to a list; false: a mistake was explained. */
+/* Adds optarg to a list; false: an error was reported. */
 static bool add(const char **list, size_t *count, const char *option)
 {
 	if (*count == RUN_LIST_MAX) {

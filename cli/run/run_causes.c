@@ -1,14 +1,15 @@
-/* Host events of a recording that may be the causes of others: noted with what ONNX Runtime says of their times, then found
- * by when they began.  In one microsecond several threads may begin the same node: then the thread tells, or else when the
- * others had ended. */
+/* Finds host events of a recording that caused device events.
+ *
+ * The host events are stored with ONNX Runtime's times, and found by their start.  If several threads began the same
+ * node in one microsecond, the thread decides, or else the fact that the other nodes had ended. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
 
-#define EFFECT_US_PER_ERROR_US 2000 /* a clock that nobody compared may be off by 500 ppm */
+#define EFFECT_US_PER_ERROR_US 2000 /* an uncompared clock may be off by 500 ppm */
 
-/* The number of a provider; 0: one too many, or no memory. */
+/* Returns the number of a provider; 0: too many providers, or no memory. */
 static uint32_t provider_number(struct run_causes *causes, const epp_trace_arg *name)
 {
 	for (uint32_t i = 0; i < causes->providers_count; i++) {
@@ -70,7 +71,7 @@ static epp_status *take_cause(struct run_causes *causes, const epp_timeline *tim
 	return NULL;
 }
 
-/* Of those that began together the innermost, which began last, comes first. */
+/* Of events that began together, the innermost, which was begun last, comes first. */
 static int by_start(const void *a, const void *b)
 {
 	const struct run_cause *left = a, *right = b;
@@ -129,8 +130,8 @@ static int preference(const struct run_cause *cause, const struct run_effect *ef
 	return 2 * (cause->profile_us == effect->profile_us) + (cause->thread == effect->cause_thread);
 }
 
-/* Whether the effect can have been in it: it is told early by what the start of its provider took, and its provider's clock
- * may go wrong by so much. */
+/* Returns true if the cause can have contained the effect: the effect's time may be early by the duration of the
+ * providers' start, and off by the error of the provider's clock. */
 static bool may_hold(const struct run_causes *causes, const struct run_cause *cause, const struct run_effect *effect)
 {
 	int64_t error_us = 2 + effect->end_us / EFFECT_US_PER_ERROR_US;
@@ -139,7 +140,7 @@ static bool may_hold(const struct run_causes *causes, const struct run_cause *ca
 	       cause->profile_us + effect->end_us - error_us <= cause->start_us + cause->duration_us;
 }
 
-/* Whether a thread's innermost is among these already: it comes first. */
+/* Returns true if an event of the same thread, its innermost, is among these already: it comes first. */
 static bool has_thread(const struct run_cause *first, const struct run_cause *end, const struct run_cause *cause,
                        const struct run_causes *causes, const struct run_effect *effect)
 {

@@ -1,9 +1,9 @@
-/* The clocks that events of execution providers are on.
+/* Assigns the events of execution providers to clocks.
  *
- * Each provider measures with a clock of its own, but ONNX Runtime's profile does not name the provider of an event.  Where only one
- * is profiled, all events are on its clock.  Where there are several, a stream of a device has a clock of its own, and if causes of
- * its events are nodes of several providers, so has each of these: events of two providers are then on one clock only if they claim
- * the same stream and the same cause. */
+ * Each provider measures with its own clock, but ONNX Runtime's profile does not name the provider of an event.  If
+ * only one provider is profiled, all events are on its clock.  If there are several, each stream of a device has its
+ * own clock; and if the causes of a stream's events are nodes of several providers, each of these has its own clock.
+ * Events of two providers share a clock only if they have the same stream and the same cause. */
 #include "run.h"
 
 static bool is_on(const struct run_clock *clock, int32_t device, int64_t stream)
@@ -19,7 +19,7 @@ static uint32_t find(struct run_clocks *clocks, int32_t device, int64_t stream, 
 		struct run_clock *clock = &clocks->clocks[number];
 		if (!is_on(clock, device, stream))
 			continue;
-		/* What has no cause is on the stream's first clock. */
+		/* Events without a cause are on the stream's first clock. */
 		if (!provider || clock->provider == provider)
 			return number;
 		if (!clock->provider) {

@@ -1,6 +1,5 @@
-/* EP libraries: registered, their devices given to the session, and what part of the model each took.
- *
- * A library's devices are those that are there after it was registered and were not before. */
+/* Registers EP libraries, adds their devices to the session, and counts the nodes assigned to each.  A library's
+ * devices are those that exist after its registration and did not exist before. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 /* ---- libraries ---- */
 
-/* LIBRARY[:NAME]; a ':' within a folder's name belongs to it. */
+/* Parses LIBRARY[:NAME]; a ':' within a folder's name is part of the path. */
 static epp_status *parse(struct run_ep *ep, const char *text)
 {
 	const char *slash = strrchr(text, '/'), *colon = strrchr(slash ? slash : text, ':');
@@ -30,8 +29,8 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	return status;
 }
 
-/* Names a library for its registration: the file's name without "lib" and ".so...", since a provider may take that name for
- * its own and for those of its nodes.  A second library of that name gets a number. */
+/* Makes the registration name of a library: the file's name without "lib" and ".so...", because a provider may use that
+ * name for itself and for its nodes.  A second library with the same name gets a number appended. */
 static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
 {
 	const char *slash = strrchr(ep->library, '/'), *file = slash ? slash + 1 : ep->library;
@@ -69,7 +68,7 @@ static bool is_among(const OrtEpDevice *device, const OrtEpDevice *const *device
 	return false;
 }
 
-/* What a library has instead of what was asked for. */
+/* Makes an error that lists the providers that a library has instead of the requested one. */
 static epp_status *no_such_provider(const struct ort *ort, const struct run_ep *ep, const OrtEpDevice *const *devices,
                                     size_t count)
 {
@@ -86,7 +85,7 @@ static epp_status *no_such_provider(const struct ort *ort, const struct run_ep *
 	return epp_status_create(EPP_INVALID_ARGUMENT, "it has %s; say which: --ep LIBRARY:NAME", list);
 }
 
-/* Gives the session the provider that is wanted of those that a library added. */
+/* Adds the requested provider of a library to the session. */
 static epp_status *append_provider(struct run_ep *ep, const struct ort *ort, OrtSessionOptions *session_options,
                                    const OrtEpDevice *const *added, size_t added_count)
 {
@@ -141,7 +140,7 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	if (status)
 		return status;
 	eps->count = 1;
-	/* The profile is read in the end (run_kernels.c). */
+	/* This name means that the profile is read at the end (run_kernels.c). */
 	if (!(eps->eps[0].registered_name = strdup(EPPROF_COLLECTOR_NAME_OF_READER)))
 		return epp_status_no_memory();
 	for (size_t i = 0; i < options->eps_count; i++) {
@@ -160,7 +159,7 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	return NULL;
 }
 
-/* Whether the collector carries it: EPPROF_PROFILERS names it. */
+/* Returns true if the collector hosts the library: EPPROF_PROFILERS names it. */
 static bool is_carried(const char *library)
 {
 	const char *named = getenv("EPPROF_PROFILERS");
@@ -189,7 +188,7 @@ void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 {
 	for (size_t i = eps->count; i-- > 0;) {
 		struct run_ep *ep = &eps->eps[i];
-		/* Nobody could do anything about a failure now. */
+		/* A failure is ignored: nothing can be done about it now. */
 		OrtStatus *status = ep->registered
 		                        ? ort->api->UnregisterExecutionProviderLibrary(ort->env, ep->registered_name)
 		                        : NULL;
@@ -202,7 +201,7 @@ void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 	memset(eps, 0, sizeof *eps);
 }
 
-/* ---- who took what ---- */
+/* ---- assignment of nodes ---- */
 
 epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, const OrtSession *session)
 {

@@ -1,5 +1,5 @@
-/* Profilers that return errors: accounts of their names say so.  For an error from EndProfiling ONNX Runtime drops all events of a
- * profiler; if it gave them to the recording itself, they are there all the same. */
+/* Counts the errors of profilers in accounts with their names.  After an error from EndProfiling ONNX Runtime drops all
+ * events of the profiler; if the profiler pushed them to the recording itself, they are there nevertheless. */
 #include <stdio.h>
 #include <string.h>
 

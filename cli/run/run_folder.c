@@ -1,5 +1,6 @@
-/* The folder for ONNX Runtime's own profiles, in TMPDIR.  Whoever made it has it locked, so one that is not is left over from
- * a run that was killed, and goes when the next one begins: a process's number could be that of another container's. */
+/* Makes the folder for ONNX Runtime's own profiles, in TMPDIR.  The process that made it holds a lock on it, so a
+ * folder that is not locked was left behind by a killed run, and the next run removes it.  A pid in the name would not
+ * do: the process may run in another container. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,8 @@ static void remove_folder(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Whether this folder is there and nobody else has it locked.  Where folders cannot be locked at all, none is left over. */
+/* Returns true if this folder exists and no other process has locked it.  On a file system without locks it returns
+ * `if_unsupported`, so no folder counts as left behind. */
 static bool lock(int fd, const char *path, bool if_unsupported)
 {
 	struct stat opened, named;
@@ -35,7 +37,7 @@ static bool lock(int fd, const char *path, bool if_unsupported)
 		return false;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		return errno != EWOULDBLOCK && if_unsupported;
-	/* It may have gone since it was opened. */
+	/* The folder may have been removed since it was opened. */
 	return lstat(path, &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
@@ -67,7 +69,7 @@ epp_status *run_folder_make(struct run_folder *folder)
 
 	parent = parent && *parent ? parent : "/tmp";
 	remove_left_over(parent);
-	/* Another run that begins now may take it for left over before it is locked. */
+	/* Another run that begins now may remove the folder before it is locked. */
 	for (int tries = 0; tries < 100; tries++) {
 		snprintf(folder->path, sizeof folder->path, "%s/" PREFIX "XXXXXX", parent);
 		if (!mkdtemp(folder->path))

@@ -1,8 +1,9 @@
-/* What the model is given.
+/* Makes the inputs of the model.
  *
- * First each input says its type and shape.  What the command line says must agree with that: --shape settles dimensions,
- * then files do.  A dimension that has a name in the model is the same wherever the name stands; what nobody settles is 1,
- * and that is told.  Then values are made: from files, at random, and texts are empty. */
+ * First the type and shape of each input are read from the model.  The command line must agree with them: --shape sets
+ * dimensions first, then files do.  A dimension with a name has the same value wherever the name occurs in the model; a
+ * dimension that nothing sets is 1, which is reported.  Then the values are made: from files or at random; texts are
+ * empty. */
 #include <bsd/stdlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define SHAPE_BYTES 512
 
-/* "8,64"; a dimension that is not known is its name, or "?". */
+/* "8,64"; an unknown dimension is printed as its name, or "?". */
 static const char *shape_text(const struct run_input *input, char text[SHAPE_BYTES])
 {
 	size_t used = 0;
@@ -33,7 +34,7 @@ static const char *shape_text(const struct run_input *input, char text[SHAPE_BYT
 	return text;
 }
 
-/* ---- what the model wants ---- */
+/* ---- inputs from the model ---- */
 
 static epp_status *describe_shape(struct run_input *input, const struct ort *ort, const OrtTensorTypeAndShapeInfo *info)
 {
@@ -107,9 +108,9 @@ static epp_status *describe_outputs(struct run_inputs *inputs, const struct ort 
 	return status;
 }
 
-/* ---- what the command line says ---- */
+/* ---- inputs from the command line ---- */
 
-/* The input of a name that is `bytes` long; NULL if there is none. */
+/* Finds the input whose name is `name`, `bytes` long; NULL if there is none. */
 static struct run_input *find(const struct run_inputs *inputs, const char *name, size_t bytes)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
@@ -130,7 +131,7 @@ static epp_status *unknown_input(const struct run_inputs *inputs, const char *op
 	                         (int)bytes, name, inputs->count ? list : "none");
 }
 
-/* Takes a dimension that is settled from outside, unless it is settled otherwise already. */
+/* Sets a dimension from the command line or a file; false if it is already set to another value. */
 static bool settle(struct run_input *input, size_t i, int64_t dim)
 {
 	if (input->dims[i] >= 0)
@@ -172,7 +173,7 @@ static epp_status *apply_shape(struct run_inputs *inputs, const char *text)
 	return NULL;
 }
 
-/* The input that NAME=FILE names.  Both may hold '=': the longest name wins. */
+/* Finds the input in NAME=FILE.  Both parts may contain '=': the longest name of an input is used. */
 static struct run_input *find_named(const struct run_inputs *inputs, const char *text, const char **file)
 {
 	for (size_t i = strlen(text); i-- > 0;) {
@@ -185,7 +186,7 @@ static struct run_input *find_named(const struct run_inputs *inputs, const char 
 	return NULL;
 }
 
-/* [NAME=]FILE.npy or [NAME=]random. */
+/* Parses [NAME=]FILE.npy or [NAME=]random. */
 static epp_status *apply_source(struct run_inputs *inputs, const char *text)
 {
 	const char *equals = strrchr(text, '='), *source = text;
@@ -219,7 +220,7 @@ static epp_status *misfit(const struct run_input *input, const struct npy *npy)
 	                         run_type_name(input->type), shape_text(input, wants));
 }
 
-/* Looks into a file for its shape. */
+/* Sets an input's shape from its file. */
 static epp_status *apply_file(struct run_input *input)
 {
 	struct npy npy;
@@ -238,7 +239,7 @@ static epp_status *apply_file(struct run_input *input)
 	return NULL;
 }
 
-/* The value that a dimension of this name has elsewhere, and whether it is guessed; -1: none yet. */
+/* Returns the value of another dimension with this name, and whether it is guessed; -1: none yet. */
 static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *name, bool *is_guessed)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
@@ -321,7 +322,7 @@ static epp_status *read_file(const struct run_input *input, const struct ort *or
 	epp_status *status = npy_open(input->source, &npy);
 	if (status)
 		return status;
-	/* It may have changed since it was looked into. */
+	/* The file may have changed since its shape was read. */
 	if (npy.elements_count != count || npy.type != input->type)
 		status = misfit(input, &npy);
 	else if (npy.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)

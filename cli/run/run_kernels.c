@@ -1,27 +1,30 @@
-/* Events of execution providers, out of ONNX Runtime's profile.
+/* Imports the events of execution providers from ONNX Runtime's profile.
  *
- * A provider gives its events to ONNX Runtime at the end of profiling, which writes them into its own profile and shows them
- * to nobody.  So that file is imported, and what providers have in it goes into the recording, on tracks with clocks of
- * their own (run_clocks.c), in ONNX Runtime's microseconds.  Each is compared with the host's clock once, by a host event of which
- * the collector noted when it began on both.  How well a clock keeps to ONNX Runtime's is shown by the causes of its events.
+ * A provider passes its events to ONNX Runtime at the end of profiling, which writes them only into its own profile.
+ * So that file is imported, and the providers' events in it are added to the recording, on tracks with clocks of their
+ * own (run_clocks.c), in ONNX Runtime's microseconds.  Each clock is compared with the host's clock once, by a host
+ * event whose start the collector recorded on both.  The causes of a clock's events show how it drifts from ONNX
+ * Runtime's clock.
  *
- * The cause of an event is found by its correlation id, which is the time at which the host event began, and by its thread, which
- * the kit adds.  An event without an id gets the parent that the importer found by containment, marked as inferred.  If several
- * host events could be the cause, the event has no parent and is marked as ambiguous.
+ * The cause of an event is found by its correlation id, which is the time at which the host event began, and by its
+ * thread, which the kit adds.  An event without an id gets the parent that the importer found by containment, marked as
+ * inferred.  If several host events could be the cause and the event's time fits only one of them, that one is the
+ * parent, marked as inferred; else the event has no parent and is marked as ambiguous.
  *
- * A profile does not say when it began.  The cause of any one of its events shows it; if no event of a profile has a cause, its
- * events are counted as lost.
+ * A profile does not contain the time at which it began.  The cause of any one of its events gives it; if no event of a
+ * profile has a cause, its events are counted as lost.
  *
- * Providers read their clocks when they are started.  The collector is started before them and says when; the first event
- * begins after them.  So their times are early by at most what lies between the two: half of it is added, and is the bound.
+ * Providers read their clocks when they are started.  The collector is started before them and records when; the first
+ * event begins after them.  So the providers' times are early by at most the time between the two: half of it is added,
+ * and is also the error bound.
  *
- * A provider with the kit hands its events to the recording itself.  In the profile each has the id that it got there: what the
- * recording has by that id is left out, and the rest is taken.
+ * A provider with the kit pushes its events to the recording itself.  In the profile each of these has the id that it
+ * got there: an event whose id is in the recording is skipped, the others are added.
  *
- * Of a provider that the collector carries the recording has the events already.  In the profile they bear a mark; where ONNX
- * Runtime drives the same provider too, each stands there once more without it.
+ * If the collector hosts a provider, the recording has its events already.  In the profile they have a mark; if ONNX
+ * Runtime drives the same provider too, each is there a second time without the mark.
  *
- * In a recording with a limit, kernels are left out where they and their causes do not fit (run_limit.c). */
+ * In a recording with a limit, kernels are left out if they and their causes do not fit (run_limit.c). */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <dirent.h>
@@ -38,35 +41,37 @@
 
 #define PAIR_WITHIN_US 500000
 #define NOTE_BYTES 80
-#define PROFILE_ARG 2 /* ort_profile_us, of what the importer puts first (runtime/import/record.h) */
+/* The index of ort_profile_us among the args that the importer puts first (runtime/import/record.h). */
+#define PROFILE_ARG 2
 
 struct kernels {
 	epp_session *recording;
-	epp_member *member;  /* the account; NULL: nothing for it yet */
-	epp_trace *recorded; /* the recording, to be read */
+	epp_member *member;  /* the account; NULL: not needed so far */
+	epp_trace *recorded; /* the recording, opened for reading */
 	struct run_clocks clocks;
 	struct run_causes causes;
-	int64_t profile_us;       /* when the present profile began, unix time; 0: not known */
-	bool profile_is_sure;     /* one of its own host events says so */
-	struct run_twins carried; /* event_number() of those with the mark */
+	int64_t profile_us;       /* when the current profile began, unix time; 0: not known */
+	bool profile_is_sure;     /* known from one of its own host events */
+	struct run_twins carried; /* event_number() of the events with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct run_limit limit;
-	bool has_overwritten; /* the recording: what it had and has not is counted */
-	bool has_lost;        /* the recording lost something of anybody's */
-	bool is_only;         /* there is one profile, of the session, and a limit */
+	bool has_overwritten; /* the recording has overwritten events, which are counted */
+	bool has_lost;        /* the recording has losses of any kind */
+	bool is_only;         /* there is only one profile, that of the session, and a limit */
 	uint64_t pushed_count, unplaced_count, too_old_count, unknown_count;
-	char note[NOTE_BYTES]; /* why something is missing */
+	char note[NOTE_BYTES]; /* why events are missing */
 };
 
 /* ---- the clock ---- */
 
-/* How much later the collector saw a host event begin than ONNX Runtime says, but for what is the same for all. */
+/* The delay between the start of a host event by ONNX Runtime and by the collector, plus a constant. */
 static double delay_us(const struct run_cause *cause)
 {
 	return (double)cause->start_ticks / ((double)epp_host_ticks_per_second() / 1e6) - (double)cause->start_us;
 }
 
-/* When the profile of a cause began, by both clocks.  Two more for the microseconds of both ends. */
+/* Pushes a clock pair: the start of a cause's profile by both clocks.  The half-width includes 2 us, because the times
+ * of both ends are in microseconds. */
 static void push_pair(const struct kernels *kernels, uint32_t clock, const struct run_cause *cause)
 {
 	uint64_t half_ticks = (uint64_t)kernels->causes.bracket_us * epp_host_ticks_per_second() / 2000000;
@@ -81,9 +86,9 @@ static void push_pair(const struct kernels *kernels, uint32_t clock, const struc
 	kernels->push(&run_stand_in, &batch);
 }
 
-/* One pair: that which was seen soonest after the start.  Providers compared their clocks with ONNX Runtime's there, and it is not
- * known how well they followed it from then on.  So the timeline takes the pair for the only comparison, and measures the rest by the
- * causes of the events. */
+/* Pushes one pair: the one with the smallest delay soon after the start.  Providers compared their clocks with ONNX
+ * Runtime's at that time, and their drift since then is not known.  With one pair the timeline assumes a single
+ * comparison, and measures the rest by the causes of the events. */
 static void push_clock(const struct kernels *kernels, uint32_t number)
 {
 	const EpprofClock clock = { .id = number, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = 1000000 };
@@ -101,7 +106,7 @@ static void push_clock(const struct kernels *kernels, uint32_t number)
 
 /* ---- events ---- */
 
-/* The cause that an event tells itself: how many it may mean. */
+/* Finds the cause that an event's own args identify; returns the number of candidates. */
 static size_t find_told(const struct kernels *kernels, const epp_event *event, const struct run_told *told,
                         const struct run_cause **cause)
 {
@@ -117,7 +122,8 @@ static size_t find_told(const struct kernels *kernels, const epp_event *event, c
 	return told->is_correlated ? run_causes_find(&kernels->causes, &effect, cause) : 0;
 }
 
-/* None is better than one of several.  Returns the provider of the cause that the event names; 0: not known. */
+/* Finds an event's parent; if several are possible and run_causes_find cannot choose one by time, it gets none.
+ * Returns the provider of the cause that the event identifies; 0: not known. */
 static uint32_t find_parent(const struct kernels *kernels, const epp_event *event, const struct run_told *told,
                             EpprofEvent *pushed)
 {
@@ -148,9 +154,9 @@ static uint32_t find_parent(const struct kernels *kernels, const epp_event *even
 	return provider;
 }
 
-/* ---- what was carried ---- */
+/* ---- events of hosted providers ---- */
 
-/* Of an event, but for its times, which two profilers of one device tell a little apart. */
+/* A hash of an event without its times, which differ a little between two profilers of one device. */
 static uint64_t event_number(const epp_event *event, const struct run_told *told)
 {
 	const uint64_t parts[] = { (uint64_t)told->correlation, (uint64_t)event->track->device,
@@ -164,7 +170,7 @@ static uint64_t event_number(const epp_event *event, const struct run_told *told
 	return number;
 }
 
-/* ---- one after the other ---- */
+/* ---- events ---- */
 
 static epp_status *join(struct kernels *kernels)
 {
@@ -178,7 +184,7 @@ static bool is_too_old(const struct kernels *kernels, const epp_event *event, co
 	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->limit.from_us;
 }
 
-/* Whether the recording has it from its profiler, or counted it as lost. */
+/* Returns true if the recording got the event from its profiler, or counted it as lost. */
 static bool is_recorded(struct kernels *kernels, const struct run_told *told)
 {
 	return told->recorded == 0 ||
@@ -216,7 +222,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	bool is_new_clock;
 	uint32_t provider = find_parent(kernels, event, &told, &pushed);
 	pushed.clock = run_clocks_find(&kernels->clocks, pushed.device, pushed.stream, provider, &is_new_clock);
-	/* The importer may not have found when the profile began. */
+	/* The importer may not have found the start of the profile. */
 	told.args[PROFILE_ARG].number.i64 = kernels->profile_us;
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
 	TRY(join(kernels));
@@ -227,7 +233,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	return NULL;
 }
 
-/* ---- what is lost ---- */
+/* ---- losses ---- */
 
 static epp_status *lose(struct kernels *kernels, epp_loss reason, uint64_t count, const char *why)
 {
@@ -240,7 +246,7 @@ static epp_status *lose(struct kernels *kernels, epp_loss reason, uint64_t count
 	return NULL;
 }
 
-/* What the importer could not read, and what the kit says that it lost. */
+/* Counts the events that the importer could not read, and the losses that the kit reports. */
 static epp_status *take_losses(struct kernels *kernels, epp_trace *trace)
 {
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
@@ -265,7 +271,8 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 	            "what is refused is in a profile that does not tell when it began");
 }
 
-/* What must be known before the first event is taken: marks, when the profile began, and which kernels fit. */
+/* First pass over the events, for what must be known before the first one is added: the marks, the start of the
+ * profile, and which kernels fit. */
 static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct run_cause *cause;
@@ -276,7 +283,7 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 		kernels->profile_us = told.correlation - event->parent_start_ns / 1000;
 		kernels->profile_is_sure = true;
 	}
-	/* Which of several Runs at once it is in is not told by when it began. */
+	/* The start of a cause does not determine which of several concurrent Runs it is in. */
 	if (!kernels->profile_us && find_told(kernels, event, &told, &cause) == 1)
 		kernels->profile_us = cause->profile_us;
 	if (told.recorded >= 0)
@@ -286,8 +293,8 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 	return kernels->is_only ? run_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
-/* An event of category Session or Node that has a process id reads as ONNX Runtime's own; but the collector was shown all of
- * those, but for one. */
+/* An event of category Session or Node with a process id looks like ONNX Runtime's own; but the collector gets all of
+ * those except one. */
 static epp_status *count_unknown(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	static const char unshown[] = "model_loading";
@@ -309,7 +316,7 @@ static epp_status *each_event(struct kernels *kernels, epp_trace *trace, epp_tra
                               epp_status *(*see)(struct kernels *kernels, const epp_timeline *timeline,
                                                  const epp_event *event))
 {
-	/* The times that providers gave: the recording's own causes are to correct them. */
+	/* Use the times as the providers reported them: they will be corrected with the recording's own causes. */
 	const epp_timeline_options options = { .struct_size = sizeof options, .as_claimed = 1 };
 	epp_timeline *timeline;
 	const epp_event *event;
@@ -352,7 +359,7 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	return status;
 }
 
-/* What was repaired and guessed matters little here: the host's part is not taken. */
+/* The importer's repairs and guesses are ignored: they concern mostly the host's part, which is not used. */
 static void ignore_receipt(void *user, const char *text)
 {
 	(void)user, (void)text;
@@ -370,7 +377,8 @@ static epp_status *append_profile(struct kernels *kernels, const char *folder, c
 	epp_status *status = epp_import_file(profile, imported, &options, ignore_receipt, NULL, NULL);
 	if (!status)
 		status = append_all(kernels, imported);
-	/* The next one would wait for the disk, if it took this one's place: there is one for each run. */
+	/* Remove the file first: replacing it with the next one would wait for the disk, and there is one for each
+	 * run. */
 	unlink(imported);
 	return status;
 }

@@ -1,4 +1,4 @@
-/* From when on a recording with a limit can keep both host events and the kernels that they caused. */
+/* Computes from what time on a recording with a limit can keep both host events and the kernels that they caused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -31,8 +31,8 @@ static int by_time(const void *a, const void *b)
 	return (left->time_us > right->time_us) - (left->time_us < right->time_us);
 }
 
-/* From the newest on, as long as they fit; the bytes of the recording are divided among its host events.  A part is left for
- * definitions, for the segment that is being filled, and because all of this is an estimate. */
+/* Goes back from the newest event as long as events fit; the bytes of the recording are divided among its host events.
+ * A part is reserved for definitions, for the segment that is being filled, and because all of this is an estimate. */
 void run_limit_settle(struct run_limit *limit, const struct run_causes *causes)
 {
 	uint64_t file_bytes = epp_trace_get_info(causes->recorded)->file_bytes;
@@ -41,7 +41,7 @@ void run_limit_settle(struct run_limit *limit, const struct run_causes *causes)
 	double room = (double)limit->max_bytes * 7 / 8 - (1 << 20);
 	size_t i = causes->count, j = limit->count;
 
-	/* A small ring holds less than what is in the window as well. */
+	/* For a small ring the quotient is too small, because the window has events, too. */
 	if (bytes_per_cause < (double)limit->event_bytes)
 		bytes_per_cause = (double)limit->event_bytes;
 	if (!limit->max_bytes)

@@ -1,8 +1,8 @@
-/* The runs: threads that take numbers until none is left.
+/* Runs the model in several threads, which take run numbers until none is left.
  *
- * Each thread first takes part in the warm-up, then all wait for each other, then they take part in the runs.  The main
- * thread waits, tells how far they are, and passes a signal on: then the runs that are on their way are told to end too,
- * and count for nothing. */
+ * Each thread first takes part in the warm-up, then all wait for each other at a barrier, then they do the runs.  The
+ * main thread waits, prints progress, and handles signals: then runs in progress are told to terminate, and are not
+ * counted. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@ struct loop {
 	const char *profiles;
 	pthread_barrier_t warm;
 
-	pthread_mutex_t lock; /* guards all below, and `running` of the threads */
+	pthread_mutex_t lock; /* guards the members below, and `running` of the threads */
 	pthread_cond_t thread_ended;
 	size_t threads_left;
 	bool stop;
-	epp_status *failure; /* the first */
+	epp_status *failure; /* the first failure */
 	int64_t began_ns, ended_ns;
 	struct phase {
 		size_t next, end;
@@ -37,7 +37,7 @@ struct worker {
 	struct loop *loop;
 	size_t number; /* from 1 */
 	pthread_t thread;
-	OrtRunOptions *running; /* of the run on its way, or NULL */
+	OrtRunOptions *running; /* of the run in progress, or NULL */
 	OrtValue **outputs;
 };
 
@@ -63,7 +63,7 @@ static epp_status *make_options(const struct loop *loop, const char *name, OrtRu
 	return ort_check(ort, ort->api->RunOptionsEnableProfiling(*options, prefix));
 }
 
-/* Where somebody else may end it; false: it need not begin. */
+/* Publishes the run's options, so that the main thread can terminate the run; false: the run should not begin. */
 static bool show(struct worker *worker, OrtRunOptions *options)
 {
 	struct loop *loop = worker->loop;
@@ -82,7 +82,7 @@ static void hide(struct worker *worker)
 	pthread_mutex_unlock(&worker->loop->lock);
 }
 
-/* `name` is that of its profile, if it has one of its own. */
+/* `name` is the name of the run's own profile, or NULL. */
 static epp_status *run_once(struct worker *worker, const char *name, int64_t *duration_ns)
 {
 	const struct loop *loop = worker->loop;
@@ -111,7 +111,7 @@ static epp_status *run_once(struct worker *worker, const char *name, int64_t *du
 
 /* ---- a thread ---- */
 
-/* The next number, or false if there is none. */
+/* Takes the next number; false if there is none. */
 static bool take_number(struct loop *loop, struct phase *phase, size_t *number)
 {
 	pthread_mutex_lock(&loop->lock);
@@ -133,7 +133,7 @@ static void take_part(struct worker *worker, struct phase *phase)
 		snprintf(name, sizeof name, "%s-%zu", phase == &loop->runs ? "run" : "warm-up", number);
 		epp_status *status = run_once(worker, name, &duration_ns);
 		pthread_mutex_lock(&loop->lock);
-		/* One that was told to end says so, too. */
+		/* A terminated run also returns an error. */
 		if (!status && duration_ns >= 0)
 			phase->latencies.ns[phase->latencies.count++] = duration_ns;
 		else if (!loop->stop && !loop->failure)
@@ -185,7 +185,7 @@ static void pass_signal_on(struct loop *loop, struct worker *workers, size_t cou
 	loop->stop = true;
 	for (size_t i = 0; i < count; i++) {
 		OrtStatus *status = workers[i].running ? loop->ort->api->RunOptionsSetTerminate(workers[i].running) : NULL;
-		/* It ends by itself then. */
+		/* If this fails, the run ends normally. */
 		if (status)
 			loop->ort->api->ReleaseStatus(status);
 	}
@@ -226,8 +226,9 @@ static void hand_over(struct run_latencies *to, const struct phase *from)
 		qsort(to->ns, to->count, sizeof *to->ns, by_value);
 }
 
-/* Threads that cannot be started are an error, but those that were must not wait for them at the barrier: it is made for
- * as many as there will be, so all are made first, behind a closed gate: the lock. */
+/* Starts the threads.  A thread that cannot be started is an error, but the threads that were started must not wait for
+ * it at the barrier.  The barrier's count is the number of started threads, so all are started first, while the lock
+ * keeps them from going on. */
 static epp_status *start(struct loop *loop, struct worker *workers, size_t count, size_t *started)
 {
 	epp_status *status = NULL;

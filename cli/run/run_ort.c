@@ -1,8 +1,9 @@
 /* Finds a library of ONNX Runtime and opens it.
  *
- * A library that was named must do.  One that is only found there may be too old or something else; then the search goes
- * on, and if nothing does, the message tells what was looked at.  Tables are asked for in the newest version that both
- * sides know; all slots that the command touches are there since the oldest that it takes. */
+ * A library that was named explicitly must be usable.  One that was only found may be too old or something else; then
+ * the search continues, and if no library is usable, the message lists those that were tried.  The tables are requested
+ * in the newest version that both sides support; all slots that the command uses exist since the oldest version that it
+ * accepts. */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <ctype.h>
@@ -44,7 +45,7 @@ static epp_status *open_library(struct ort *ort, const char *path)
 	dlerror();
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		/* It most often begins with the name. */
+		/* The message usually begins with the name. */
 		const char *reason = dlerror();
 		reason = reason ? reason : "cannot be loaded";
 		bool has_name = strncmp(reason, path, strlen(path)) == 0;
@@ -75,9 +76,9 @@ static epp_status *open_library(struct ort *ort, const char *path)
 	return ort->path ? NULL : epp_status_no_memory();
 }
 
-/* ---- looking for it ---- */
+/* ---- search ---- */
 
-/* Tries a library that nobody asked for; true: it is open.  `reasons` collects why not. */
+/* Tries a library that was not named explicitly; true: it is open.  Otherwise adds the reason to `reasons`. */
 static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_BYTES])
 {
 	epp_status *status = open_library(ort, path);
@@ -90,7 +91,7 @@ static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_
 	return false;
 }
 
-/* Python knows best where its packages are.  The virtual environment first, which need not be in PATH. */
+/* Asks Python for the location of its package.  The virtual environment, which need not be in PATH, is tried first. */
 static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
 {
 	static const char command[] = "for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
@@ -118,7 +119,7 @@ static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
 	return opened;
 }
 
-/* What `make run HOST=onnxruntime` fetched, if the command runs from where it was built. */
+/* Tries the library that `make run HOST=onnxruntime` fetched, if the command runs from its build folder. */
 static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
 {
 	static const char *const places[] = { "deps", "../build/deps" };
@@ -132,7 +133,7 @@ static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
 		         "%.*s/%s/*/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so*",
 		         (int)(slash - program), program, places[i]);
 		if (glob(pattern, 0, NULL, &found) == 0) {
-			/* The newest is called so, and is the last. */
+			/* The newest version sorts last. */
 			for (size_t j = found.gl_pathc; j-- > 0 && !opened;)
 				opened = try_library(ort, found.gl_pathv[j], reasons);
 			globfree(&found);
@@ -164,9 +165,9 @@ static epp_status *find_library(struct ort *ort, const char *asked)
 	                         EPPROF_ORT_API_VERSION_MIN, reasons);
 }
 
-/* ---- what it logs ---- */
+/* ---- log messages ---- */
 
-/* Takes a message of ONNX Runtime's apart; the lock is held. */
+/* Parses a message of ONNX Runtime about a profiler's error; the lock is held. */
 static void keep_failure(struct ort *ort, const char *message)
 {
 	static const char begins[] = "OrtEpProfilerImpl::", of[] = "() for ", says[] = " returned an error OrtStatus: ";
@@ -229,7 +230,7 @@ epp_status *ort_open(struct ort *ort, const char *library)
 	epp_status *status = find_library(ort, library);
 	if (status)
 		return status;
-	/* Errors alone: what it warns of is its own affair, and there is much of it. */
+	/* Log errors only: warnings concern ONNX Runtime itself, and there are many. */
 	status = ort_check(
 	    ort, ort->api->CreateEnvWithCustomLogger(keep_log, ort, ORT_LOGGING_LEVEL_ERROR, "epprof", &ort->env));
 	return epp_status_prefix(status, "%s", ort->path);
@@ -249,14 +250,14 @@ void ort_close(struct ort *ort)
 	memset(ort, 0, sizeof *ort);
 }
 
-/* ---- what its entries return ---- */
+/* ---- statuses ---- */
 
 epp_status *ort_check(const struct ort *ort, OrtStatus *status)
 {
 	if (!status)
 		return NULL;
 	OrtErrorCode code = ort->api->GetErrorCode(status);
-	/* Some end with a newline. */
+	/* Some messages end with a newline. */
 	const char *message = ort->api->GetErrorMessage(status);
 	size_t bytes = strlen(message);
 	while (bytes && isspace((unsigned char)message[bytes - 1]))

@@ -1,4 +1,4 @@
-/* What came out of a run: latencies, who took which nodes, and the summary of the trace. */
+/* Prints the results of a run: latencies, the assignment of nodes to providers, and the summary of the trace. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define LINES_MAX 20
 
-/* The value that a part of all does not exceed. */
+/* The quantile `part` of the latencies. */
 static double quantile(const struct run_latencies *latencies, double part)
 {
 	size_t rank = (size_t)ceil(part * (double)latencies->count);
@@ -68,8 +68,7 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 	                                      : sources[kernels & (RUN_KERNELS_PUSHED | RUN_KERNELS_IMPORTED)]);
 }
 
-/* Where most of the time of the nodes went, by operator type if the trace tells these, else by node: how many it takes to make up
- * 80 % of it. */
+/* Prints the operator types, or the nodes if the trace has no types, that together make up 80 % of the nodes' time. */
 static void print_most(const struct summary *summary)
 {
 	enum { NAMES_MAX = 8 };
@@ -86,7 +85,7 @@ static void print_most(const struct summary *summary)
 	}
 	if (all_ns <= 0)
 		return;
-	/* The largest that is not taken yet, each time: they are sorted by total time. */
+	/* Lines are sorted by total time, so each step takes the largest one left. */
 	while (taken < NAMES_MAX && taken_ns * 5 < all_ns * 4) {
 		const epp_summary_line *next = NULL;
 		for (size_t i = 0; i < summary->tables[kind].count; i++) {

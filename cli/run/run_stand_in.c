@@ -1,4 +1,4 @@
-/* A profiler that does nothing: in the recording it stands for those that ONNX Runtime drove. */
+/* A profiler that does nothing: in the recording it represents the profilers that ONNX Runtime drove. */
 #include "run.h"
 
 static void stand_in_release(OrtEpProfilerImpl *profiler)

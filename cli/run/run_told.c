@@ -1,5 +1,5 @@
-/* The args of an event that execution providers gave to ONNX Runtime, out of its profile: those that name its cause, and all of
- * them as they are pushed into the recording. */
+/* Reads the args of an execution provider's event in ONNX Runtime's profile: those that identify its cause, and all of
+ * them in the form in which they are pushed into the recording. */
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,8 @@
 
 #include "run.h"
 
-/* The importer keeps what it cannot read as a number as text; an id in quotes is one. */
+/* Reads an arg as a number.  The importer keeps values that it cannot read as numbers as texts; a quoted id is such a
+ * text. */
 static bool arg_number(const epp_trace_arg *arg, int64_t *number)
 {
 	char text[24];
@@ -48,7 +49,7 @@ void run_told_read(const epp_timeline *timeline, const epp_event *event, struct 
 			told->cause_name = arg;
 		if (told->count == RUN_ARGS_MAX)
 			continue;
-		/* A key is valid as long as the trace, a text as long as the event. */
+		/* A key is valid as long as the trace, a text only as long as the event. */
 		EpprofArg *taken = &told->args[told->count++];
 		*taken = (EpprofArg){ .key = arg.key, .type = arg.type };
 		if (arg.type == EPP_ARG_TEXT) {

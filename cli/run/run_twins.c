@@ -1,4 +1,4 @@
-/* Numbers that are met twice: added as they come, then sorted with a count each, then taken one by one. */
+/* A multiset of numbers: numbers are added, then sorted with a count each, then taken one by one. */
 #include <stdlib.h>
 
 #include "run.h"

@@ -66,7 +66,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-/* The halves have no type in C: their bits are cut out of the float's. */
+/* The 16-bit types have no type in C: their bits are taken from the float's. */
 static uint16_t half_bits(float value, bool brain)
 {
 	uint32_t bits;
@@ -74,7 +74,7 @@ static uint16_t half_bits(float value, bool brain)
 	memcpy(&bits, &value, sizeof bits);
 	if (brain)
 		return (uint16_t)(bits >> 16);
-	/* Five bits of exponent, fewer of the fraction; what is too small to be normal is 0. */
+	/* float16 has five exponent bits and a shorter fraction; values too small for a normal number become 0. */
 	uint32_t exponent = bits >> 23;
 	return (uint16_t)(exponent <= 127 - 15 ? 0 : (exponent - (127 - 15)) << 10 | (bits >> 13 & 0x3FF));
 }
@@ -107,7 +107,7 @@ void run_fill_random(ONNXTensorElementDataType type, void *data, size_t count, u
 			put_float(type, at, random);
 			continue;
 		}
-		/* The lowest byte comes first. */
+		/* Little-endian: the lowest byte comes first. */
 		memset(at, 0, types[which].bytes);
 		at[0] = (unsigned char)(random >> 63);
 	}

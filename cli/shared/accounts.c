@@ -1,4 +1,4 @@
-/* What was lost, over all producers of a trace. */
+/* Adds up the losses of all producers of a trace. */
 #include "accounts.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	size_t count = epp_trace_accounts_count(trace);
-	uint64_t missing[2] = { 0 }; /* of threads, of plugins: an event may be in an account of each */
+	uint64_t missing[2] = { 0 }; /* of threads, of plugins: an event may be counted in an account of each */
 
 	memset(accounts, 0, sizeof *accounts);
 	accounts->balanced = true;

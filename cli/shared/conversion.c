@@ -1,4 +1,4 @@
-/* One export, from the options to what is printed about it. */
+/* Runs one export, from the options to the messages about it. */
 #include "conversion.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "accounts.h"
 
-/* An error of the trace, not of the output. */
+/* Returns true if the error concerns the trace, not the output. */
 static bool is_of_trace(epp_code code)
 {
 	return code == EPP_CORRUPT || code == EPP_INCOMPATIBLE;

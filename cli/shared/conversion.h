@@ -1,4 +1,4 @@
-/* A trace exported into a file, as several commands do: the options they have in common, and what they print. */
+/* Exports a trace into a file, for several commands: their common options and messages. */
 #ifndef EPPROF_CLI_SHARED_CONVERSION_H
 #define EPPROF_CLI_SHARED_CONVERSION_H
 
@@ -15,7 +15,7 @@ struct conversion {
 	bool force, strict;
 };
 
-/* The options, for getopt_long; their help. */
+/* The options for getopt_long, and their help text. */
 #define CONVERSION_LONGS \
 	{ "output", required_argument, NULL, 'o' }, { "from", required_argument, NULL, 'F' }, \
 	    { "to", required_argument, NULL, 'T' }, { "min-duration", required_argument, NULL, 'D' }, \
@@ -33,17 +33,20 @@ struct conversion {
 	"  --process PATTERN  only events of a process (its number, program, label or host) or device\n"
 
 void conversion_init(struct conversion *conversion, const struct cli_command *command);
-/* Takes one of CONVERSION_LONGS; others are not looked at.  False: a mistake was explained. */
+/* Handles one of CONVERSION_LONGS; other options are ignored.  False: an error was reported. */
 bool conversion_option(struct conversion *conversion, int option);
-/* With `input`, `output` and `format` set: CLI_OK, or CLI_USAGE and the mistake explained. */
+/* Checks the options; `input`, `output` and `format` must be set.  CLI_OK, or CLI_USAGE after an error was reported. */
 int conversion_check(struct conversion *conversion);
-/* Exports, tells what was left out and what was written.  Returns an enum cli_exit; after a signal it does not return. */
+/* Exports, and prints what was left out and what was written.  Returns an enum cli_exit; after a signal it does not
+ * return. */
 int conversion_run(const struct conversion *conversion);
-/* Checks and runs; without `output` it lies beside the input, with `extension` instead of ".epp".  Returns likewise. */
+/* conversion_check and conversion_run.  Without `output` the file is in the input's folder, with `extension` instead of
+ * ".epp".  Returns an enum cli_exit. */
 int conversion_run_beside(struct conversion *conversion, const char *extension);
-/* What became of an export with --strict: CLI_INVALID if the trace lost something or the receipt was not empty. */
+/* The exit status of a successful export; with --strict CLI_INVALID if the trace has losses or the receipt was not
+ * empty. */
 int conversion_judge(const struct conversion *conversion, const struct accounts *accounts, bool left_out);
-/* Says why one failed, and releases it; likewise. */
+/* Prints why an export failed, and releases the status.  Returns an enum cli_exit. */
 int conversion_explain(epp_status *status);
 
 #endif

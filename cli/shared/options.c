@@ -1,4 +1,4 @@
-/* Command lines: getopt_long, and messages that say what was meant. */
+/* Parses command lines with getopt_long; error messages suggest what was probably meant. */
 #include <bsd/stdlib.h>
 #include <errno.h>
 #include <math.h>
@@ -34,9 +34,9 @@ int cli_misuse(const struct cli_command *command, const char *format, ...)
 	return CLI_USAGE;
 }
 
-/* ---- near misses ---- */
+/* ---- similar words ---- */
 
-/* How many letters must be added, left out, changed or swapped with their neighbour. */
+/* The edit distance: letters added, left out, changed or swapped with their neighbour. */
 static unsigned distance(const char *a, const char *b)
 {
 	enum { MAX = 24 };
@@ -66,7 +66,7 @@ static unsigned distance(const char *a, const char *b)
 
 const char *cli_nearest(const char *word, const char *const *candidates)
 {
-	/* A short word is soon as near to one as to any other. */
+	/* Short words are similar to too many others, so the limit depends on the length. */
 	unsigned best = 1 + (unsigned)strlen(word) / 4;
 	const char *nearest = NULL;
 
@@ -101,7 +101,7 @@ static void explain_unknown_long(const struct cli_options *options, const struct
 		cli_misuse(options->command, "unknown option '--%s'", name);
 }
 
-/* Why getopt_long did not understand: it leaves optopt 0 for an unknown long option only. */
+/* Reports why getopt_long refused an option: it sets optopt to 0 for an unknown long option only. */
 static void explain(const struct cli_options *options, const struct option *longs)
 {
 	const char *word = options->argv[optind - 1];
@@ -244,7 +244,7 @@ bool cli_size(const struct cli_command *command, const char *option, uint64_t *b
 {
 	const char *unit = optarg + strspn(optarg, "0123456789");
 
-	/* expand_number ignores what follows the unit. */
+	/* expand_number ignores the text after the unit. */
 	if (unit > optarg && (!*unit || !unit[1]) && expand_number(optarg, bytes) == 0)
 		return true;
 	cli_misuse(command, "%s '%s': a size has a number and a unit: 500K, 64M, 2G", option, optarg);

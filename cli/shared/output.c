@@ -1,4 +1,4 @@
-/* What is printed: statuses, texts of any bytes, numbers for people. */
+/* Prints statuses, texts of any bytes, and numbers for people. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ int cli_finish(int code)
 
 /* ---- texts ---- */
 
-/* The next character of a text: its length, and 0 in *character for bytes that are none and for zero bytes. */
+/* Decodes the next character of a text and returns its length; *character is 0 for invalid bytes and for zero bytes. */
 static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 {
 	mbstate_t state = { 0 };
@@ -120,7 +120,8 @@ static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 	return length;
 }
 
-/* The next character as it may be printed, at most three times as long as in the text; takes it from the text. */
+/* Returns the next character in printable form, at most three times as long as in the text, and removes it from the
+ * text. */
 static const char *next_clean(const char **text, size_t *bytes, size_t *clean_bytes)
 {
 	static const char replacement[] = "\xEF\xBF\xBD";

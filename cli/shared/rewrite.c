@@ -1,4 +1,4 @@
-/* See rewrite.h. */
+/* The command line of commands that rewrite a trace: see rewrite.h. */
 #include "rewrite.h"
 
 int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrite_fn rewrite)

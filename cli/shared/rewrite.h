@@ -1,4 +1,4 @@
-/* The command line of what writes a trace anew, as a file of its own or in place of the old one. */
+/* The command line of commands that rewrite a trace, into another file or in place. */
 #ifndef EPPROF_CLI_SHARED_REWRITE_H
 #define EPPROF_CLI_SHARED_REWRITE_H
 

@@ -1,4 +1,4 @@
-/* Ctrl-C, for commands that write files: what to do about it is theirs. */
+/* Catches Ctrl-C for commands that write files; each command decides how to stop. */
 #include <signal.h>
 
 #include "cli/cli.h"

@@ -1,5 +1,5 @@
-/* Tables for people: cells are kept until all are known, then columns are as wide as their widest cell.  Where the terminal is
- * too narrow for that, columns that may be missed are left out one by one, then columns of texts are cut. */
+/* Prints aligned tables.  Cells are kept until all are known; then each column is as wide as its widest cell.  If the
+ * terminal is too narrow for that, optional columns are left out one by one, then columns of texts are cut. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,15 @@ struct column {
 	int width;
 };
 
-/* What the last column keeps, if it needs as much, before another is left out; and before it is not cut any more. */
+/* The width that the last column keeps, if it needs as much: below it optional columns are left out, and below
+ * NAME_COLUMNS_MIN it is not cut further. */
 #define NAME_COLUMNS 16
 #define NAME_COLUMNS_MIN 8
 
 struct cli_table {
 	struct column *columns;
 	size_t columns_count;
-	char **cells; /* the titles first */
+	char **cells; /* the titles are the first row */
 	size_t cells_count, cells_room;
 };
 
@@ -126,7 +127,7 @@ static void print_cell(const struct cli_table *table, size_t column, const char 
 		printf("%*s", space, "");
 }
 
-/* Without its last character. */
+/* The length of the text without its last character. */
 static size_t shorter(const char *text, size_t bytes)
 {
 	while (--bytes && ((unsigned char)text[bytes] & 0xC0) == 0x80)
@@ -134,15 +135,15 @@ static size_t shorter(const char *text, size_t bytes)
 	return bytes;
 }
 
-/* A text in at most `columns` of at least NAME_COLUMNS_MIN, an ellipsis at its end.  A clean text has room for that: what goes
- * was as long, or was made of fewer bytes than there was room for. */
+/* `columns` is at least NAME_COLUMNS_MIN.  A clean text has room for the ellipsis: the characters removed were at least
+ * as long, or were replacements of fewer bytes for which the buffer has room. */
 void cli_cut(char *cell, int columns)
 {
 	size_t bytes = strlen(cell), most = (size_t)columns * 8;
 
 	if (cli_columns(cell) <= columns)
 		return;
-	/* So long a text need not be looked at letter by letter. */
+	/* Cut a very long text first, so that it need not be measured character by character. */
 	bytes = bytes > most ? shorter(cell, most) : bytes;
 	cell[bytes] = '\0';
 	while (cli_columns(cell) >= columns) {
@@ -162,7 +163,8 @@ static void cut_column(struct cli_table *table, size_t column, int width)
 		table->columns[column].width = width;
 }
 
-/* Leaves out what it must, and cuts texts: the last column to what is left, the others only where it would get too little. */
+/* Leaves out optional columns and cuts texts as needed: the last column to the remaining width, the others only if the
+ * last one would get too little. */
 static void fit(struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
@@ -190,7 +192,7 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 {
 	size_t count = table->columns_count;
 
-	/* Nothing, not even spaces, behind the last text. */
+	/* Print nothing, not even spaces, after the last text. */
 	while (count && (!cells[count - 1] || !cells[count - 1][0]))
 		count--;
 	fputs(faint ? "\033[2m" : "", stdout);

@@ -1,4 +1,4 @@
-/* What standard output is: a terminal, which has a width and perhaps colours, or anything else, which has neither. */
+/* Properties of standard output: a terminal has a width and perhaps styles, other files have neither. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

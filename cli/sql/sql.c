@@ -1,4 +1,4 @@
-/* epprof sql: questions to a trace, in SQL. */
+/* epprof sql: runs SQL queries over a trace. */
 #include "sql.h"
 
 #include <signal.h>
@@ -25,7 +25,7 @@ static const char
 	     "  --format FORMAT  table (the default), csv or json\n"
 	     "  --help           this text\n";
 
-/* The one that Ctrl-C stops. */
+/* The object whose query Ctrl-C interrupts. */
 static epp_sql *volatile asked;
 
 static void interrupt(int signal_number)
@@ -79,7 +79,7 @@ static int ask(epp_trace *trace, const char *text, enum sql_format format)
 		code = CLI_OK;
 	asked = NULL;
 	epp_sql_close(sql);
-	/* Whoever waits for the command shall know that it was stopped. */
+	/* End by SIGINT, so that the parent process sees that the command was interrupted. */
 	if (text && cli_signal) {
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);

@@ -1,4 +1,4 @@
-/* What the parts of epprof sql share. */
+/* Declarations shared by the files of epprof sql. */
 #ifndef EPPROF_CLI_SQL_SQL_H
 #define EPPROF_CLI_SQL_SQL_H
 
@@ -10,9 +10,9 @@ enum sql_format { SQL_TABLE, SQL_CSV, SQL_JSON };
 /* Prints all rows to standard output. */
 epp_status *sql_print(epp_sql_rows *rows, enum sql_format format) EPP_MUST_CHECK;
 
-/* Reads statements from standard input, to its end, and answers each; returns an enum cli_exit. */
+/* Reads statements from standard input to its end and prints the result of each; returns an enum cli_exit. */
 int sql_prompt(epp_sql *sql, enum sql_format format);
-/* Answers all statements of a text.  False: a mistake was explained. */
+/* Prints the results of all statements of a text.  False: an error was reported. */
 bool sql_answer(epp_sql *sql, const char *text, enum sql_format format);
 
 #endif

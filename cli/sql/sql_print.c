@@ -1,5 +1,5 @@
-/* Rows as an aligned table, as CSV, or as JSON, one object a line.  A table is printed in parts, so that an answer of any
- * length can be shown; each part has columns of its own width. */
+/* Prints rows as an aligned table, as CSV, or as JSON, one object a line.  A table is printed in parts, so that a
+ * result of any length can be printed; each part has its own column widths. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "sql.h"
 
 #define PART_ROWS 1000u
-/* Beyond this, readers that keep numbers as doubles lose digits. */
+/* Above this, readers that store numbers as doubles lose digits. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
-/* As few digits as read back the same. */
+/* Formats a number with the fewest digits that read back the same. */
 static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 {
 	for (int digits = 6; digits <= 17; digits++) {
@@ -23,7 +23,7 @@ static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 	return text;
 }
 
-/* Of a value that is no text; "" for null. */
+/* Formats a value that is not a text; "" for null. */
 static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_BYTES])
 {
 	text[0] = '\0';
@@ -36,7 +36,7 @@ static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_
 
 /* ---- a table ---- */
 
-/* Numbers stand on the right; the first row tells which columns have any. */
+/* Numbers are aligned to the right; the types in the first row decide which columns have numbers. */
 static struct cli_table *begin_part(const epp_sql_rows *rows, const epp_sql_value *values)
 {
 	size_t count = epp_sql_columns_count(rows);
@@ -126,7 +126,7 @@ static epp_status *print_csv(epp_sql_rows *rows)
 
 /* ---- json ---- */
 
-/* A name that stands twice gets a number behind it. */
+/* Prints a column's name as a key; a repeated name gets a number appended. */
 static void json_key(const epp_sql_rows *rows, size_t column)
 {
 	const char *name = epp_sql_column_name(rows, column);
@@ -145,7 +145,7 @@ static void json_key(const epp_sql_rows *rows, size_t column)
 	}
 }
 
-/* What a double cannot hold is a text. */
+/* A number that a double cannot represent is printed as a string. */
 static void json_value(const epp_sql_value *value)
 {
 	char number[CLI_NUMBER_BYTES];

@@ -1,5 +1,6 @@
-/* Statements line by line.  A line that begins with a dot, where a statement could begin, is a word for the prompt itself.
- * On a terminal the prompt goes on after a mistake; statements that are piped in all run too, and the exit status tells. */
+/* Reads statements line by line.  A line that begins with a dot, where a statement could begin, is a command for the
+ * prompt itself.  On a terminal the prompt continues after an error; with piped input all statements run, too, and the
+ * exit status reports errors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static bool append(struct text *text, const char *line, size_t count)
 	return true;
 }
 
-/* Columns a line each, cut at the commas between them. */
+/* Prints the columns, one a line, split at the commas between them. */
 static void print_schema(const char *name, const char *columns)
 {
 	int depth = 0;
@@ -51,7 +52,7 @@ static void print_schema(const char *name, const char *columns)
 	fputs(";\n", stdout);
 }
 
-/* Of one table, or of all. */
+/* Prints the schema of one table, or of all. */
 static bool print_schemas(const char *wanted)
 {
 	const char *name, *columns;
@@ -92,7 +93,7 @@ static enum answer obey(char *line)
 	return MISTAKE;
 }
 
-/* What begins a statement, or belongs to the one begun. */
+/* Adds a line that begins or continues a statement. */
 static enum answer take_line(epp_sql *sql, enum sql_format format, struct text *text, char *line, size_t count)
 {
 	if (!text->count && line[0] == '.') {

@@ -1,4 +1,4 @@
-/* epprof summary: where the time went, by op, kernel, stream and thread. */
+/* epprof summary: adds up time by op, kernel, stream and thread. */
 #include "summary.h"
 
 #include <stdio.h>
@@ -198,7 +198,7 @@ static int run(int argc, char **argv)
 		fprintf(stderr, "epprof: %s: no op or kernel '%s'\n", path, histogram);
 		code = CLI_FAILURE;
 	} else if (histogram) {
-		/* That was all. */
+		/* Nothing else to print. */
 	} else if (format == SUMMARY_TEXT)
 		summary_print_text(&summary);
 	else if (format == SUMMARY_CSV)

@@ -18,30 +18,30 @@ struct summary {
 	bool shown[EPP_BY_COUNT];
 	size_t top; /* lines a table */
 	uint64_t warmup_count;
-	uint8_t *sources; /* which processes it is of; NULL: all */
+	uint8_t *sources; /* a byte for each process: 1 if it is included; NULL: all */
 };
 
 enum summary_format { SUMMARY_TEXT, SUMMARY_CSV, SUMMARY_JSON };
 
-/* Adds up a trace, or explains why not; `sort` is the number of a column in the list of --sort, 0 for total; of each op and
- * kernel the first `warmup_count` are told apart; only processes that the pattern `process` names, if it is not NULL.  Nothing
- * is shown yet.  Returns an enum cli_exit. */
+/* Adds up a trace, or reports an error.  `sort` is the index of a column in the list of --sort, 0 for total; the first
+ * `warmup_count` events of each op and kernel are counted separately; only processes that match the pattern `process`
+ * are included, if it is not NULL.  Prints no results.  Returns an enum cli_exit. */
 int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process);
 void summary_close(struct summary *summary);
 
 void summary_print_text(const struct summary *summary);
 void summary_print_csv(const struct summary *summary);
 void summary_print_json(const struct summary *summary);
-/* How durations are spread, of each op and kernel whose name fits the pattern; false: none does. */
+/* Prints a histogram of the durations of each op and kernel whose name matches the pattern; false: none matches. */
 bool summary_print_histograms(const struct summary *summary, const char *pattern);
 
 /* ---- summary_process.c ---- */
 
-/* Which processes a pattern of the shell's names, by number, program, label or host: a byte for each, to be freed; NULL without
- * memory.  False: none. */
+/* Finds the processes that a shell pattern matches by number, program, label or host: `*sources` gets a byte for each
+ * process, to be freed; NULL without memory.  False: none matches. */
 bool summary_match(epp_trace *trace, const char *pattern, uint8_t **sources, size_t *count);
 int summary_no_process(const char *pattern);
-/* A line for each process; `pattern` may be NULL.  Returns an enum cli_exit. */
+/* Prints a line for each process; `pattern` may be NULL.  Returns an enum cli_exit. */
 int summary_by_process(const char *path, const char *pattern, enum summary_format format, bool strict);
 
 #endif

@@ -1,4 +1,4 @@
-/* A summary for programs: CSV and JSON, times in nanoseconds. */
+/* Prints a summary for programs: CSV and JSON, times in nanoseconds. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 		printf(",,,\n");
 }
 
-/* How many device events were joined to a host event, and how: name and count, the other columns are empty. */
+/* Prints how many device events were joined to a host event, by method: name and count, the other columns are empty. */
 static void print_csv_joins(const epp_timeline_counts *counts)
 {
 	const struct {

@@ -1,4 +1,4 @@
-/* How the durations of one op or kernel are spread, drawn with letters: steps of 1, 2, 5 times a power of ten. */
+/* Prints a histogram of the durations of one op or kernel in text, with steps of 1, 2, 5 times a power of ten. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static int64_t step_ns(unsigned step)
 	return ns;
 }
 
-/* The step that a duration lies in: at least step_ns(it), below step_ns(it + 1); 0 has what is shorter too. */
+/* Returns the step i of a duration: at least step_ns(i), below step_ns(i + 1); step 0 also includes shorter
+ * durations. */
 static unsigned step_of(int64_t ns)
 {
 	unsigned step = 0;
@@ -30,7 +31,7 @@ static unsigned step_of(int64_t ns)
 	return step;
 }
 
-/* A bar of eighths. */
+/* Prints a bar with a resolution of an eighth of a character. */
 static void print_bar(uint64_t count, uint64_t largest)
 {
 	static const char *const parts[] = { "",
@@ -43,7 +44,7 @@ static void print_bar(uint64_t count, uint64_t largest)
 		                             "\xE2\x96\x89" };
 	unsigned eighths = (unsigned)((double)count / (double)largest * BAR_COLUMNS * 8 + 0.5);
 
-	/* What is there is seen. */
+	/* A count above 0 is always visible. */
 	eighths = eighths || !count ? eighths : 1;
 	for (; eighths >= 8; eighths -= 8)
 		printf("\xE2\x96\x88");

@@ -1,5 +1,5 @@
-/* summary by process, and of some processes alone: each is summed up by itself, and of a merged trace only its own blocks are
- * read for that. */
+/* Prints a summary by process, or of selected processes: each is summed up separately, and of a merged trace only the
+ * process's own blocks are read for that. */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static epp_status *sum_up(epp_trace *trace, size_t index, struct process *proces
 	return status;
 }
 
-/* As accounts_add_up counts it: what could not be stored of a profiler's stands in two accounts. */
+/* Adds up losses as accounts_add_up does: an event of a profiler that could not be stored is in two accounts. */
 static epp_status *add_losses(epp_trace *trace, struct process *processes, size_t count)
 {
 	size_t accounts_count = epp_trace_accounts_count(trace);

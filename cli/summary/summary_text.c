@@ -1,4 +1,4 @@
-/* A summary for people. */
+/* Prints a summary for people. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void print_device(const struct summary *summary, double wall_ns)
 	       cli_duration((double)totals->counts.largest_error_ns, number));
 }
 
-/* Why, as far as the accounts say. */
+/* Prints the reasons of losses, as far as the accounts have them. */
 static void print_loss_notes(epp_trace *trace)
 {
 	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
@@ -81,7 +81,7 @@ static void print_loss_notes(epp_trace *trace)
 	}
 }
 
-/* Of a file that is cut off: how long it was, if that is left. */
+/* Prints the recorded time of a truncated file, if it is known. */
 static void print_run_length(const epp_trace *trace)
 {
 	char number[CLI_NUMBER_BYTES];
@@ -150,7 +150,7 @@ static void add_times(struct cli_table *table, const epp_summary_line *line)
 	cli_table_duration(table, (double)line->max_ns);
 }
 
-/* Of what all runs of a model took, or else of all nodes. */
+/* Adds the share of the time of all runs of a model, or else of all nodes. */
 static void add_share(struct cli_table *table, const struct summary *summary, int64_t ns)
 {
 	int64_t all_ns = 0;
@@ -189,7 +189,7 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 	cli_table_text(table, line->name, line->name_bytes);
 }
 
-/* The mean of the first ones, told apart. */
+/* Adds the mean of the warm-up events. */
 static void add_warmup(struct cli_table *table, const epp_summary_line *line)
 {
 	if (line->warmup_count)
@@ -379,7 +379,7 @@ static void print_placing(const struct summary *summary)
 void summary_print_text(const struct summary *summary)
 {
 	print_head(summary);
-	/* What users of a model ask for first. */
+	/* The table by operator type comes first: it is what users of a model look for. */
 	if (summary->shown[EPP_BY_OP_TYPE])
 		print_op_types(summary);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {

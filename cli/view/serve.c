@@ -1,4 +1,5 @@
-/* One loop over poll.  A connection first fills its request, then is sent its head, then its file. */
+/* A small HTTP server in one loop over poll.  A connection first receives its request, then sends the response header,
+ * then the file. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -18,9 +19,9 @@
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES 8192u
 #define HEAD_BYTES 1024u
-/* How long a connection may do nothing. */
+/* The idle timeout of a connection. */
 #define IDLE_S 30
-/* How long a stop may go unnoticed, ms. */
+/* The interval in which `*stop` is checked, in ms. */
 #define TICK_MS 250
 
 struct connection {
@@ -29,7 +30,7 @@ struct connection {
 	char request[REQUEST_BYTES + 1];
 	size_t request_bytes;
 	char head[HEAD_BYTES];
-	size_t head_bytes, head_sent; /* 0 bytes: the request is not complete */
+	size_t head_bytes, head_sent; /* head_bytes 0: the request is not complete */
 	const struct served_file *file;
 	uint64_t file_sent, file_end;
 };
@@ -94,8 +95,8 @@ void server_close(struct server *server)
 
 /* ---- requests ---- */
 
-/* The value of a header that stands once, without blanks around it; *count of them.  `fields` begins behind the request's
- * first line, which the header of every one does with its line's end. */
+/* Returns the value of a header, without blanks around it, and sets *count to the number of its occurrences.  `fields`
+ * begins at the line end of the request's first line. */
 static const char *header_of(const char *fields, const char *name, size_t *bytes, unsigned *count)
 {
 	const char *found = NULL;
@@ -136,7 +137,7 @@ static bool is_addressed_here(const struct server *server, const char *fields)
 	return count == 1 && (is_text(given, bytes, host[0]) || is_text(given, bytes, host[1]));
 }
 
-/* A difference is found in the same time wherever it is. */
+/* Constant-time comparison. */
 static bool is_token(const struct server *server, const char *text)
 {
 	unsigned difference = 0;
@@ -186,14 +187,14 @@ static void answer_file(const struct server *server, struct connection *connecti
 	connection->file_end = with_body ? file->count : 0;
 }
 
-/* A whole request: its line is METHOD TARGET VERSION. */
+/* Handles a complete request, whose first line is METHOD TARGET VERSION. */
 static void take_request(const struct server *server, struct connection *connection)
 {
 	const char *line = connection->request, *fields = strstr(line, "\r\n");
 	const char *target = memchr(line, ' ', (size_t)(fields - line));
 	const char *version = target ? memchr(target + 1, ' ', (size_t)(fields - target - 1)) : NULL;
 
-	/* A zero would end the texts that are searched here. */
+	/* Refuse zero bytes: they would end the strings that are searched here. */
 	if (strlen(line) != connection->request_bytes || !version || strncmp(version, " HTTP/1.", 8) != 0 ||
 	    fields - version != 9) {
 		answer(connection, "400 Bad Request", "");
@@ -239,7 +240,7 @@ static void receive(const struct server *server, struct connection *connection)
 		answer(connection, "431 Request Header Fields Too Large", "");
 }
 
-/* -1: it waits or failed. */
+/* Sends a piece of the file; -1: it would block, or it failed. */
 static ssize_t send_piece(struct connection *connection)
 {
 	const struct served_file *file = connection->file;
@@ -270,7 +271,8 @@ static void send_more(struct connection *connection)
 	else
 		connection->file_sent += (uint64_t)count;
 	if (connection->head_sent == connection->head_bytes && connection->file_sent == connection->file_end) {
-		/* What was not read of the request would make the answer be thrown away. */
+		/* Read the rest of the request before closing: unread data would reset the connection, and the client
+		 * would lose the response. */
 		shutdown(connection->fd, SHUT_WR);
 		while (recv(connection->fd, connection->request, REQUEST_BYTES, 0) > 0)
 			;
@@ -285,7 +287,7 @@ static void welcome(const struct server *server, struct connection *connections)
 
 	if (fd < 0)
 		return;
-	/* Where there is no room, for the one that was silent for longest. */
+	/* If all connections are in use, replace the one that was idle for longest. */
 	for (size_t i = 0; i < CONNECTIONS_MAX && chosen->fd >= 0; i++) {
 		if (connections[i].fd < 0 || connections[i].active_s < chosen->active_s)
 			chosen = &connections[i];

@@ -1,8 +1,9 @@
-/* A small HTTP server for one reader on this machine: a few files, to a browser that knows the token in their address.
+/* A small HTTP server for one reader on this machine: it serves a few files to a browser that has the token in their
+ * URL.
  *
- * It listens on 127.0.0.1 alone, at a port of the system's choice.  It answers GET and HEAD, one request a connection; a
- * request without the token, or addressed to another host (a name that was made to lead here), gets what a missing file
- * gets.  Connections are served side by side from one thread; each has a limit in size and time. */
+ * It listens on 127.0.0.1 only, at a port that the system chooses.  It answers GET and HEAD, one request a connection;
+ * a request without the token, or with another host in its header (a DNS name that points to 127.0.0.1), gets the same
+ * response as a missing file.  One thread serves all connections concurrently; each has a limit in size and time. */
 #ifndef EPPROF_CLI_VIEW_SERVE_H
 #define EPPROF_CLI_VIEW_SERVE_H
 
@@ -13,7 +14,7 @@
 #include "epprof/status.h"
 
 struct served_file {
-	const char *name; /* behind the token: "", "trace" */
+	const char *name; /* the path after the token: "", "trace" */
 	const char *type;
 	const char *bytes; /* NULL: it is in `fd` */
 	int fd;
@@ -28,17 +29,17 @@ struct server {
 	int fd;
 	uint16_t port;
 	char token[SERVER_TOKEN_BYTES];
-	const char *origin; /* of whom a browser may let in; NULL: nobody */
+	const char *origin; /* the origin that a browser may allow to read the files (CORS); NULL: none */
 	const struct served_file *files;
 	size_t files_count;
 };
 
-/* Ownership: the files stay the caller's.  Errors: EPP_IO. */
+/* Opens the server.  Ownership: the files stay the caller's.  Errors: EPP_IO. */
 epp_status *server_open(struct server *server, const struct served_file *files, size_t files_count, const char *origin)
     EPP_MUST_CHECK;
-/* Where the first file is.  Returns `url`. */
+/* Writes the URL of the first file into `url` and returns it. */
 const char *server_url(const struct server *server, char url[SERVER_URL_BYTES]);
-/* Serves until `*stop` is not 0.  Errors: EPP_IO. */
+/* Serves until `*stop` is non-zero.  Errors: EPP_IO. */
 epp_status *server_run(struct server *server, const volatile int *stop) EPP_MUST_CHECK;
 void server_close(struct server *server);
 

@@ -1,7 +1,8 @@
-/* epprof view: a trace in Perfetto's viewer, or its report, without a file that stays behind.
+/* epprof view: shows a trace in Perfetto's viewer, or its report, and leaves no file behind.
  *
- * The trace is exported once into a file without a name and served to this machine alone.  What a browser opens is a page of
- * ours; it hands the trace to the window of ui.perfetto.dev as that asks for, so that nothing is sent over a network. */
+ * The trace is exported once into a file without a name and served on 127.0.0.1 only.  The browser opens a page of this
+ * server; the page passes the trace to the window of ui.perfetto.dev with its message API, so that nothing is sent over
+ * a network. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -82,7 +83,7 @@ static size_t write_all(const void *bytes, size_t count, void *user)
 	return written;
 }
 
-/* A file that is gone when it is closed; -1 and errno. */
+/* Opens a file without a name, which is freed when it is closed; -1 and errno on failure. */
 static int nameless_file(void)
 {
 	const char *directory = getenv("TMPDIR");
@@ -99,7 +100,7 @@ static int nameless_file(void)
 	return fd;
 }
 
-/* Exports into `*fd`; an enum cli_exit. */
+/* Exports into a new file `*fd`; returns an enum cli_exit. */
 static int export_trace(const char *input, const char *format, int *fd, uint64_t *bytes)
 {
 	const epp_export_options options = { .struct_size = sizeof options, .cancel = &cli_signal };
@@ -123,7 +124,8 @@ static int export_trace(const char *input, const char *format, int *fd, uint64_t
 
 /* ---- the browser ---- */
 
-/* Not waited for: it may be the browser itself.  In a group of its own it does not get our Ctrl-C. */
+/* Starts the browser and does not wait, because the command may be the browser itself.  It runs in its own process
+ * group, so that it does not get this command's Ctrl-C. */
 static void open_browser(const char *url)
 {
 	char name[] = "xdg-open", address[SERVER_URL_BYTES];
@@ -154,7 +156,7 @@ static int serve(const struct served_file *files, size_t files_count, const char
 	if (cli_flush()) {
 		if (open)
 			open_browser(url);
-		/* A browser may go away in the middle of the trace. */
+		/* A browser may close the connection in the middle of the trace. */
 		signal(SIGPIPE, SIG_IGN);
 		status = server_run(&server, &cli_signal);
 	}

@@ -1,5 +1,5 @@
-/* The sample EP, libsample_ort_ep.so in the directory END_FAILS_DIRECTORY, but for its profiler: EndProfiling gives an error when
- * all is done, for which ONNX Runtime drops the profiler's events. */
+/* Wraps the sample EP, libsample_ort_ep.so in the directory END_FAILS_DIRECTORY, with another profiler: after all its
+ * work EndProfiling returns an error, for which ONNX Runtime drops the profiler's events. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef OrtStatus *create_factories_fn(const char *, const OrtApiBase *, const O
                                        size_t *);
 typedef OrtStatus *release_factory_fn(OrtEpFactory *);
 
-/* The same for all that there are of each kind. */
+/* Shared by all objects of each kind. */
 static const OrtApi *ort;
 static void *sample;
 static OrtStatus *(*create_ep)(OrtEpFactory *, const OrtHardwareDevice *const *, const OrtKeyValuePairs *const *,

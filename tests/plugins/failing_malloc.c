@@ -1,7 +1,6 @@
-/* Preloaded into a program, it makes chosen allocations fail: malloc, calloc, realloc and the aligned ones; libc's own strdup,
- * asprintf, reallocarray and so on call these.
- *
- * FAILING_MALLOC names a file that holds a struct failing_malloc: which allocations fail, and room for what is observed. */
+/* Preloaded into a program, makes selected allocations fail: malloc, calloc, realloc and the aligned ones; libc's own
+ * strdup, asprintf, reallocarray and so on call these.  FAILING_MALLOC names a file that contains a struct
+ * failing_malloc: which allocations fail, and room for observations. */
 #include "failing_malloc.h"
 
 #include <dlfcn.h>
@@ -26,7 +25,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t bytes);
 static struct failing_malloc *shared;
 static __thread bool is_observing;
 
-/* A number for the functions that are on the stack; the same ones give the same number within a process. */
+/* Returns a hash of the functions on the stack; within a process the same functions give the same number. */
 static uint32_t stack_number(void)
 {
 	void *callers[CALLERS + 2];
@@ -40,7 +39,7 @@ static uint32_t stack_number(void)
 	return (uint32_t)(number >> 32);
 }
 
-/* gdb: break failing_malloc_now */
+/* Called at each failure, as a place for a breakpoint: break failing_malloc_now */
 EXPORT __attribute__((noinline)) void failing_malloc_now(void)
 {
 	errno = ENOMEM;
@@ -122,6 +121,6 @@ __attribute__((constructor)) static void init(void)
 	if (map == MAP_FAILED)
 		abort();
 	if (map->observe)
-		backtrace(&caller, 1); /* it loads a library the first time */
+		backtrace(&caller, 1); /* the first call of backtrace loads a library */
 	shared = map;
 }

@@ -1,7 +1,9 @@
-/* An EP without clock pairs.  This file stands in for the kit: linked with the sample EP's ort_ep.c and the accelerator, it
- * makes of them an EP that reads the device's clock once, in StartProfiling, places its events by ONNX Runtime's formula
- * in microseconds, and relates them by the correlation id alone.  Tests show with it how soon that drifts out of its bound.
- * It serves one profiler at a time, which is all that they need. */
+/* An EP without clock pairs.
+ *
+ * This file replaces the kit: linked with the sample EP's ort_ep.c and the accelerator, it makes an EP that reads the
+ * device's clock once, in StartProfiling, places its events by ONNX Runtime's formula in microseconds, and relates them
+ * by the correlation id alone.  Tests use it to show how soon such a clock drifts out of its error bound.  It supports
+ * one profiler at a time, which is enough for the tests. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* An EP library of which one symbol is missing. */
+/* An EP library that lacks one of its symbols. */
 #include "epprof/ort_ep_profiler.h"
 
 __attribute__((visibility("default"))) OrtStatus *CreateEpFactories(void);

@@ -1,4 +1,4 @@
-/* Half a tracing plugin, and a PJRT plugin's entry. */
+/* An incomplete PU1 plugin, with the entry point of a PJRT plugin. */
 #include <stddef.h>
 
 __attribute__((visibility("default"))) unsigned pu1GetVersion(void);

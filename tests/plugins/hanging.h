@@ -1,4 +1,4 @@
-/* Entries of test plugins that do not return: those that HANG_AT names, "tf:stop,pu1:pu1FlushAll". */
+/* Makes entries of test plugins hang: those that HANG_AT names, for example "tf:stop,pu1:pu1FlushAll". */
 #ifndef EPPROF_TESTS_PLUGINS_HANGING_H
 #define EPPROF_TESTS_PLUGINS_HANGING_H
 

@@ -1,6 +1,6 @@
-/* An EP library that misbehaves as the environment variable HOSTILE says, and behaves without it.  When it is unloaded
- * it leaves behind, in the environment, HOSTILE_LIVE (objects that were made and not released) and HOSTILE_CALLS (the
- * calls in order), so that a test sees that it is gone and how it went. */
+/* An EP library that misbehaves as the environment variable HOSTILE specifies, and behaves correctly without it.  When
+ * it is unloaded it sets the environment variables HOSTILE_LIVE (the number of objects that were made and not released)
+ * and HOSTILE_CALLS (the calls in order), so that a test can check the unload and the calls. */
 #include "epprof/ort_ep_profiler.h"
 
 #include <stdio.h>
@@ -100,7 +100,7 @@ static OrtStatus *get_devices(OrtEpFactory *this_ptr, const OrtHardwareDevice *c
 		return refuse("no driver");
 	if (is("devices: none"))
 		return NULL;
-	/* As vendors' EPs: their own devices only, of which this is one. */
+	/* Like vendors' EPs it accepts only its own devices, of which this is one. */
 	if (is("vendor") &&
 	    (api->HardwareDevice_Type(devices[0]) != OrtHardwareDeviceType_GPU ||
 	     api->HardwareDevice_VendorId(devices[0]) != 0x8086 || api->HardwareDevice_DeviceId(devices[0]) != 0x56a0))
@@ -115,7 +115,8 @@ static OrtStatus *get_devices(OrtEpFactory *this_ptr, const OrtHardwareDevice *c
 			return status;
 	}
 	if (is("devices: past the end")) {
-		/* The one behind the end is lost to the host; it must not look like a leak of the host's. */
+		/* The host does not get the device beyond the end; release it here, so that it does not look like a
+		 * leak of the host. */
 		api->GetEpApi()->ReleaseEpDevice(ep_devices[max_ep_devices]);
 		*num_ep_devices = max_ep_devices;
 	}
@@ -203,7 +204,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 		return refuse("no device found");
 	if (is("factories: none"))
 		return NULL;
-	/* As those that are made with ONNX Runtime's C++ headers. */
+	/* Like EPs compiled with ONNX Runtime's C++ headers. */
 	if (is("vendor") && (!api->GetEpApi() || !api->GetModelEditorApi()))
 		return refuse("GetEpApi or GetModelEditorApi returned null");
 	*num_factories = is("factories: too many") ? max_factories + 1 : 1;

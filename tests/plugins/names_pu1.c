@@ -1,4 +1,5 @@
-/* The scripted PU1 plugin, with work of its own: kernels whose texts no writer of JSON should trust. */
+/* The scripted PU1 plugin, with work of its own: kernels whose names and metadata a JSON writer must escape or
+ * repair. */
 #include "scripted_pu1.c"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* `count` rounds of one kernel for each text.  Returns how many records the host had no room for. */
+/* Makes `count` rounds of one kernel for each text.  Returns the number of records for which the host had no room. */
 int epp_sample_work(int count)
 {
 	uint8_t *buffer = NULL;

@@ -1,5 +1,6 @@
-/* The collector's library with a profiler that does nothing, for the bench: what ONNX Runtime itself takes for having one.
- * asking_ep.c compiles the same text into one that also asks for what the collector asks, and keeps none of it. */
+/* The collector's library with a profiler that does nothing, for the benchmark: measures the cost of a profiler in ONNX
+ * Runtime itself.  asking_ep.c compiles the same text into a library that also reads what the collector reads, and
+ * stores none of it. */
 #ifndef EP_NAME
 #define EP_NAME "null"
 #endif
@@ -74,7 +75,7 @@ bool ort_output_wanted(void)
 	return true;
 }
 
-/* ---- it carries nothing ---- */
+/* ---- no hosted plugins ---- */
 
 OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries)
 {

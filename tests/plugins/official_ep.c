@@ -1,9 +1,9 @@
-/* An EP library written against ONNX Runtime's own headers, without the kit: what a vendor has today.  plain_ep.c
- * compiles the same text against epprof's header alone, so the two declare the same things.
+/* An EP library written against ONNX Runtime's own headers, without the kit, as a vendor could write it today.
+ * plain_ep.c compiles the same text against epprof's header alone, which shows that both declare the same things.
  *
- * On its way to a profiler it does what real EPs do: reads the devices, describes memory, asks for config entries,
- * logs.  Its profiler notes what the accessors say in StopEvent and adds one event for each in EndProfiling.
- * Tests look at `ep_live` (objects not released) and `ep_notes`.
+ * Before it makes a profiler it does what real EPs do: reads the devices, describes memory, gets config entries, logs.
+ * Its profiler stores the results of the accessors in StopEvent and adds one event for each in EndProfiling.  Tests
+ * read `ep_live` (objects not released) and `ep_notes`.
  */
 #ifndef PLAIN_EP
 #include <onnxruntime_c_api.h>
@@ -102,7 +102,7 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t ort_
 	    (status = ep_api->ProfilingEvent_GetArgValue(ort_event, "node_index", &index)) ||
 	    (status = ep_api->ProfilingEvent_GetArgValue(ort_event, "no_such_key", &missing)))
 		return status;
-	/* All texts are used only now: each has to live as long as the event. */
+	/* The texts are used only here, after all calls: each must live as long as the event. */
 	snprintf(ep_notes.last_stop, sizeof(ep_notes.last_stop), "%d %s %s %s %s", (int)category, name, op ? op : "-",
 	         index ? index : "-", missing ? missing : "-");
 	struct stopped *stopped = &profiler->stopped[profiler->stopped_count++];
@@ -165,7 +165,7 @@ static const char *ep_get_name(const OrtEp *this_ptr)
 	return "official";
 }
 
-/* It claims no node: in ONNX Runtime it sees every event all the same. */
+/* It claims no node; ONNX Runtime reports every event to its profiler nevertheless. */
 static OrtStatus *ep_get_capability(OrtEp *this_ptr, const OrtGraph *graph, OrtEpGraphSupportInfo *support)
 {
 	(void)this_ptr, (void)graph, (void)support;
@@ -201,7 +201,7 @@ static OrtStatus *factory_get_devices(OrtEpFactory *this_ptr, const OrtHardwareD
 {
 	hang_at("ort:GetSupportedDevices");
 	const OrtMemoryInfo *memory = ((struct factory *)this_ptr)->memory;
-	/* Adding it to the devices would oblige the factory to make allocators. */
+	/* It is not added to the devices, because then the factory would have to make allocators. */
 	if (ep_api->MemoryDevice_GetVendorId(ep_api->MemoryInfo_GetMemoryDevice(memory)) != 0xBE57)
 		return api->CreateStatus(ORT_INVALID_ARGUMENT, "the memory is lost");
 	for (size_t i = 0; i < num_devices && *num_ep_devices < max_ep_devices; i++) {
@@ -279,7 +279,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	OrtLoggingLevel level;
 	OrtStatus *status;
 	api = ort_api_base->GetApi(EP_VERSION);
-	/* A host that is older, but old enough, lacks the newest slots. */
+	/* An older host that is still supported lacks the newest slots. */
 	bool is_older = !api;
 	if (is_older)
 		api = ort_api_base->GetApi(25);

@@ -1,4 +1,4 @@
-/* What the test library of official_ep.c lets tests see. */
+/* The variables of official_ep.c's library that tests read. */
 #ifndef EPPROF_TESTS_OFFICIAL_EP_H
 #define EPPROF_TESTS_OFFICIAL_EP_H
 

@@ -1,14 +1,16 @@
-/* An EP library on ONNX Runtime's own headers, without the kit: it claims no node, so ONNX Runtime shows it every event, and
- * in EndProfiling it adds a kernel for each node.  A kernel has the node's own times, on the one clock that both have, and
- * the truth as args: `true_id` is the node's correlation id, `true_thread` its thread.
+/* An EP library written against ONNX Runtime's own headers, without the kit: it claims no node, so ONNX Runtime reports
+ * every event to its profiler, and in EndProfiling it adds a kernel for each node.  A kernel has the node's own times,
+ * on the clock of both, and the true values as args: `true_id` is the node's correlation id, `true_thread` its thread.
  *
- * KERNELS_EP_PPM    a number: the device has a clock of its own, so many ppm fast, that is compared with ONNX Runtime's once, in
- *                   StartProfiling; a kernel takes the middle half of its node, and has its times on CLOCK_MONOTONIC as args:
- *                   `true_start_ns`, `true_end_ns`, and when the node began, `true_node_ns`
- * KERNELS_EP_JUMP   with it, in microseconds: the device's clock jumps by so much every 200 ms, and back after as long
+ * KERNELS_EP_PPM    a number: the device has its own clock, so many ppm fast, which is compared with ONNX Runtime's
+ *                   once, in StartProfiling; a kernel takes the middle half of its node, and has times of
+ *                   CLOCK_MONOTONIC as args: its own, `true_start_ns` and `true_end_ns`, and the node's start,
+ *                   `true_node_ns`
+ * KERNELS_EP_JUMP   with KERNELS_EP_PPM, microseconds: the device's clock jumps by this after 200 ms, back after the
+ *                   next 200 ms, and so on
  * KERNELS_EP_ARGS   further args of each kernel: KEY, byte 31, VALUE, byte 31, KEY, ...
  * KERNELS_EP_ID     set: `ort_correlation_id` too, as ONNX Runtime's own providers add it
- * KERNELS_EP_TIMES  set: four more kernels, whose times make no sense
+ * KERNELS_EP_TIMES  set: four more kernels, whose times are invalid
  * KERNELS_EP_LOST   set: an event `epprof.lost` as the kit adds it, of 30 events
  * KERNELS_EP_FAIL   a message: EndProfiling fails with it
  */
@@ -38,16 +40,16 @@ struct kernel {
 	uint64_t id;
 	int64_t timestamp_us, duration_us;
 	long thread;
-	int64_t node_ns, start_ns, end_ns; /* true times, with a clock of its own */
+	int64_t node_ns, start_ns, end_ns; /* true times, if the device has its own clock */
 	char name[96];
 };
 
-/* The device's clock, which shows 0 when the profiler is made. */
+/* The device's clock, which is 0 when the profiler is made. */
 struct device_clock {
 	bool is_own;
 	double ppm;
 	int64_t jump_ns, zero_ns;
-	int64_t compared_ns, offset_ns; /* in StartProfiling: what it showed, and ONNX Runtime's time */
+	int64_t compared_ns, offset_ns; /* in StartProfiling: the clock's value, and ONNX Runtime's time */
 };
 
 struct profiler {
@@ -101,7 +103,7 @@ static OrtStatus *profiler_start(OrtEpProfilerImpl *this_ptr, int64_t offset_ns)
 	return NULL;
 }
 
-/* When the events began that are open on this thread. */
+/* The start times of the events that are open on this thread. */
 static _Thread_local int64_t open_ns[OPEN_MAX];
 static _Thread_local size_t open_count;
 
@@ -114,7 +116,7 @@ static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t id)
 	return NULL;
 }
 
-/* When the node ended, on CLOCK_MONOTONIC: ONNX Runtime measured it before it called anybody. */
+/* The end of the node on CLOCK_MONOTONIC: ONNX Runtime measured it before it called any profiler. */
 static int64_t node_end_ns(const struct kernel *kernel)
 {
 	struct timespec now;
@@ -171,7 +173,7 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t id, 
 	snprintf(kernel.name, sizeof kernel.name, "kernel of %s", name);
 	if (profiler->clock.is_own)
 		take_times(&profiler->clock, &kernel);
-	/* What lasts across a jump has no duration on this clock. */
+	/* A kernel during which the clock jumps has no valid duration. */
 	if (kernel.duration_us >= 0 && (!profiler->clock.jump_ns || kernel.duration_us < JUMP_EVERY_NS / 8000))
 		add_kernel(profiler, &kernel);
 	return NULL;
@@ -190,7 +192,7 @@ static OrtStatus *emit(OrtProfilingEventsContainer *container, OrtProfilingEvent
 	return status;
 }
 
-/* Cuts `text` into keys and values. */
+/* Splits `text` into keys and values. */
 static size_t read_args(char *text, const char **keys, const char **values)
 {
 	size_t count = 0;

@@ -1,5 +1,6 @@
-/* The slots of ONNX Runtime's own headers, for comparison with ours.  That this file compiles is a test too: epprof's
- * header after the official ones declares nothing twice, and its layout assertions hold for the official structs. */
+/* The slots of ONNX Runtime's own headers, for comparison with epprof's.  That this file compiles is a test too: after
+ * the official headers epprof's header declares nothing twice, and its layout assertions hold for the official
+ * structs. */
 #include <onnxruntime_c_api.h>
 
 #include "epprof/ort_ep_profiler.h"

@@ -1,4 +1,4 @@
-/* What the test library of official_slots.c tells: where ONNX Runtime's own headers have each slot. */
+/* The contents of official_slots.c's library: the index of each slot in ONNX Runtime's own headers. */
 #ifndef EPPROF_TESTS_OFFICIAL_SLOTS_H
 #define EPPROF_TESTS_OFFICIAL_SLOTS_H
 

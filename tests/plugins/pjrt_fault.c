@@ -1,6 +1,7 @@
-/* A PJRT plugin that does what PJRT_FAULT says, and appends a letter for each call to PJRT_CALLS: c create, s start, e stop,
- * n collect with NULL, b collect into a buffer, u consume, z serialize, r result destroyed, d destroy, x error destroyed.
- * Without a fault it gives an XSpace with one event, in memory of its own and with a zero byte behind it. */
+/* A PJRT plugin with the fault that PJRT_FAULT names.  It appends a letter for each call to PJRT_CALLS: c create, s
+ * start, e stop, n collect with NULL, b collect into a buffer, u consume, z serialize, r result destroyed, d destroy, x
+ * error destroyed.  Without a fault it returns an XSpace with one event, in its own memory and followed by a zero
+ * byte. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static void error_destroy(PLUGIN_Profiler_Error_Destroy_Args *args)
 static void error_message(PLUGIN_Profiler_Error_Message_Args *args)
 {
 	hang_at("pjrt:error_message");
-	/* Not terminated. */
+	/* Not NUL-terminated. */
 	args->message = "no \"device\"!!!";
 	args->message_size = 11;
 }
@@ -52,7 +53,7 @@ static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args 
 {
 	hang_at("pjrt:error_get_code");
 	static PLUGIN_Profiler_Error second = { 3 };
-	/* As XLA does: the size without padding, and no other. */
+	/* Like XLA it accepts only the size without padding. */
 	if (is("no code") || args->struct_size != offsetof(PLUGIN_Profiler_Error_GetCode_Args, code) + sizeof(args->code))
 		return &second;
 	args->code = args->error->code;

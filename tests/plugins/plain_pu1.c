@@ -1,3 +1,3 @@
-/* The scripted PU1 plugin without what the ABI leaves open. */
+/* The scripted PU1 plugin without the optional functions. */
 #define SCRIPTED_PU1_REQUIRED_ONLY
 #include "scripted_pu1.c"

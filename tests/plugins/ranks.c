@@ -1,5 +1,6 @@
-/* The traces of a job that never ran: `ranks` processes, eight a machine, each training for `steps` steps, as DIRECTORY/N.epp.
- * Rank 137 is the slowest, rank 42 holds up step 5, ranks 17 and 150 lost events.  The same every time. */
+/* Makes the traces of a simulated job: `ranks` processes, eight a machine, each training for `steps` steps, as
+ * DIRECTORY/N.epp.  Rank 137 is the slowest, rank 42 delays step 5, ranks 17 and 150 lost events.  The traces are the
+ * same each time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct rank {
 	uint32_t track;
 	unsigned number;
 	uint64_t random, at, id;
-	epp_status *status; /* the first that failed */
+	epp_status *status; /* the first failure */
 };
 
 static void happen(struct rank *rank, const char *name, uint32_t category, uint64_t start, uint64_t duration, unsigned step)
@@ -43,7 +44,7 @@ static uint64_t draw(struct rank *rank, uint64_t least, uint64_t most)
 	return least + (rank->random >> 33) % (most - least);
 }
 
-/* A step is an event around its operations. */
+/* Makes a step: an event around its operations. */
 static void make_step(struct rank *rank, unsigned step)
 {
 	static const char *const ops[] = { "matmul", "softmax", "matmul", "relu", "allreduce" };
@@ -65,7 +66,7 @@ static void make_step(struct rank *rank, unsigned step)
 
 static epp_status *make_rank(const char *directory, unsigned number, unsigned steps)
 {
-	/* Every machine was started at another time, and every clock reads that. */
+	/* Each machine was booted at a different time, from which its clock counts. */
 	uint64_t boot = UINT64_C(1000000000) * (100 + number / RANKS_A_MACHINE * 17), from = boot + number * 977;
 	struct rank rank = { .number = number, .random = number * 7919u + 1, .at = from + 100000 };
 	char path[4096], text[64];
@@ -99,7 +100,7 @@ static epp_status *make_rank(const char *directory, unsigned number, unsigned st
 	return rank.status;
 }
 
-/* NULL, or what went wrong. */
+/* Makes the traces; returns NULL, or an error message. */
 __attribute__((visibility("default"))) const char *make_ranks(const char *directory, unsigned ranks, unsigned steps)
 {
 	static char text[512];

@@ -1,4 +1,4 @@
-/* A PU1 plugin that does as a test tells it: the test itself asks for buffers and fills them. */
+/* A PU1 plugin that a test controls: the test itself requests buffers and fills them. */
 #include "scripted_pu1.h"
 
 #include "hanging.h"

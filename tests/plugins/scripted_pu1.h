@@ -1,4 +1,5 @@
-/* What a test tells the scripted PU1 plugin, and what it did: `struct pu1_script script`, by dlsym. */
+/* The interface of the scripted PU1 plugin: a test finds `struct pu1_script script` with dlsym, sets the plugin's
+ * results, and reads the calls. */
 #ifndef TESTS_PLUGINS_SCRIPTED_PU1_H
 #define TESTS_PLUGINS_SCRIPTED_PU1_H
 
@@ -7,7 +8,7 @@
 #include "epprof/pu1.h"
 
 struct pu1_script {
-	/* What it answers. */
+	/* Set by the test: the results of functions. */
 	uint32_t version;
 	int rejects;
 	unsigned kinds_refused; /* 1 << kind */
@@ -17,12 +18,12 @@ struct pu1_script {
 	pu1Result flush_result;
 	pu1Result dropped_result;
 	pu1Result timestamp_result;
-	uint64_t pop_offset;          /* added to what it pops */
+	uint64_t pop_offset;          /* added to each id that it pops */
 	uint64_t (*now_ns)(void);     /* NULL: CLOCK_REALTIME */
-	void (*on_flush)(void);       /* called by pu1FlushAll; may be NULL */
-	_Atomic size_t dropped_count; /* told once */
+	void (*on_flush)(void);       /* called in pu1FlushAll; may be NULL */
+	_Atomic size_t dropped_count; /* reported once */
 
-	/* What it was told. */
+	/* Set by the plugin: the calls. */
 	_Atomic unsigned kinds_enabled;
 	_Atomic unsigned registered_count;
 	_Atomic unsigned set_callbacks_count;
@@ -30,7 +31,7 @@ struct pu1_script {
 	pu1BufferRequestFn request;
 	pu1BufferCompleteFn complete;
 
-	/* The calling thread's stack. */
+	/* The depth of the calling thread's stack. */
 	size_t (*depth)(void);
 	uint64_t (*top)(void);
 };

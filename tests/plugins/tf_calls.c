@@ -1,5 +1,6 @@
-/* A plugin for TensorFlow that reports calls and the kernels of them, in planes of a GPU, behind the host's or in front of it
- * (TF_CALLS_LAST): two calls, three kernels of theirs, and one of nobody's.  TF_CALLS_LINE: the id of the calls' line. */
+/* A plugin for TensorFlow that reports calls and their kernels in planes of a GPU, after the host's plane or before it
+ * (TF_CALLS_LAST): two calls, three kernels launched by them, and one kernel without a call.  TF_CALLS_LINE: the id of
+ * the calls' line. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -18,7 +19,7 @@ static void start(const TP_Profiler *profiler, TF_Status *status)
 
 static void stop(const TP_Profiler *profiler, TF_Status *status)
 {
-	/* The events last some us. */
+	/* Wait, because the events have a duration of some us. */
 	(void)profiler, (void)status;
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }

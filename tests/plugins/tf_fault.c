@@ -1,6 +1,6 @@
-/* A plugin for TensorFlow that does what TF_FAULT says, and appends a letter for each call to TF_CALLS: i init, s start,
- * e stop, n collect with NULL, c collect, p destroy_profiler, f destroy_profiler_fns.  Without a fault it gives an XSpace with
- * one event per run, whose line starts now. */
+/* A plugin for TensorFlow with the fault that TF_FAULT names.  It appends a letter for each call to TF_CALLS: i init, s
+ * start, e stop, n collect with NULL, c collect, p destroy_profiler, f destroy_profiler_fns.  Without a fault it
+ * returns an XSpace with one event per run, whose line starts now. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +159,7 @@ void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status)
 		params->profiler->struct_size = 16;
 	if (is("params size"))
 		params->struct_size = 56;
-	/* A revision that is not known yet: what it has beyond is not looked at. */
+	/* A later, unknown revision: hosts ignore the additional members. */
 	if (is("later")) {
 		params->profiler_fns->struct_size = 88;
 		memset((uint8_t *)params->profiler_fns + 40, 0xEE, 48);

@@ -1,4 +1,4 @@
-/* What the plugins for TensorFlow that do wrong share: the fault that is asked for, and protobuf by hand. */
+/* Shared by the faulty plugins for TensorFlow: the requested fault, and functions to write protobuf. */
 #ifndef EPPROF_TESTS_PLUGINS_TF_FAULTS_H
 #define EPPROF_TESTS_PLUGINS_TF_FAULTS_H
 
@@ -12,7 +12,7 @@ static int is(const char *fault)
 	return now && strcmp(now, fault) == 0;
 }
 
-/* Both return the bytes that they wrote. */
+/* Both functions return the number of bytes written. */
 static size_t varint(uint8_t *at, uint64_t value)
 {
 	size_t count = 0;

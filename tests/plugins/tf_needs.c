@@ -1,4 +1,4 @@
-/* A plugin for TensorFlow that links libtensorflow_framework.so.2, and reports an error whenever it is started. */
+/* A plugin for TensorFlow that links libtensorflow_framework.so.2, and reports an error at each start. */
 #include <stddef.h>
 
 #include "epprof/tf.h"

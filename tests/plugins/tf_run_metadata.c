@@ -1,5 +1,5 @@
-/* A plugin of the first revision, which leaves the size of its table as it was filled in, and has a RunMetadata and no
- * XSpace: of now, or with TF_FAULT=old of long ago, or with TF_FAULT=cut half of it. */
+/* A plugin of the first revision.  It leaves the size of its table as the host set it, and returns a RunMetadata but no
+ * XSpace: with the current time, with TF_FAULT=old a past time, or with TF_FAULT=cut only half of it. */
 #include <string.h>
 #include <time.h>
 

@@ -1,6 +1,7 @@
-/* An execution provider of ONNX Runtime whose nodes give work to other libraries: while a node named "pu1" runs, which makes
- * a tensor of one float out of another, libsample_pu1_ep.so in the directory WORK_DIRECTORY has WORK_COUNT units to do.  So a
- * test has known events of any plugin inside an event of ONNX Runtime's.  It claims each Neg and profiles nothing.
+/* An execution provider of ONNX Runtime whose nodes give work to other libraries: while a node named "pu1" runs, which
+ * computes a tensor of one float from another, libsample_pu1_ep.so in the directory WORK_DIRECTORY gets WORK_COUNT
+ * units of work.  So a test has known events of any plugin inside an event of ONNX Runtime.  It claims each Neg node
+ * and profiles nothing.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -57,7 +58,7 @@ static void node_release_state(OrtNodeComputeInfo *info, void *state)
 	(void)info, (void)state;
 }
 
-/* The libraries are there already: whoever profiles them has loaded them. */
+/* The libraries are loaded already, by the code that profiles them. */
 static OrtStatus *node_compile(const OrtGraph *graph, OrtNodeComputeInfo **info)
 {
 	const OrtNode *node;

@@ -1,11 +1,11 @@
-/* What every test program shares: a main, a directory of its own, and asserts for statuses.
+/* Shared by all test programs: main, a temporary directory, and asserts for statuses.
  *
  *   static Suite *codec_suite(void) { ... }
  *   CHECK_MAIN(codec_suite)
  *
- * A program runs alone (CK_FORK=no under a debugger), prints Check's closing line, and exits 0 if all passed, 1 if not,
- * 77 if it could not run here (CHECK_SKIP).  CHECK_BUILD and CHECK_SOURCE are the absolute paths of the build tree
- * (tests/plugins/<name>.so, libsample_ort_ep.so, epprof) and of the sources.
+ * A program can be run on its own (with CK_FORK=no under a debugger), prints Check's closing line, and exits with 0 if
+ * all tests passed, 1 if not, 77 if it cannot run here (CHECK_SKIP).  CHECK_BUILD and CHECK_SOURCE are the absolute
+ * paths of the build tree (tests/plugins/<name>.so, libsample_ort_ep.so, epprof) and of the sources.
  */
 #ifndef EPPROF_TESTS_SUPPORT_CHECK_H
 #define EPPROF_TESTS_SUPPORT_CHECK_H
@@ -33,7 +33,7 @@
 		ck_assert_msg(!status_, "%s: %s", #expression, epp_status_message(status_)); \
 	} while (0)
 
-/* It must be a status of this code; it is released. */
+/* The expression must be a status with this code; the status is released. */
 #define check_fails(expected, expression) \
 	do { \
 		epp_status *status_ = (expression); \
@@ -43,15 +43,15 @@
 		epp_status_release(status_); \
 	} while (0)
 
-/* Check's own asserts tell the runner each time, which takes too long per event. */
+/* Check's own asserts send a message to the runner each time, which is too slow to do per event. */
 #define MUST(condition) \
 	do { \
 		if (!(condition)) \
 			ck_abort_msg("%s", #condition); \
 	} while (0)
 
-/* Of what is done again and again with a difference that no other thread sees, ThreadSanitizer, which looks for races, is
- * shown one in so many. */
+/* For loops whose iterations do not differ in what other threads see: ThreadSanitizer, which looks for races, runs one
+ * iteration in so many. */
 #ifdef __SANITIZE_THREAD__
 #define CHECK_ONE_IN 7
 #else
@@ -73,7 +73,8 @@ static inline void check_remove_directory(void)
 		nftw(check_directory_path, check_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A path in a directory that main made and removes: check_path("thread-%d.epp", 3).  Valid for the next 7 calls. */
+/* Returns a path in the directory that main makes and removes: check_path("thread-%d.epp", 3).  Valid for the next 7
+ * calls. */
 __attribute__((format(printf, 1, 2), unused)) static char *check_path(const char *format, ...)
 {
 	static __thread char paths[8][512];
@@ -88,7 +89,7 @@ __attribute__((format(printf, 1, 2), unused)) static char *check_path(const char
 	return path;
 }
 
-/* The suite is made once there is a directory: what can be tested here may depend on it. */
+/* The suite is made after the directory, because the choice of tests may depend on it. */
 static inline int check_main(Suite *(*make_suite)(void))
 {
 	const char *parent = getenv("TMPDIR");
@@ -109,8 +110,8 @@ static inline int check_main(Suite *(*make_suite)(void))
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Check's 4 s are short on a busy machine; 120 still end a test that hangs.  Set before the suite is made: that is when
- * Check reads it. */
+/* Check's default timeout of 4 s is short for a busy machine; 120 s still end a test that hangs.  Set before the suite
+ * is made, because Check reads it then. */
 #define CHECK_MAIN(suite_function) \
 	int main(void) \
 	{ \

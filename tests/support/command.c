@@ -1,3 +1,4 @@
+/* Runs the epprof command: see command.h. */
 #include "tests/support/command.h"
 
 #include <check.h>
@@ -13,8 +14,8 @@
 
 #define ARGS_MAX 32
 
-/* As a shell starts it.  A signal that comes before it is there waits: Check's handler, which the child has from here, kills
- * the test with all that belongs to it. */
+/* Starts the command as a shell would.  Signals stay blocked until the default actions are set: the child begins with
+ * Check's signal handlers, which would kill the test with all its processes. */
 static pid_t start(int out, int err, char **argv)
 {
 	static const int defaults[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP };

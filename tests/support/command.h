@@ -1,4 +1,4 @@
-/* Runs the epprof command and keeps what it printed. */
+/* Runs the epprof command and captures its output. */
 #ifndef EPPROF_TESTS_SUPPORT_COMMAND_H
 #define EPPROF_TESTS_SUPPORT_COMMAND_H
 
@@ -7,20 +7,22 @@
 
 struct command {
 	int code;  /* exit status, or -signal */
-	char *out; /* standard output, a zero behind it */
+	char *out; /* standard output, NUL-terminated */
 	size_t out_bytes;
 	char *err;
 };
 
-/* Arguments up to NULL; freed by command_free.  Standard output goes to `stdout_path` if that is not NULL. */
+/* Runs the command with the arguments up to NULL; the result is freed by command_free.  Standard output goes to
+ * `stdout_path` if that is not NULL. */
 struct command command_run(const char *stdout_path, ...) __attribute__((sentinel));
 void command_free(struct command *command);
 
-/* Starts it and goes on; standard output and error go to files.  command_wait gives the exit status, or -signal. */
+/* Starts the command and does not wait; standard output and error go to files.  command_wait returns the exit status,
+ * or -signal. */
 pid_t command_start(const char *stdout_path, const char *stderr_path, ...) __attribute__((sentinel));
 int command_wait(pid_t pid);
 
-/* What a file holds, a zero behind it; an empty text if there is none.  Ownership: malloc. */
+/* Returns a file's contents, NUL-terminated; an empty text if there is no file.  Ownership: malloc. */
 char *command_file(const char *path, size_t *bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the command says of a command line. */
+/* Checks the exit status and messages of the command. */
 #ifndef EPPROF_TESTS_SUPPORT_COMMAND_EXPECT_H
 #define EPPROF_TESTS_SUPPORT_COMMAND_EXPECT_H
 
@@ -7,7 +7,7 @@
 #include "tests/support/check.h"
 #include "tests/support/command.h"
 
-/* Runs it, and expects an exit status and a part of what it prints on standard error ("" for nothing at all). */
+/* Runs the command and expects an exit status and a text in its standard error ("" for no output at all). */
 #define EXPECT(expected_code, error, ...) \
 	do { \
 		struct command run_ = command_run(NULL, __VA_ARGS__, NULL); \

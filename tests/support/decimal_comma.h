@@ -1,4 +1,4 @@
-/* A locale whose numbers have a decimal comma: the system's, or one made in the test's directory. */
+/* Sets a locale whose numbers have a decimal comma: one of the system's, or one made in the test's directory. */
 #ifndef EPPROF_TESTS_SUPPORT_DECIMAL_COMMA_H
 #define EPPROF_TESTS_SUPPORT_DECIMAL_COMMA_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Whether the process has one now; where none can be had, the skip is printed. */
+/* Returns true if the locale was set; if none is available, prints the skip. */
 static inline bool set_decimal_comma(int category)
 {
 	char command[1024];

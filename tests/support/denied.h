@@ -1,4 +1,4 @@
-/* Has the kernel refuse one system call to this thread and to those that it starts, for good. */
+/* Makes the kernel refuse one system call to this thread and to the threads that it starts, permanently. */
 #ifndef EPPROF_TESTS_SUPPORT_DENIED_H
 #define EPPROF_TESTS_SUPPORT_DENIED_H
 

@@ -1,5 +1,7 @@
-/* See epp_builder.h.  A builder keeps the segments written so far and, for each track, the region being filled; an image
- * is a copy of those, to which the rest is added for the state that is asked for.  Records: epp_builder_records.c. */
+/* Builds .epp files for tests: see epp_builder.h.
+ *
+ * A builder keeps the segments written so far and, for each track, the region being filled; an image is a copy of
+ * those, completed according to the requested state.  Records: epp_builder_records.c. */
 #include "epp_builder_private.h"
 
 #include <stdio.h>
@@ -59,7 +61,7 @@ void builder_seal_block(uint8_t *image, uint64_t offset)
 	memcpy(image + offset, &block, sizeof block);
 }
 
-/* Returns the block's place, counted from the first segment. */
+/* Returns the block's offset from the first segment. */
 static size_t stream_append(const struct epp_builder *b, struct stream *stream, const struct epf_block *block,
                             const void *payload)
 {
@@ -120,7 +122,7 @@ void builder_append_region(const struct epp_builder *b, struct stream *stream, c
 	free(payload);
 }
 
-/* Definitions in blocks that fit. */
+/* Appends definitions, in as many blocks as needed. */
 static void append_definitions(const struct epp_builder *b, struct stream *stream)
 {
 	size_t most = b->header.segment_bytes - EPF_SEGMENT_HEADER_BYTES - sizeof(struct epf_block), from = 0, at = 0;
@@ -164,7 +166,7 @@ void builder_define(struct epp_builder *b, uint32_t type, const void *body, size
 
 /* ---- builder ---- */
 
-/* Room for the threads and regions there may be; fixed here so that block offsets are known early. */
+/* Reserves room for the maximum of threads and regions; fixed here so that block offsets are known early. */
 static void lay_out(struct epp_builder *b)
 {
 	struct epf_header *h = &b->header;

@@ -1,4 +1,4 @@
-/* What the two halves of the builder share; tests include epp_builder.h. */
+/* Declarations shared by the two files of the builder; tests include epp_builder.h. */
 #ifndef EPPROF_TESTS_SUPPORT_EPP_BUILDER_PRIVATE_H
 #define EPPROF_TESTS_SUPPORT_EPP_BUILDER_PRIVATE_H
 
@@ -12,7 +12,7 @@ struct bytes {
 };
 
 struct region {
-	bool in_block; /* of those kept */
+	bool in_block; /* for retained regions: it is also in a block */
 	struct epf_region header;
 	uint64_t open_ids[EPF_OPEN_MAX];
 	struct bytes records;
@@ -23,17 +23,17 @@ struct track {
 	char thread_name[16];
 	bool is_thread;
 	uint32_t slot;
-	struct region region; /* being filled; records.used 0: not begun */
+	struct region region; /* the region being filled; records.used 0: empty */
 	struct epf_open open[EPF_OPEN_MAX];
 	uint32_t depth;
 	uint64_t id_block_first, next_id, id_blocks;
 	uint64_t lost[EPF_LOSS_COUNT], lost_idless;
 };
 
-/* Segments as they will follow the window. */
+/* The segments that will follow the window. */
 struct stream {
 	struct bytes bytes; /* whole segments */
-	size_t at;          /* where the next block goes; 0: no segment yet */
+	size_t at;          /* the offset of the next block; 0: no segment yet */
 	uint64_t number;
 };
 
@@ -43,10 +43,10 @@ struct epp_builder {
 	struct epf_producer producers[EPF_PRODUCER_COUNT];
 	struct stream stream;
 	struct bytes definitions; /* not in a block yet */
-	struct bytes pairs;       /* likewise */
+	struct bytes pairs;       /* not in a block yet */
 	struct track *tracks;     /* track number - 1 */
 	uint32_t tracks_count, threads_count;
-	struct region *kept; /* regions that stay in the window's chunks */
+	struct region *kept; /* regions that remain in the window's chunks */
 	size_t kept_count;
 	uint32_t next_name;
 	uint64_t next_sequence;
@@ -55,7 +55,7 @@ struct epp_builder {
 };
 
 _Noreturn void builder_must(const char *condition, const char *file, int line);
-/* `more` zero bytes behind those in use. */
+/* Appends `more` zero bytes. */
 void *builder_grow(struct bytes *bytes, size_t more);
 size_t builder_padded(size_t bytes, size_t unit);
 struct track *builder_find(struct epp_builder *builder, uint32_t track);

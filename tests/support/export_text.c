@@ -1,3 +1,4 @@
+/* Exports of a builder's trace, and the sample trace: see export_text.h. */
 #include "tests/support/export_text.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ void export_text_free(struct export_text *text)
 	memset(text, 0, sizeof *text);
 }
 
-/* One run of the model on a thread: three nodes, five kernels. */
+/* Records one run of the model on a thread: three nodes, five kernels. */
 static void run_model(struct epp_builder *b, uint32_t thread, const uint32_t devices[3], uint64_t at)
 {
 	epp_name rows = builder_name(b, "rows"), shape = builder_name(b, "input_type_shape");

@@ -1,5 +1,6 @@
-/* Forks among threads that allocate.  The address sanitizers of some compilers do not see to it that their allocator is whole
- * in the child; with them nothing is allocated at the moment of a fork, which is any moment otherwise. */
+/* Forks while other threads allocate memory.  The address sanitizers of some compilers do not keep their allocator
+ * consistent in the child.  With them, no thread may allocate at the moment of a fork; without them, it may be any
+ * moment. */
 #ifndef EPPROF_TESTS_SUPPORT_FORKING_H
 #define EPPROF_TESTS_SUPPORT_FORKING_H
 
@@ -26,7 +27,8 @@
 static pthread_rwlock_t forking_lock = FORKING_FREE;
 static pid_t forking_process;
 
-/* Around whatever may allocate on another thread than the one that forks; to be let go often. */
+/* Call it before (true) and after (false) code that may allocate on a thread other than the one that forks; leave such
+ * sections often. */
 __attribute__((unused)) static void forking_may_allocate(bool begins)
 {
 	if (FORKING_ALLOCATOR_IS_WHOLE)
@@ -37,9 +39,10 @@ __attribute__((unused)) static void forking_may_allocate(bool begins)
 		pthread_rwlock_unlock(&forking_lock);
 }
 
-/* Until forking_end, which the child calls too, or may go without if it makes no such threads.  `helper_runs`: a session
- * records, or one has and is not long gone; a visit of the helper's that begins behind the lock has what was recorded before
- * to look after, then it has nothing to do. */
+/* Keeps other threads from allocating until forking_end.  The child also calls forking_end, but need not if it makes no
+ * such threads.  `helper_runs`: a session records, or ended a short time ago; then this waits for two visits of the
+ * helper: the first one handles what was recorded before the lock was taken, after that the helper has nothing to
+ * do. */
 __attribute__((unused)) static void forking_begin(bool helper_runs)
 {
 	if (FORKING_ALLOCATOR_IS_WHOLE)
@@ -59,7 +62,7 @@ __attribute__((unused)) static void forking_end(void)
 	if (getpid() == forking_process)
 		pthread_rwlock_unlock(&forking_lock);
 	else
-		/* It is the parent's thread that has it. */
+		/* In the child the lock is still held by the parent's thread. */
 		forking_lock = (pthread_rwlock_t)FORKING_FREE;
 }
 

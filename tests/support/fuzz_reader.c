@@ -1,8 +1,8 @@
-/* Damage under right checksums: what a checksum keeps from the reader in other tests reaches it here.
+/* Fuzzes the reader with damage under valid checksums, which a checksum error hides in other tests.
  *
- * An input is a list of changes (where, how, what) to a small valid trace, whose checksums are then put right again; the
- * trace is opened, checked and accounted for.  It must not crash; what it says is not looked at.  check_reader_scan runs
- * random inputs.  As a fuzzer, with clang and all objects built with -fsanitize=fuzzer-no-link,address:
+ * An input is a list of changes (where, how, what) to a small valid trace, whose checksums are then corrected; the
+ * trace is opened, validated and its accounts are read.  It must not crash; the results are ignored.  check_reader_scan
+ * runs random inputs.  As a fuzzer, with clang and all objects built with -fsanitize=fuzzer-no-link,address:
  *   clang -fsanitize=fuzzer,address ... tests/support/fuzz_reader.c
  */
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static struct template build(enum epf_state state)
 	builder_begin(b, thread, BUILDER_START + 6000, EPP_NODE, name);
 	builder_name(b, "in the log");
 	template.image = builder_image(b, state, &template.bytes);
-	/* Every block's place: right behind the one before it, in each segment. */
+	/* The offsets of all blocks: in each segment a block follows directly on the one before it. */
 	size_t segment_bytes = builder_header(b)->segment_bytes;
 	for (size_t start = builder_header(b)->segments_offset; start < template.bytes; start += segment_bytes) {
 		struct epf_block block;

@@ -1,4 +1,4 @@
-/* Every entry of the four ABIs that a host calls, in plugins that do not return from it (plugins/hanging.h). */
+/* Tests all entries of the four ABIs that a host calls, in plugins that do not return from them (plugins/hanging.h). */
 #ifndef EPPROF_TESTS_SUPPORT_HANGING_H
 #define EPPROF_TESTS_SUPPORT_HANGING_H
 
@@ -9,21 +9,21 @@
 
 #include "check.h"
 
-/* A sanitized plugin is slow to load beside other work: it must not count as one that hangs. */
+/* A sanitized plugin loads slowly on a busy machine: it must not count as one that hangs. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HANGING_LIMIT_MS "1000"
 #else
 #define HANGING_LIMIT_MS "300"
 #endif
-/* A host's call returns within this, on a machine that does other things too. */
+/* The time within which a host's call returns, on a busy machine. */
 #define HANGING_RETURNS_NS 5000000000
 
 enum hanging_step { HANGING_LOAD, HANGING_CREATE, HANGING_START, HANGING_EVENT, HANGING_END, HANGING_CLOSE };
 
 static const struct hanging_entry {
 	const char *plugin, *entry;
-	enum hanging_step step; /* of the host's, in which it is called */
-	const char *fault;      /* of PJRT_FAULT, to get there */
+	enum hanging_step step; /* the host's step in which the entry is called */
+	const char *fault;      /* the value of PJRT_FAULT with which the host calls the entry */
 } hanging_entries[] = {
 	{ "plain_ep", "ort:CreateEpFactories", HANGING_LOAD, "" },
 	{ "plain_ep", "ort:GetSupportedDevices", HANGING_LOAD, "" },
@@ -79,7 +79,7 @@ static const struct hanging_entry {
 
 #define HANGING_ENTRIES (int)(sizeof(hanging_entries) / sizeof(hanging_entries[0]))
 
-/* Before anything is loaded. */
+/* Call it before plugins are loaded. */
 static inline void hanging_set(const struct hanging_entry *entry)
 {
 	setenv("HANG_AT", entry->entry, 1);
@@ -99,7 +99,7 @@ static inline int64_t hanging_now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* What the host does returns in time. */
+/* Asserts that a statement returns in time. */
 #define RETURNS(statement) \
 	do { \
 		int64_t before_ns_ = hanging_now_ns(); \

@@ -1,4 +1,4 @@
-/* What the tests of importers share: a text becomes a trace, a trace becomes a list of its events. */
+/* For the tests of importers: imports a text into a trace, and lists the events of a trace. */
 #ifndef EPPROF_TESTS_SUPPORT_IMPORT_EVENTS_H
 #define EPPROF_TESTS_SUPPORT_IMPORT_EVENTS_H
 
@@ -18,7 +18,7 @@ struct imported_event {
 	unsigned kind, category, placement, flags, depth, track_kind, source;
 	uint32_t pid, thread_id, lane;
 	char track[64];
-	char args[1024]; /* "key=value;" each */
+	char args[1024]; /* "key=value;" for each arg */
 };
 
 struct imported {
@@ -80,7 +80,7 @@ static inline void imported_args(struct imported_event *to, const epp_timeline *
 	}
 }
 
-/* Reads a trace, checks that it is valid, and lists its events but the importer's own. */
+/* Reads a trace, checks that it is valid, and lists its events except the importer's own. */
 static inline void imported_list(struct imported *imported, const char *path)
 {
 	epp_trace *trace;
@@ -122,7 +122,7 @@ static inline void imported_list(struct imported *imported, const char *path)
 	epp_trace_close(trace);
 }
 
-/* Imports a text that must be good.  Ownership: free. */
+/* Imports a text and asserts success.  Ownership: free. */
 static inline struct imported *imported_text(const char *text, size_t bytes)
 {
 	struct imported *imported = calloc(1, sizeof *imported);
@@ -136,7 +136,7 @@ static inline struct imported *imported_text(const char *text, size_t bytes)
 	return imported;
 }
 
-/* Imports a text that must be refused with this code and these words. */
+/* Imports a text and asserts that it is refused with this code and a message with `words`. */
 static inline void imported_refused(const char *text, size_t bytes, epp_code code, const char *words)
 {
 	char *output = check_path("refused.epp");

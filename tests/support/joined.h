@@ -1,4 +1,5 @@
-/* Profilers of a plugin that join a session and are driven from here, as bridges do it: several of one plugin may be there. */
+/* Profilers of a plugin that join a session; the test calls their entries, as bridges do.  One plugin may have
+ * several. */
 #ifndef EPPROF_TESTS_SUPPORT_JOINED_H
 #define EPPROF_TESTS_SUPPORT_JOINED_H
 
@@ -10,7 +11,7 @@ struct joined {
 	epp_member *member;
 };
 
-/* Calls the one member's profiler: returns its status; it returns in time. */
+/* Calls StartProfiling of one member and returns its status; asserts that it returns in time. */
 RECORDING_INLINE OrtStatus *joined_member_start(epp_member *member, int64_t offset_ns)
 {
 	epp_member_call call = { .member = member };
@@ -19,7 +20,7 @@ RECORDING_INLINE OrtStatus *joined_member_start(epp_member *member, int64_t offs
 	return call.status;
 }
 
-/* In memory; it records. */
+/* Makes a session in memory that records. */
 RECORDING_INLINE epp_session *joined_session(void)
 {
 	epp_session *session;

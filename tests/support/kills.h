@@ -1,4 +1,4 @@
-/* How often tests kill what they test. */
+/* The number of kills in tests that kill the tested process. */
 #ifndef EPPROF_TESTS_SUPPORT_KILLS_H
 #define EPPROF_TESTS_SUPPORT_KILLS_H
 
@@ -6,7 +6,8 @@
 
 #include "recording.h"
 
-/* `usual`, or `in_ci` where the environment says that it is CI; fewer with a sanitizer; what CHECK_KILLS says in any case. */
+/* Returns `usual`, or `in_ci` if the environment variable CI is set; fewer with a sanitizer; CHECK_KILLS overrides
+ * both. */
 static inline unsigned kills_count(unsigned usual, unsigned in_ci)
 {
 	const char *wanted = getenv("CHECK_KILLS");

@@ -1,4 +1,4 @@
-/* Whether something that is done again and again leaves memory, files or threads behind. */
+/* Checks that something that is repeated many times does not leak memory, files or threads. */
 #ifndef EPPROF_TESTS_SUPPORT_LIVES_H
 #define EPPROF_TESTS_SUPPORT_LIVES_H
 
@@ -7,7 +7,8 @@
 
 #include "recording.h"
 
-/* Under the address sanitizer, which counts leaks itself, and under the thread sanitizer memory is not the allocator's. */
+/* Memory is not measured under the address sanitizer, which finds leaks itself, or under the thread sanitizer: both
+ * replace the allocator. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LIVES 20u
 #define LIVES_MAY_GROW SIZE_MAX
@@ -32,7 +33,7 @@ RECORDING_INLINE void lives_lead(void (*life)(void), unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		life();
-	/* What a thread of ours has still in hand. */
+	/* Wait for work that the library's threads have not finished. */
 	recording_sleep_ms(200);
 }
 
@@ -41,8 +42,8 @@ RECORDING_INLINE void lives_leave_nothing(void (*life)(void))
 	size_t grown = SIZE_MAX;
 	lives_lead(life, 10);
 	size_t files = lives_count_in("/proc/self/fd"), threads = lives_count_in("/proc/self/task");
-	/* Tables grow at first, and now and then, and what the allocator keeps for each thread fills up by some ten bytes a life; what
-	 * leaks grows each time. */
+	/* Tables grow at first and sometimes later, and the allocator's caches of each thread fill up by some ten bytes
+	 * a life; a leak grows each time. */
 	for (int tries = 0; tries < LIVES_TRIES && grown >= LIVES_MAY_GROW; tries++) {
 		size_t before = mallinfo2().uordblks;
 		lives_lead(life, LIVES);

@@ -1,4 +1,4 @@
-/* Whether a library is loaded. */
+/* Checks whether a library is loaded. */
 #ifndef EPPROF_TESTS_SUPPORT_MAPPED_H
 #define EPPROF_TESTS_SUPPORT_MAPPED_H
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `part` of a path. */
+/* `part` is a part of its path. */
 static inline bool is_mapped(const char *part)
 {
 	char line[1024];

@@ -1,4 +1,4 @@
-/* For tests that merge traces: merges files, and gives the merged events as a list. */
+/* For tests that merge traces: merges files, and returns the merged events as a list. */
 #ifndef EPPROF_TESTS_SUPPORT_MERGING_H
 #define EPPROF_TESTS_SUPPORT_MERGING_H
 
@@ -13,7 +13,7 @@
 #define MERGING_INLINE __attribute__((unused)) static inline
 #define MERGING_TRACES_MAX 64u
 
-static char merging_receipt[8192]; /* of the last merge */
+static char merging_receipt[8192]; /* the receipt of the last merge */
 
 MERGING_INLINE void merging_keep(void *user, const char *text)
 {
@@ -46,7 +46,7 @@ MERGING_INLINE epp_status *merging_try(const char *output, const epp_merge_optio
 	merging_ok(output, options, (const char *const[]){ __VA_ARGS__ }, \
 	           sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
-/* The merged trace, which must be valid. */
+/* Merges, and asserts that the result is valid. */
 MERGING_INLINE epp_trace *merging_ok(const char *output, const epp_merge_options *options, const char *const *paths,
                                      size_t count)
 {
@@ -55,7 +55,7 @@ MERGING_INLINE epp_trace *merging_ok(const char *output, const epp_merge_options
 }
 
 struct merged_event {
-	epp_event event; /* name and tracks are the trace's */
+	epp_event event; /* name and tracks belong to the trace */
 	char args[64];
 };
 
@@ -93,7 +93,7 @@ MERGING_INLINE struct merged_events merged_events(epp_trace *trace)
 	return events;
 }
 
-/* The event of a name in a source; it must be there. */
+/* Finds the event with a name in a source, and asserts that there is one. */
 MERGING_INLINE const epp_event *merged_find(const struct merged_events *events, uint32_t source, const char *name)
 {
 	for (size_t i = 0; i < events->count; i++)

@@ -1,4 +1,4 @@
-/* A set of 64-bit numbers other than 0, for tests that hold millions of ids against each other. */
+/* A set of 64-bit numbers other than 0, for tests that compare millions of ids. */
 #ifndef EPPROF_TESTS_SUPPORT_NUMBER_SET_H
 #define EPPROF_TESTS_SUPPORT_NUMBER_SET_H
 
@@ -40,7 +40,7 @@ static inline bool numbers_has(const struct numbers *set, uint64_t number)
 	return set->size && *numbers_place(set, number) == number;
 }
 
-/* False: it was there. */
+/* Adds a number; false if it was there already. */
 static inline bool numbers_add(struct numbers *set, uint64_t number)
 {
 	if (set->count * 2 >= set->size)

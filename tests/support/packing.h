@@ -1,4 +1,4 @@
-/* For the tests of packed files: random traces of everything that a trace may have, and all that a timeline says of one, as
+/* For the tests of packed files: random traces with everything that a trace may have, and the contents of a timeline as
  * a text. */
 #ifndef EPPROF_TESTS_SUPPORT_PACKING_H
 #define EPPROF_TESTS_SUPPORT_PACKING_H
@@ -14,7 +14,7 @@
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* ---- everything that a timeline says, as a text ---- */
+/* ---- the contents of a timeline as a text ---- */
 
 static inline void put_event(FILE *text, const epp_timeline *timeline, const epp_event *event)
 {
@@ -38,7 +38,7 @@ static inline void put_event(FILE *text, const epp_timeline *timeline, const epp
 	fputc('\n', text);
 }
 
-/* NULL: it ended with an error. */
+/* Returns the text; NULL: the timeline ended with an error. */
 static inline char *try_to_see(struct reader *reader, int64_t from_ns, int64_t to_ns)
 {
 	epp_timeline_options options = { .struct_size = sizeof(options), .from_ns = from_ns, .to_ns = to_ns };
@@ -108,7 +108,7 @@ static inline epp_trace *open_trace(const char *path)
 	return trace;
 }
 
-/* Packs an opened trace; the packed one is opened by its index. */
+/* Packs an opened trace, and opens the packed one by its index. */
 static inline epp_trace *packed_of(epp_trace *trace, const char *path, uint32_t records_most)
 {
 	check_ok(trace_writer_pack(trace->reader, path, 1, records_most));
@@ -138,7 +138,7 @@ enum { WITH_ENDS_ELSEWHERE = 1, WITH_DURATIONS = 2, WITH_MANY_RUNS = 4 };
 struct made {
 	struct epp_builder *b;
 	uint32_t threads[3], streams[4];
-	uint64_t now, recent[3][16]; /* ids of each thread's last events */
+	uint64_t now, recent[3][16]; /* ids of the last events of each thread */
 	uint32_t depth[3];
 	uint64_t stack[3][8];
 	epp_name names[5];
@@ -245,7 +245,7 @@ static inline struct epp_builder *random_trace(unsigned with, uint32_t steps)
 	return b;
 }
 
-/* ---- a packed one in memory ---- */
+/* ---- a packed trace in memory ---- */
 
 struct sample {
 	uint8_t *image;
@@ -254,7 +254,7 @@ struct sample {
 
 static inline struct sample packed_sample(uint32_t records_most)
 {
-	random_state = RANDOM_SEED; /* a test that fails alone fails the same */
+	random_state = RANDOM_SEED; /* a failing test also fails the same way when it is run alone */
 	char *path = keep(check_path("d.epp")), *packed_path = keep(check_path("d.packed.epp"));
 	struct epp_builder *b = random_trace(WITH_ENDS_ELSEWHERE, 600);
 	struct sample sample;

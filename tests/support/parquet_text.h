@@ -1,4 +1,4 @@
-/* For the tests of Parquet files: a reader of its own, for what the writer makes use of and nothing else. */
+/* For the tests of Parquet files: an independent reader of those parts of the format that the writer uses. */
 #ifndef EPPROF_TESTS_SUPPORT_PARQUET_TEXT_H
 #define EPPROF_TESTS_SUPPORT_PARQUET_TEXT_H
 
@@ -23,18 +23,18 @@ struct parquet_table {
 		bool known;
 		struct parquet_value least, largest;
 		int64_t nulls_count;
-	} limits[64][64];         /* of each row group, each column */
+	} limits[64][64];         /* for each row group and column */
 	char *keys[8], *pairs[8]; /* key-value metadata */
 	size_t pairs_count;
-	size_t sorted; /* the column that rows are sorted by */
+	size_t sorted; /* the column by which rows are sorted */
 };
 
-/* Reads a whole file; whatever is not as the format says fails the test. */
+/* Reads a whole file; a violation of the format fails the test. */
 struct parquet_table *parquet_table_read(const char *bytes, size_t count);
 void parquet_table_free(struct parquet_table *table);
-/* The column of a name. */
+/* Finds a column by its name. */
 size_t parquet_table_column(const struct parquet_table *table, const char *name);
-/* All of it, one value a line; what depends on how well zstd compresses is left out.  Ownership: malloc. */
+/* Dumps the table, one value a line, without the sizes that depend on zstd's compression.  Ownership: malloc. */
 char *parquet_text_dump(const char *bytes, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* A profiler of the test's own, attached like any other: it notes who called what on which thread, and does in each
+/* A test double of a profiler, attached like any other: it records the calls and their threads, and does in each
  * callback what the test asks for. */
 #ifndef EPPROF_TESTS_SUPPORT_PROFILER_DOUBLE_H
 #define EPPROF_TESTS_SUPPORT_PROFILER_DOUBLE_H
@@ -18,18 +18,18 @@ struct profiler_double {
 	unsigned calls[STEP_COUNT];
 	bool fails[STEP_COUNT];
 	void (*does[STEP_COUNT])(struct profiler_double *self, OrtProfilingEventsContainer *container);
-	uint32_t thread[STEP_COUNT]; /* of the last call */
-	uint64_t id;                 /* of the last event */
+	uint32_t thread[STEP_COUNT]; /* the thread of the last call */
+	uint64_t id;                 /* the id of the last event */
 	int64_t offset_ns;
 	char name[64];
 	int64_t timestamp_us, duration_us;
 	int category;
-	char value[64]; /* of the arg "key" */
+	char value[64]; /* the value of the arg "key" */
 	epp_session *session;
 	void *user;
 };
 
-/* What was called, in order: "sa" is StartEvent of profiler a; S, s, e, E, R. */
+/* The calls in order: "sa" is StartEvent of profiler a; S, s, e, E, R. */
 static char double_order[4096];
 static pthread_mutex_t double_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -99,10 +99,10 @@ RECORDING_INLINE struct profiler_double double_make(char letter)
 	};
 }
 
-/* How long the session waits for it; 0: as long as any. */
+/* The session's timeout for it; 0: the default. */
 static uint64_t double_timeout_ns;
 
-/* Session with one profiler attached, not started. */
+/* Makes a session with one profiler attached, not started. */
 RECORDING_INLINE epp_session *double_attached(struct profiler_double *profiler, const char *path, const char *label)
 {
 	epp_session_options options = {

@@ -1,4 +1,4 @@
-/* Values at random, the same ones in every run. */
+/* Random values, the same in every run. */
 #ifndef EPPROF_TESTS_SUPPORT_RANDOM_VALUES_H
 #define EPPROF_TESTS_SUPPORT_RANDOM_VALUES_H
 
@@ -6,7 +6,7 @@
 
 #define RANDOM_SEED 88172645463325252ull
 
-/* May be set, but not to 0. */
+/* A test may set it, but not to 0. */
 static uint64_t random_state = RANDOM_SEED;
 
 static inline uint64_t random_bits(void)
@@ -21,7 +21,7 @@ static inline uint32_t random_below(uint32_t limit)
 	return (uint32_t)(random_bits() >> 32) % limit;
 }
 
-/* Any width of value is as likely as any other. */
+/* Returns a random value; all bit widths are equally likely. */
 static inline uint64_t random_width(void)
 {
 	return random_bits() >> (random_bits() % 64);

@@ -1,4 +1,4 @@
-/* What the tests of the reader ask of an opened trace. */
+/* Asserts about an opened trace, for the tests of the reader. */
 #ifndef EPPROF_TESTS_SUPPORT_READER_ASSERTS_H
 #define EPPROF_TESTS_SUPPORT_READER_ASSERTS_H
 
@@ -9,7 +9,7 @@
 #include "tests/support/epp_builder.h"
 #include "trace/reader.h"
 
-/* A finding of opening whose text has `part`. */
+/* Returns true if opening made a finding whose text contains `part`. */
 static inline bool has_finding(const epp_trace *trace, const char *part)
 {
 	const struct reader *reader = trace->reader;
@@ -38,7 +38,7 @@ static inline void count_warning(void *user, const epp_trace_finding *finding)
 		*(uint64_t *)user += more ? strtoull(more + 1, NULL, 10) : 1;
 }
 
-/* Of what validate finds, that which is no warning. */
+/* Validates the trace and counts the errors. */
 static inline uint64_t validation_errors(epp_trace *trace)
 {
 	uint64_t found, warnings = 0;
@@ -60,7 +60,7 @@ static inline void keep_worst(void *user, const epp_trace_finding *finding)
 	snprintf(worst->text, sizeof(worst->text), "%s", finding->text);
 }
 
-/* Validate finds nothing so bad, or worse. */
+/* Validates the trace, and asserts that no finding is of this severity or worse. */
 static inline void must_find_no(epp_severity severity, epp_trace *trace)
 {
 	struct worst_finding worst = { .text = "" };

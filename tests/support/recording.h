@@ -1,4 +1,5 @@
-/* Short forms for tests that record: sessions made and ended, threads, and a look at what was recorded.  All assert. */
+/* Helpers for tests that record: make and end sessions, start threads, and read what was recorded.  All of them assert
+ * success. */
 #ifndef EPPROF_TESTS_SUPPORT_RECORDING_H
 #define EPPROF_TESTS_SUPPORT_RECORDING_H
 
@@ -25,7 +26,7 @@ RECORDING_INLINE struct session *recording_inside(epp_session *session)
 	return session_of((uintptr_t)session);
 }
 
-/* Until the helper has prepared all chunks that a window begins with. */
+/* Waits until the helper has prepared all chunks of a new window. */
 RECORDING_INLINE void recording_await_window(epp_session *session)
 {
 	struct session *inside = recording_inside(session);
@@ -46,20 +47,20 @@ RECORDING_INLINE epp_session *recording_start_as(const char *path, bool lossless
 	return session;
 }
 
-/* In memory, or in the file `path`; started, with a whole window. */
+/* Starts a session in memory, or in the file `path`, and waits for its window. */
 RECORDING_INLINE epp_session *recording_start(const char *path)
 {
 	return recording_start_as(path, false);
 }
 
-/* Ends it and waits until everything is written. */
+/* Ends the run and waits until everything is written. */
 RECORDING_INLINE void recording_end(epp_session *session)
 {
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_wait(session, 20000000000u));
 }
 
-/* What the session holds now; it must obey the format.  Freed by the caller. */
+/* Scans the session's trace in its present state, and asserts that it obeys the format.  Freed by the caller. */
 RECORDING_INLINE struct trace_scan *recording_look(epp_session *session)
 {
 	struct trace_scan *scan = trace_scan_session(session);
@@ -67,7 +68,7 @@ RECORDING_INLINE struct trace_scan *recording_look(epp_session *session)
 	return scan;
 }
 
-/* Ends, looks, checks the ledger, releases. */
+/* Ends the run, scans the trace, checks the ledger, and releases the session. */
 RECORDING_INLINE struct trace_scan *recording_finish(epp_session *session)
 {
 	recording_end(session);
@@ -78,7 +79,7 @@ RECORDING_INLINE struct trace_scan *recording_finish(epp_session *session)
 	return scan;
 }
 
-/* The same of a file that is released first. */
+/* As recording_finish, for a file: the session is released before the scan. */
 RECORDING_INLINE struct trace_scan *recording_finish_file(epp_session *session, const char *path)
 {
 	recording_end(session);
@@ -90,7 +91,7 @@ RECORDING_INLINE struct trace_scan *recording_finish_file(epp_session *session, 
 	return scan;
 }
 
-/* Where a file's segments begin: behind its window, or behind its header when the window's hole was taken out. */
+/* The offset of a file's segments: after its window, or after its header if the window's hole was removed. */
 RECORDING_INLINE off_t recording_segments_offset(const char *path)
 {
 	struct trace_scan *scan = trace_scan_file(path);
@@ -99,7 +100,7 @@ RECORDING_INLINE off_t recording_segments_offset(const char *path)
 	return offset;
 }
 
-/* The reader's view of what the session holds now.  Closed by the caller. */
+/* Opens the session's trace in its present state with the reader.  Closed by the caller. */
 RECORDING_INLINE epp_trace *recording_open(epp_session *session)
 {
 	epp_trace *trace;
@@ -107,7 +108,8 @@ RECORDING_INLINE epp_trace *recording_open(epp_session *session)
 	return trace;
 }
 
-/* Events of 4 KiB until so many bytes have gone by; the helper may keep up.  Returns how many. */
+/* Records events of 4 KiB until `bytes` bytes are recorded, slowly enough for the helper.  Returns the number of
+ * events. */
 RECORDING_INLINE uint64_t recording_fill(epp_session *session, epp_name name, size_t bytes)
 {
 	char text[4096];
@@ -141,7 +143,7 @@ RECORDING_INLINE uint64_t recording_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A sanitizer makes everything several times slower: counts are divided by this. */
+/* Sanitizers make everything several times slower: counts are divided by this. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define RECORDING_SLOW 8
 #elif defined(__has_feature)
@@ -153,7 +155,7 @@ RECORDING_INLINE uint64_t recording_now_ns(void)
 #define RECORDING_SLOW 1
 #endif
 
-/* A ring that is not started yet. */
+/* Makes a ring session that is not started. */
 static inline epp_session *recording_ring(const char *path, uint64_t max_bytes)
 {
 	epp_session *session;

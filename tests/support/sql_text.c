@@ -1,3 +1,4 @@
+/* SQL results as text, and a trace with the difficult cases: see sql_text.h. */
 #include "tests/support/sql_text.h"
 
 #include <math.h>

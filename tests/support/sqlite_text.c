@@ -1,3 +1,4 @@
+/* Results of SQLite databases as text: see sqlite_text.h. */
 #include "tests/support/sqlite_text.h"
 
 #include <string.h>

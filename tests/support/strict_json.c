@@ -1,4 +1,4 @@
-/* Recursive descent into a tree. */
+/* A strict JSON parser by recursive descent; the result is a tree. */
 #include "tests/support/strict_json.h"
 
 #include <check.h>
@@ -108,7 +108,7 @@ static bool parse_escape(struct parser *parser, char *to, size_t *bytes)
 	return true;
 }
 
-/* Decodes one sequence and encodes it again: only the shortest form of a character comes out the same. */
+/* Decodes a multibyte sequence and encodes it again: only the shortest form of a character gives the same bytes. */
 static bool parse_multibyte(struct parser *parser, char *to, size_t *bytes)
 {
 	uint8_t first = (uint8_t)*parser->at;
@@ -135,7 +135,7 @@ static bool parse_string(struct parser *parser, char **text, size_t *text_bytes)
 {
 	if (!accept(parser, "\""))
 		return false;
-	/* No character becomes longer. */
+	/* Unescaping makes no character longer. */
 	const char *close = parser->at;
 	while (close < parser->end && *close != '"')
 		close += 1 + (*close == '\\');

@@ -1,5 +1,5 @@
-/* A JSON parser that forgives nothing, to hold writers to: RFC 8259, UTF-8 judged byte by byte, no key twice in an object,
- * nothing behind the value.  Written apart from runtime/wire, so that the two do not share their mistakes. */
+/* A strict JSON parser, to check writers: RFC 8259, UTF-8 checked byte by byte, no repeated key in an object, nothing
+ * after the value.  It shares no code with runtime/encoding, so that the two do not have the same errors. */
 #ifndef EPPROF_TESTS_SUPPORT_STRICT_JSON_H
 #define EPPROF_TESTS_SUPPORT_STRICT_JSON_H
 
@@ -11,26 +11,26 @@ enum json_kind { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 
 struct json {
 	enum json_kind kind;
-	char *text; /* a string, unescaped; a number as it was written */
+	char *text; /* a string, unescaped; a number in its original text */
 	size_t text_bytes;
-	char *key;          /* a member's */
-	struct json *items; /* of an array or object */
+	char *key;          /* of a member */
+	struct json *items; /* elements of an array, members of an object */
 	size_t count;
-	size_t offset; /* where it began */
+	size_t offset; /* the offset of its first byte */
 };
 
-/* NULL if the bytes are not JSON; then *offset is where not.  Ownership: json_free. */
+/* Parses JSON; NULL if the bytes are not JSON, with the position in *offset.  Ownership: json_free. */
 struct json *json_parse(const char *bytes, size_t count, size_t *offset);
 void json_free(struct json *json);
 
-/* A member; NULL if there is none or it is no object. */
+/* Finds a member; NULL if there is none or `json` is not an object. */
 const struct json *json_get(const struct json *json, const char *key);
-/* Text of a string member; "" if there is none. */
+/* Returns the text of a string member; "" if there is none. */
 const char *json_text(const struct json *json, const char *key);
-/* A number with up to three decimals in thousandths, exactly: 1.5 is 1500.  A missing one fails the test. */
+/* Returns a number with up to three decimals in thousandths, exactly: 1.5 is 1500.  A missing one fails the test. */
 int64_t json_thousandths(const struct json *json, const char *key);
 
-/* Parses, or fails the test with the bytes around the mistake. */
+/* Parses JSON, or fails the test and prints the bytes around the error. */
 struct json *json_expect(const char *bytes, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Plugins for TensorFlow under test: loaded with a fault, recorded in a session of their own. */
+/* For the tests of TensorFlow plugins: loads a plugin with a fault, and records it in a session of its own. */
 #ifndef EPPROF_TESTS_SUPPORT_TF_PLUGINS_H
 #define EPPROF_TESTS_SUPPORT_TF_PLUGINS_H
 
@@ -12,7 +12,7 @@
 
 static epp_plugin *tf_plugin;
 
-/* Called after another one, or alone; the fault is NULL for none. */
+/* Loads a plugin; may be called again for another one.  `fault` is NULL for none. */
 RECORDING_INLINE epp_status *tf_load(const char *name, const char *fault)
 {
 	unsetenv("TF_CALLS");
@@ -29,7 +29,7 @@ RECORDING_INLINE const char *tf_calls(void)
 	return calls ? calls : "";
 }
 
-/* A session that profiles `plugin`, not started. */
+/* Makes a session that profiles `plugin`, not started. */
 RECORDING_INLINE epp_session *tf_session(epp_plugin *plugin)
 {
 	epp_session *session;
@@ -41,7 +41,7 @@ RECORDING_INLINE epp_session *tf_session(epp_plugin *plugin)
 	return session;
 }
 
-/* What the session's run said of its end: "" or a message, valid until the next call. */
+/* Ends the session's run and returns its error: "" or a message, valid until the next call. */
 RECORDING_INLINE const char *tf_end(epp_session *session)
 {
 	static char message[512];

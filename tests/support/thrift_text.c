@@ -1,4 +1,5 @@
-/* Every field knows where its value begins and ends, so that structs and lists are read when somebody asks. */
+/* A reader of Thrift's compact protocol for tests.  Each field stores where its value begins and ends, so that structs
+ * and lists are decoded only on demand. */
 #include "tests/support/thrift_text.h"
 
 #include <string.h>

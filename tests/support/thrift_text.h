@@ -1,5 +1,5 @@
-/* For the tests of what is written in Thrift's compact protocol: a reader of it, field by field.  Whatever is not as the
- * protocol says fails the test. */
+/* For the tests of data in Thrift's compact protocol: reads it field by field.  A violation of the protocol fails the
+ * test. */
 #ifndef EPPROF_TESTS_SUPPORT_THRIFT_TEXT_H
 #define EPPROF_TESTS_SUPPORT_THRIFT_TEXT_H
 
@@ -14,25 +14,25 @@ struct thrift_cursor {
 struct thrift_field {
 	int number, type;
 	int64_t integer;
-	const uint8_t *bytes; /* of text, or where a struct or the elements of a list begin */
-	size_t count;         /* of text, or of a list's elements */
-	int element;          /* a list's type */
+	const uint8_t *bytes; /* the bytes of a text, or the start of a struct or of a list's elements */
+	size_t count;         /* the bytes of a text, or the number of a list's elements */
+	int element;          /* the type of a list's elements */
 	const uint8_t *end;
 };
 
 uint64_t thrift_read_varint(struct thrift_cursor *cursor);
 int64_t thrift_read_zigzag(struct thrift_cursor *cursor);
-/* A value of field->type, which is 12 for a struct without a head. */
+/* Reads a value of field->type; 12 is a struct without a field header. */
 void thrift_read(struct thrift_cursor *cursor, struct thrift_field *field);
-/* The next field of a struct; `*last` is 0 at first.  False: it was the last. */
+/* Reads the next field of a struct; set `*last` to 0 before the first call.  False: there is no further field. */
 bool thrift_next(struct thrift_cursor *cursor, int *last, struct thrift_field *field);
 
-/* A field of a struct; with type 0 if it is not there. */
+/* Finds a field of a struct; its type is 0 if it is not there. */
 struct thrift_field thrift_get(const struct thrift_field *within, int number);
-/* One that must be there, a number or a bool. */
+/* Finds a number or a bool, and asserts that it is there. */
 int64_t thrift_integer(const struct thrift_field *within, int number);
 struct thrift_field thrift_element(const struct thrift_field *list, size_t index);
-/* A text.  Ownership: malloc. */
+/* Copies a text.  Ownership: malloc. */
 char *thrift_copy(const struct thrift_field *field);
 
 #endif

@@ -1,4 +1,4 @@
-/* For the tests of the timeline: a builder's trace as a list of copied events. */
+/* For the tests of the timeline: reads a builder's trace into a list of copied events. */
 #ifndef EPPROF_TESTS_SUPPORT_TIMELINE_EVENTS_H
 #define EPPROF_TESTS_SUPPORT_TIMELINE_EVENTS_H
 
@@ -11,8 +11,8 @@
 
 struct seen_event {
 	epp_event event;
-	uint32_t track;        /* number */
-	uint32_t parent_track; /* number, 0: NULL */
+	uint32_t track;        /* the track's number */
+	uint32_t parent_track; /* the parent track's number, 0: NULL */
 	char name[32];
 	char args[96]; /* "key=value key=value", numbers in decimal */
 };
@@ -21,7 +21,7 @@ struct seen {
 	struct seen_event *events;
 	size_t count;
 	epp_timeline_counts counts;
-	uint32_t active_most; /* runs at once */
+	uint32_t active_most; /* the maximum of runs merged at once */
 	uint64_t spilled_bytes;
 	epp_status *status;
 	uint8_t *image;
@@ -56,7 +56,7 @@ static inline void seen_copy_args(struct seen_event *to, const epp_timeline *tim
 	MUST(count == event->args_count);
 }
 
-/* Takes a malloc'd image. */
+/* Reads all events of an image; takes ownership of the image, from malloc. */
 static inline struct seen see_image(uint8_t *image, size_t bytes, const epp_timeline_options *options,
                                     struct seen_bounds bounds)
 {
@@ -102,7 +102,7 @@ static inline struct seen see(struct epp_builder *builder, enum epf_state state,
 	return see_image(image, bytes, options, bounds);
 }
 
-/* The same, and the builder goes too; the status must be NULL. */
+/* As see_image for a builder, which is destroyed; asserts that the status is NULL. */
 static inline struct seen see_all(struct epp_builder *builder)
 {
 	struct seen seen = see(builder, EPF_FINISHED, NULL);

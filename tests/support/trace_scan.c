@@ -1,4 +1,5 @@
-/* See trace_scan.h.  Sequences of blocks are collected first, because a region counts only if no block has it. */
+/* Scans a .epp image for tests: see trace_scan.h.  The sequence numbers of blocks are collected first, because a region
+ * counts only if no block has it. */
 #include "trace_scan.h"
 #include "format/format_slot.h"
 
@@ -37,9 +38,9 @@ static void *grow(void *list, size_t count, size_t item_bytes)
 
 struct scanner {
 	struct trace_scan *scan;
-	struct numbers sequences; /* that stand in blocks */
+	struct numbers sequences; /* of blocks */
 	struct numbers stacked;   /* ids on open stacks */
-	struct numbers ended;     /* those of them that an event record or an orphan end carries */
+	struct numbers ended;     /* those of them that an event record or an orphan end contains */
 	struct scan_arg args[EPF_ARG_SLOTS_MAX + 2];
 	struct codec_record *decoded;
 	scan_record_fn tell;
@@ -172,7 +173,7 @@ static void records_block(struct scanner *scanner, const struct epf_block *block
 	for (type item; (bytes) >= sizeof(item) && (memcpy(&item, (payload), sizeof(item)), true); \
 	     (payload) += sizeof(item), (bytes) -= sizeof(item))
 
-/* The session's own losses count up: the last entry says it all. */
+/* The session's own losses are cumulative: the last entry has the total. */
 static void take_account(struct trace_scan *scan, const struct epf_ledger_entry *entry)
 {
 	for (size_t i = 0; i < scan->ledger_count && !entry->track; i++)
@@ -338,7 +339,7 @@ static void take_slot(struct scanner *scanner, uint32_t index, const struct epf_
 	APPEND(scan->ledger, scan->ledger_count, entry);
 }
 
-/* Before anything else: which ids are worth looking for. */
+/* First pass: collects the ids on open stacks. */
 static void look_at_stacks(struct scanner *scanner)
 {
 	struct trace_scan *scan = scanner->scan;
@@ -423,8 +424,9 @@ struct trace_scan *trace_scan_bytes(uint8_t *bytes, size_t bytes_count, scan_rec
 	return scan;
 }
 
-/* From the front to the end, wherever that is by then: of a file that is being written the window must be read before the
- * blocks, so that what moves from one to the other meanwhile is seen twice and not missed. */
+/* Reads from the start to the end of the file, even if it grows meanwhile.  Of a file that is being written, the window
+ * must be read before the blocks, so that records that move from the window to a block meanwhile are seen twice and not
+ * missed. */
 struct trace_scan *trace_scan_file_each(const char *path, scan_record_fn tell, void *user)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
-/* Reads a whole .epp image by the rules of format/format.h and no others, for the tests of the write side: what the reader
- * of the library makes of a file is that reader's own affair, so this one shares only the codec with it.
+/* Reads a whole .epp image strictly by the rules of format/format.h, for the tests of the write side.  It is
+ * independent of the library's reader and shares only the codec with it.
  *
- * All records are told in the order of the file: those of blocks, then those of window regions that no block holds, then
- * the open entries that no record ended.  The image is trusted not to be hostile; what breaks a rule is `error`.
+ * Records are reported in the order of the file: those of blocks, then those of window regions that no block has, then
+ * the open entries that no record ended.  The image is assumed not to be hostile; a violation of a rule sets `error`.
  */
 #ifndef EPPROF_TESTS_SUPPORT_TRACE_SCAN_H
 #define EPPROF_TESTS_SUPPORT_TRACE_SCAN_H
@@ -17,7 +17,7 @@
 struct scan_arg {
 	uint32_t key;
 	uint32_t type;
-	uint64_t value; /* numbers by their bits */
+	uint64_t value; /* numbers as their bits */
 	const uint8_t *text;
 	uint32_t text_bytes;
 };
@@ -29,14 +29,14 @@ struct scan_record {
 	uint32_t name;
 	uint16_t bits;
 	uint16_t args_count;
-	uint32_t track; /* after track switches */
-	uint32_t owner; /* the region's own: the thread that recorded it */
+	uint32_t track; /* the track after track switches */
+	uint32_t owner; /* the region's track: the thread that recorded it */
 	uint32_t run;
 	bool in_window;
-	const struct scan_arg *args; /* in the callback form valid for the call */
+	const struct scan_arg *args; /* with a callback, valid during the call */
 };
 
-/* A slot's open entry. */
+/* An open entry of a slot. */
 struct scan_open {
 	uint64_t start_ticks;
 	uint64_t id;
@@ -58,32 +58,32 @@ struct scan_track {
 };
 
 struct trace_scan {
-	const char *error; /* NULL: every rule held */
+	const char *error; /* NULL: no rule was violated */
 	struct epf_header header;
-	struct epf_live live; /* only in a file that is not finished */
+	struct epf_live live; /* only if the file is not finished */
 	struct epf_slot *slots;
 	size_t segments_count;
 	size_t blocks_count[16]; /* by type */
 	size_t window_regions_count;
-	size_t dropped_regions_count; /* in the window still, but a block has them */
+	size_t dropped_regions_count; /* still in the window although a block has them */
 
 	struct scan_record *records;
 	size_t records_count;
-	struct scan_open *open; /* those that count */
+	struct scan_open *open; /* open entries that no record ended */
 	size_t open_count;
-	struct epf_ledger_entry *ledger; /* of blocks; then, if not finished, of slots in use and the live page */
+	struct epf_ledger_entry *ledger; /* from blocks; then, if not finished, from slots in use and the live page */
 	size_t ledger_count;
 	struct epf_run *runs;
 	size_t runs_count;
 	struct epf_host_pair *pairs;
 	size_t pairs_count;
-	struct epf_producer producers[EPF_PRODUCER_COUNT]; /* the newest word */
-	struct scan_name *names;                           /* by number */
+	struct epf_producer producers[EPF_PRODUCER_COUNT]; /* the newest version */
+	struct scan_name *names;                           /* indexed by number */
 	size_t names_count;
-	struct scan_track *tracks; /* by number */
+	struct scan_track *tracks; /* indexed by number */
 	size_t tracks_count;
 
-	uint8_t *bytes; /* the image, kept */
+	uint8_t *bytes; /* the image, owned */
 	size_t bytes_count;
 	struct scan_arg *arg_pool[4096];
 	size_t arg_pools_count, arg_pool_used;
@@ -91,19 +91,19 @@ struct trace_scan {
 
 typedef void (*scan_record_fn)(void *user, const struct scan_record *record);
 
-/* Takes `bytes` (malloc) and reads it.  With a callback, records go there and are not kept. */
+/* Scans `bytes`, and takes ownership of it (malloc).  With a callback, records are passed to it and not stored. */
 struct trace_scan *trace_scan_bytes(uint8_t *bytes, size_t bytes_count, scan_record_fn tell, void *user);
 struct trace_scan *trace_scan_file(const char *path);
 struct trace_scan *trace_scan_file_each(const char *path, scan_record_fn tell, void *user);
-/* What epp_session_read gives. */
+/* Scans the bytes that epp_session_read returns. */
 struct trace_scan *trace_scan_session(epp_session *session);
 void trace_scan_free(struct trace_scan *scan);
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* How many records are of this kind and, unless 0, of this name. */
+/* Counts the records of this kind and, unless `name` is 0, of this name. */
 size_t scan_count(const struct trace_scan *scan, enum epf_kind kind, epp_name name);
-/* The first such record at or behind `*from`, which is moved behind it; NULL: none. */
+/* Returns the first such record at or after index `*from`, and sets `*from` to the index after it; NULL: none. */
 const struct scan_record *scan_next(const struct trace_scan *scan, enum epf_kind kind, epp_name name, size_t *from);
 const struct scan_record *scan_first(const struct trace_scan *scan, enum epf_kind kind, epp_name name);
 const struct scan_record *scan_id(const struct trace_scan *scan, enum epf_kind kind, uint64_t id);
@@ -114,7 +114,8 @@ const struct scan_track *scan_track(const struct trace_scan *scan, uint32_t trac
 uint64_t scan_lost(const struct trace_scan *scan, epp_loss reason);
 uint64_t scan_ids_taken(const struct trace_scan *scan);
 
-/* Each thread's account: ids taken = written + lost + open, and no id twice.  NULL, or what is wrong (static text). */
+/* Checks each thread's account: ids used = written + lost + open, and no id twice.  NULL, or a description of the error
+ * (static text). */
 const char *scan_balance(const struct trace_scan *scan);
 
 #endif

@@ -1,4 +1,4 @@
-/* Questions to a scanned trace (trace_scan.h). */
+/* Queries on a scanned trace (trace_scan.h). */
 #include "trace_scan.h"
 
 #include <stdio.h>
@@ -90,7 +90,7 @@ static const char *no_id_twice(const struct trace_scan *scan)
 	size_t count = 0;
 	const char *wrong = NULL;
 	for (size_t i = 0; i < scan->records_count; i++)
-		/* A flow's id is its target's. */
+		/* The id of a flow record is that of its target. */
 		if (OWN_ID_KINDS >> EPF_BITS_KIND(scan->records[i].bits) & 1 &&
 		    EPF_BITS_KIND(scan->records[i].bits) != EPF_FLOW)
 			ids[count++] = scan->records[i].id;

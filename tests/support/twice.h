@@ -1,10 +1,10 @@
-/* A profiler that is started again before it has ended. */
+/* Tests that a profiler cannot be started again before it has ended. */
 #ifndef EPPROF_TESTS_SUPPORT_TWICE_H
 #define EPPROF_TESTS_SUPPORT_TWICE_H
 
 #include "joined.h"
 
-/* By whoever drives it itself, as the bridges do: what was begun first goes on. */
+/* Starts a joined profiler twice, as a bridge could: the second start fails, and the first run continues. */
 static inline void twice_started(epp_plugin *plugin)
 {
 	const OrtApi *api = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);

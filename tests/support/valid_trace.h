@@ -1,4 +1,4 @@
-/* Traces that must obey every rule of the format. */
+/* Asserts that a trace obeys every rule of the format. */
 #ifndef EPPROF_TESTS_SUPPORT_VALID_TRACE_H
 #define EPPROF_TESTS_SUPPORT_VALID_TRACE_H
 
@@ -12,7 +12,7 @@ static inline void print_error(void *user, const epp_trace_finding *finding)
 		printf("at %llu: %s\n", (unsigned long long)finding->offset, finding->text);
 }
 
-/* What is wrong is printed. */
+/* Validates the trace, and prints the findings. */
 static inline void check_valid(epp_trace *trace)
 {
 	uint64_t errors;

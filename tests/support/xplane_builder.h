@@ -1,4 +1,4 @@
-/* An XSpace for tests of its importer, put together piece by piece; field numbers are those of xplane.proto.
+/* Builds an XSpace for tests of its importer, piece by piece; field numbers are those of xplane.proto.
  *
  *   struct xbytes space = { 0 }, plane = { 0 }, line = { 0 }, event = { 0 };
  *   xevent(&event, 1, 2000, 500); xstat_u64(&event, 4, 7, 42); xput(&line, 4, &event);
@@ -59,7 +59,7 @@ static inline void xput(struct xbytes *to, unsigned field, struct xbytes *messag
 	*message = (struct xbytes){ 0 };
 }
 
-/* An XEvent's fields. */
+/* Writes the fields of an XEvent. */
 static inline void xevent(struct xbytes *event, int64_t metadata, int64_t offset_ps, int64_t duration_ps)
 {
 	xnumber(event, 1, (uint64_t)metadata);
@@ -68,7 +68,8 @@ static inline void xevent(struct xbytes *event, int64_t metadata, int64_t offset
 		xnumber(event, 3, (uint64_t)duration_ps);
 }
 
-/* Stats, in field `field` of their owner: 4 of an event, 5 of an entry, 6 of a plane; `kind` is the field of the value. */
+/* Write a stat in field `field` of its owner: 4 of an event, 5 of an entry, 6 of a plane; `kind` is the field of the
+ * value. */
 static inline void xstat_number(struct xbytes *owner, unsigned field, int64_t metadata, unsigned kind, uint64_t value)
 {
 	struct xbytes stat = { 0 };
@@ -97,7 +98,7 @@ static inline void xstat_f64(struct xbytes *owner, unsigned field, int64_t metad
 	xput(owner, field, &stat);
 }
 
-/* An entry of a table: 4 of events, 5 of stats.  `more` are further fields of its value; NULL: none. */
+/* Writes an entry of a table: 4 of events, 5 of stats.  `more` are further fields of its value; NULL: none. */
 static inline void xentry(struct xbytes *plane, unsigned field, int64_t id, const char *name, struct xbytes *more)
 {
 	struct xbytes value = { 0 }, entry = { 0 };
@@ -114,7 +115,7 @@ static inline void xentry(struct xbytes *plane, unsigned field, int64_t id, cons
 	xput(plane, field, &entry);
 }
 
-/* An XLine's head; its events are field 4. */
+/* Writes the first fields of an XLine; its events are field 4. */
 static inline void xline(struct xbytes *line, int64_t id, const char *name, int64_t timestamp_ns)
 {
 	xnumber(line, 1, (uint64_t)id);

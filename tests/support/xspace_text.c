@@ -1,3 +1,4 @@
+/* Reads an XSpace field by field: see xspace_text.h. */
 #include "tests/support/xspace_text.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #define NUMBERS_MOST 8192
 
-static char (*names)[64], (*stats)[128]; /* of the plane in hand */
+static char (*names)[64], (*stats)[128]; /* of the current plane */
 
 #define EACH(reader, field) \
 	for (struct protobuf_field field; protobuf_next(reader, &field) || (ck_assert(!(reader)->damaged), false);)
@@ -20,7 +21,7 @@ static void copy(char *to, size_t room, const struct protobuf_field *field)
 	snprintf(to, room, "%.*s", (int)field->count, (const char *)field->bytes);
 }
 
-/* An entry of event_metadata or stat_metadata. */
+/* Reads an entry of event_metadata or stat_metadata. */
 static void read_entry(struct protobuf_reader entry, char *texts, size_t room)
 {
 	uint64_t key = 0;

@@ -1,4 +1,4 @@
-/* XSpace read back field by field, every number explained: for the tests of its writer. */
+/* Reads an XSpace field by field, for the tests of its writer. */
 #ifndef EPPROF_TESTS_SUPPORT_XSPACE_TEXT_H
 #define EPPROF_TESTS_SUPPORT_XSPACE_TEXT_H
 
@@ -15,13 +15,13 @@ struct xspace_found {
 };
 
 struct xspace_text {
-	struct xspace_found *events; /* of all documents that were read, one behind the other */
+	struct xspace_found *events; /* the events of all documents that were read, in order */
 	size_t count;
 };
 
-/* Reads a document, which must be right. */
+/* Reads a document, and asserts that it is valid. */
 void xspace_text_read(struct xspace_text *text, const char *bytes, size_t count);
-/* The first event of that name, which must be there. */
+/* Finds the first event with that name, and asserts that there is one. */
 const struct xspace_found *xspace_text_find(const struct xspace_text *text, const char *name);
 void xspace_text_free(struct xspace_text *text);
 
