@@ -288,7 +288,7 @@ class Cost(unittest.TestCase):
         torch = torch_bridge.TORCH
         subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-DNDEBUG", "-DFMT_HEADER_ONLY", "-I.", "-Iapi",
                         "-isystem", f"{torch}/include", "tests/interop/kineto_ops_cost.cc",
-                        str(interop.BUILD / "objects/bridges/kineto_ops.o"), "-o", str(program), f"-L{interop.BUILD}",
+                        str(interop.BUILD / "objects/bridges/pytorch/kineto_ops.o"), "-o", str(program), f"-L{interop.BUILD}",
                         f"-Wl,-rpath,{interop.BUILD}", "-lepprof", f"-L{torch}/lib", f"-Wl,-rpath,{torch}/lib",
                         "-Wl,--allow-shlib-undefined", "-ltorch_cpu", "-lc10"], cwd=interop.ROOT, check=True)
         ns = float(subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout)
