@@ -207,13 +207,16 @@ static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const str
 	int64_t offset = (int64_t)((uint64_t)position - (uint64_t)own->position);
 	int64_t span = (int64_t)(clock_segment_first(&own[1]) - own->host);
 	int64_t cause = (int64_t)(cause_host_ticks - own->host);
+	const int64_t most = INT64_MAX / 4; /* sums of three of these are in range */
+	if (offset < -most || offset > most || own->length > (uint64_t)most || span < 0 || span > most)
+		return 0;
 	uint64_t width = own->half_width > own[1].half_width ? own->half_width : own[1].half_width;
 	uint64_t slack = clock_fit_add(clock_fit_add(width, fit->tick),
 	                               1 + (uint64_t)span / (1000000 / CLOCK_FIT_WANDER_PPM));
 	int64_t from = cause > 0 ? cause : 0, best = INT64_MAX;
 	const int64_t lines[] = { clock_fit_move(fit, offset, own->around),
 		                  span + clock_fit_move(fit, offset - (int64_t)own->length, own->around) };
-	if (slack > (uint64_t)INT64_MAX / 4)
+	if (slack > (uint64_t)most)
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		if (lines[i] + (int64_t)slack >= from && lines[i] - (int64_t)slack <= span && lines[i] < best)
