@@ -267,10 +267,11 @@ static inline struct protobuf_reader protobuf_reader_of(const void *bytes, size_
 	return (struct protobuf_reader){ at, count ? at + count : at, false };
 }
 
-/* A reader of the message or the packed numbers in a PROTOBUF_BYTES field. */
+/* A reader of the message or the packed numbers in a PROTOBUF_BYTES field; other fields have nothing to read. */
 static inline struct protobuf_reader protobuf_reader_in(const struct protobuf_field *field)
 {
-	return protobuf_reader_of(field->bytes, field->count);
+	bool has_bytes = field->type == PROTOBUF_BYTES;
+	return protobuf_reader_of(has_bytes ? field->bytes : NULL, has_bytes ? field->count : 0);
 }
 
 /* Reads the next field. Returns false at the end, and if the bytes are damaged (tag 0, a length beyond the end, a

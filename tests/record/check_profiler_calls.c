@@ -369,8 +369,9 @@ static void hang_in_release(struct profiler_double *self, OrtProfilingEventsCont
 /* It is the helper's to call, since EndProfiling has outlasted the session's release: the helper goes on all the same. */
 START_TEST(a_release_that_hangs)
 {
+	static struct profiler_double a; /* its Release may go on when the test is over */
 	double_timeout_ns = 50000000;
-	struct profiler_double a = double_make('a');
+	a = double_make('a');
 	char *path = strdup(check_path("released.epp")), *other_path = check_path("other.epp");
 	epp_session *session = double_attached(&a, path, "sleepy"), *other = recording_start(other_path);
 	a.does[STEP_END_PROFILING] = dawdle;
