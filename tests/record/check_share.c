@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "record/share.h"
+#include "tests/support/forking.h"
 #include "tests/support/recording.h"
 
 /* The thread sanitizer lets no child of several threads start one, unless it is told to. */
@@ -117,10 +118,11 @@ END_TEST
 
 /* ---- the environment ---- */
 
-/* Runs `child` in a process of its own, since what it leaves is the process's; its exit finishes what is shared. */
-static pid_t in_child(void (*child)(const char *), const char *output, const char *policy)
+/* Runs `child` in a process of its own, since what it leaves is the process's; its exit finishes what is shared.
+ * `helper_runs`: this process has a session that records. */
+static pid_t in_child_while(bool helper_runs, void (*child)(const char *), const char *output, const char *policy)
 {
-	pid_t pid = fork();
+	pid_t pid = forking_fork(helper_runs);
 	if (!pid) {
 		if (output)
 			setenv("EPPROF_OUTPUT", output, 1);
@@ -135,6 +137,11 @@ static pid_t in_child(void (*child)(const char *), const char *output, const cha
 	waitpid(pid, &result, 0);
 	ck_assert_int_eq(result, 0);
 	return pid;
+}
+
+static pid_t in_child(void (*child)(const char *), const char *output, const char *policy)
+{
+	return in_child_while(false, child, output, policy);
 }
 
 static void refuse_to_share(const char *output)
@@ -301,7 +308,7 @@ START_TEST(an_output_that_another_process_writes)
 	char *path = check_path("%s", names[_i][0]);
 	epp_session *session;
 	check_ok(share(path, &session));
-	pid_t pid = in_child(record_in_output, path, "");
+	pid_t pid = in_child_while(true, record_in_output, path, "");
 	epp_session_release(session);
 	struct trace_scan *scan = finished(path);
 	ck_assert_uint_eq(scan->records_count, 0);
