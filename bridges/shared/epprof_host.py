@@ -1,8 +1,8 @@
-"""Gives the profile that TensorFlow or JAX has finished to epprof's bridge, so that the trace of EPPROF_OUTPUT gets the host's
-operations: the framework shows them to no plugin before.
+"""Passes the finished profile of TensorFlow or JAX to epprof's bridge, which records the host's operations in the trace of
+EPPROF_OUTPUT.  The framework gives plugins no access to its operations before that.
 
-The framework's ProfilerSession is replaced by one that does the same, and then looks for the file that was written.  Whatever
-goes wrong here costs the program nothing, and the trace only the operations: the log then says how to get them.
+The framework's ProfilerSession is replaced by a wrapper, which looks for the file that the session wrote.  A failure here
+does not affect the program; the trace then has no operations, and the log names the command that imports them.
 """
 import ctypes
 import logging
@@ -10,9 +10,9 @@ import mmap
 import os
 from pathlib import Path
 
-SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: nothing is replaced
+SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: do not wrap sessions
 TEXT_BYTES = 2048
-ANY = "HOST.xplane.pb"  # of a profile whose file is not known
+ANY = "HOST.xplane.pb"  # in messages, if the file is not known
 RECORDED, NOT_WANTED, FAILED = range(3)
 
 _log = logging.getLogger("epprof")
@@ -36,25 +36,25 @@ class Bridge:
         return result, text.value.decode(errors="replace")
 
     def give(self, path):
-        """Returns a result, and what was recorded or why it was not."""
+        """Passes a file.  Returns the result, and a text: what was recorded, or the reason why not."""
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as mapped:
             held = ctypes.c_char.from_buffer(mapped)
             try:
                 return self._give(ctypes.addressof(held), len(mapped))
             finally:
-                del held  # a mapping that somebody holds cannot be closed
+                del held  # a mapping with a reference cannot be closed
 
     def give_bytes(self, profile):
-        """The same of a profile in memory."""
+        """Passes a profile in memory; returns as give()."""
         return self._give(ctypes.cast(ctypes.c_char_p(profile), ctypes.c_void_p), len(profile))
 
     def give_nothing(self):
-        """Ends the run that waits; False: there is none."""
+        """Ends the run without a profile.  Returns False if no run was waiting for one."""
         return self._give(None, 0)[0] != NOT_WANTED
 
 
 def _profiles(folder):
-    """The profiles in a folder of logs, each with what changes when it is written."""
+    """Returns the profiles in a log folder, each with its time, size and inode, which change when it is written."""
     found = {}
     for path in Path(folder).glob("plugins/profile/*/*.xplane.pb"):
         stat = path.stat()
@@ -68,7 +68,7 @@ def _missing(why, path=ANY):
 
 
 class Session:
-    """A framework's session; what it writes is given to the bridge."""
+    """Wraps a framework's session and passes its profile to the bridge."""
 
     def __init__(self, session, bridge):
         self._session = session
@@ -92,7 +92,7 @@ class Session:
         self._stop(lambda: self._session.stop_and_export(folder), folder)
 
     def stop(self):
-        """Of both: the profile is the result."""
+        """TensorFlow's and JAX's: returns the profile."""
         return self._stop(self._session.stop)
 
     def _stop(self, stop, folder=None):
@@ -116,7 +116,7 @@ class Session:
     def _look(folder):
         try:
             return _profiles(folder)
-        except (OSError, TypeError, ValueError):  # no folder of this machine's
+        except (OSError, TypeError, ValueError):  # not a local folder
             return {}
 
     def _give(self, folder, before):
@@ -139,7 +139,7 @@ class Session:
 
 
 def follow(module, path):
-    """Replaces the ProfilerSession of a framework's module; `path` is the bridge's."""
+    """Wraps the ProfilerSession of a framework's module; `path`: the bridge."""
     if os.environ.get(SWITCH) == "0":
         return
     bridge, original = Bridge(path), module.ProfilerSession

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "containers/array.h"
 #include "encoding/xspace.h"
 #include "epprof/timeline.h"
 #include "xspace_profile.h"
@@ -80,20 +81,6 @@ static struct {
 		char name[64];
 	} all[KNOWN_TRACKS_MAX];
 } known;
-
-static epp_status *grow(void *array, size_t count, size_t *room, size_t bytes)
-{
-	void **at = array;
-	if (count < *room)
-		return NULL;
-	size_t more = *room ? *room * 2 : 256;
-	void *larger = reallocarray(*at, more, bytes);
-	if (!larger)
-		return epp_status_no_memory();
-	*at = larger;
-	*room = more;
-	return NULL;
-}
 
 /* ---- clocks ---- */
 
@@ -171,7 +158,8 @@ static uint64_t number_of(const epp_timeline *timeline, const epp_event *event)
 static epp_status *add_call(struct host *host, const epp_event *event, uint64_t number, int64_t epoch_ns)
 {
 	bool is_told = event->parent && event->placement != EPP_PLACED_INFERRED;
-	EPP_TRY(grow(&host->calls, host->calls_count, &host->calls_room, sizeof(*host->calls)));
+	if (!array_reserve(&host->calls, &host->calls_room, host->calls_count + 1, sizeof(*host->calls)))
+		return epp_status_no_memory();
 	host->calls[host->calls_count++] = (struct call){ .id = event->id,
 		                                          .number = number,
 		                                          .operation = is_told ? event->parent : 0,
@@ -185,7 +173,8 @@ static epp_status *add_call(struct host *host, const epp_event *event, uint64_t 
 
 static epp_status *add_device_event(struct host *host, const epp_event *event, uint64_t number)
 {
-	EPP_TRY(grow(&host->events, host->events_count, &host->events_room, sizeof(*host->events)));
+	if (!array_reserve(&host->events, &host->events_room, host->events_count + 1, sizeof(*host->events)))
+		return epp_status_no_memory();
 	host->events[host->events_count++] = (struct device_event){ event->id, number, event->track->producer };
 	return NULL;
 }
@@ -395,7 +384,9 @@ static epp_status *record(struct host *host, const struct xspace_event *event, i
 	host->counts->lost += id == 0;
 	if (!id || !host->has_calls)
 		return NULL;
-	EPP_TRY(grow(&host->operations, host->operations_count, &host->operations_room, sizeof(*host->operations)));
+	if (!array_reserve(&host->operations, &host->operations_room, host->operations_count + 1,
+	                   sizeof(*host->operations)))
+		return epp_status_no_memory();
 	host->operations[host->operations_count++] = (struct operation){ start_ns, end_ns, id };
 	return NULL;
 }

@@ -1,8 +1,8 @@
-"""epprof in TensorFlow: a program that imports this has libepprof_tf.so among its profilers, and TensorFlow's own operations in the
+"""epprof in TensorFlow: importing this module adds libepprof_tf.so to TensorFlow's profilers, and TensorFlow's own operations to the
 trace of EPPROF_OUTPUT.
 
-The library may have been loaded by TensorFlow already (TF_PLUGGABLE_DEVICE_LIBRARY_PATH, or a copy in tensorflow-plugins/); else it
-is loaded from EPPROF_TF_LIBRARY, or from beside this file or up to four folders above it.
+If TensorFlow has not loaded the library (TF_PLUGGABLE_DEVICE_LIBRARY_PATH, or a copy in tensorflow-plugins/), it is loaded from
+EPPROF_TF_LIBRARY, from the folder of this file, or from up to four folders above it.
 """
 import ctypes
 import logging
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def _is_bridge(path):
-    """Of a library that is in the process, by what only a bridge of this kind exports."""
+    """Returns True if a library in the process is the bridge: only the bridge exports both functions."""
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         return hasattr(library, "TF_InitProfiler") and hasattr(library, "epprof_host_profile")

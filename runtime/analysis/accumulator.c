@@ -94,7 +94,7 @@ static struct accumulator_line *new_line_by_name(struct accumulator_table *table
 
 	if (found)
 		return hash_map_add(&table->index, key, (uintptr_t)*found) ? *found : NULL;
-	if (table->lines_count >= TALLY_LINES_MAX) {
+	if (table->lines_count >= ACCUMULATOR_LINES_MAX) {
 		line = hash_map_pointer(&table->index, UINT64_MAX);
 		return line ? line : add_line(table, UINT64_MAX, others, sizeof others - 1);
 	}
@@ -210,17 +210,18 @@ static bool add_type(struct accumulator *accumulator, const epp_timeline *timeli
 	if (!(event->flags & EPP_FLAG_REFERRED))
 		return true;
 	if (!accumulator->causes)
-		accumulator->causes = calloc(TALLY_CAUSES, sizeof(*accumulator->causes));
+		accumulator->causes = calloc(ACCUMULATOR_CAUSES, sizeof(*accumulator->causes));
 	if (accumulator->causes)
-		accumulator->causes[event->id % TALLY_CAUSES] = (struct accumulator_cause){ event->id, named->type,
-			                                                                    event->track->source };
+		accumulator->causes[event->id % ACCUMULATOR_CAUSES] = (struct accumulator_cause){ event->id, named->type,
+			                                                                          event->track->source };
 	return accumulator->causes != NULL;
 }
 
 static struct accumulator_line *type_of_cause(const struct accumulator *accumulator, const epp_event *event)
 {
-	const struct accumulator_cause *cause = accumulator->causes ? &accumulator->causes[event->parent % TALLY_CAUSES]
-	                                                            : NULL;
+	const struct accumulator_cause *cause = accumulator->causes
+	                                            ? &accumulator->causes[event->parent % ACCUMULATOR_CAUSES]
+	                                            : NULL;
 
 	return cause && event->parent && cause->id == event->parent && cause->source == event->track->source ? cause->type
 	                                                                                                     : NULL;

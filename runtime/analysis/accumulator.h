@@ -9,7 +9,7 @@
 #include "timeline/events/work.h"
 
 /* Further names are added up under "(other names)". */
-#define TALLY_LINES_MAX 65536u
+#define ACCUMULATOR_LINES_MAX 65536u
 
 /* The phases of an accelerator's work: calls that launch it, the time until its start, and each kind of device work,
  * kernels first. */
@@ -48,14 +48,14 @@ struct accumulator_cause {
 	struct accumulator_line *type;
 	uint32_t source;
 };
-#define TALLY_CAUSES 8192u
+#define ACCUMULATOR_CAUSES 8192u
 
 /* Zero-initialised by the caller. */
 struct accumulator {
 	struct accumulator_table tables[EPP_BY_COUNT];
 	struct hash_map stacks; /* key: track and lane; values: struct accumulator_stack */
 	struct accumulator_device *devices;
-	/* TALLY_CAUSES latest ones, indexed by id; NULL: no node had an operator type */
+	/* ACCUMULATOR_CAUSES latest ones, indexed by id; NULL: no node had an operator type */
 	struct accumulator_cause *causes;
 	struct accumulator_line *phases[PHASE_COUNT];
 	epp_summary_totals totals;

@@ -8,12 +8,12 @@
 
 static unsigned octave_of(uint64_t value)
 {
-	return value < SPREAD_BUCKETS ? 0 : 58u - (unsigned)__builtin_clzll(value);
+	return value < HISTOGRAM_BUCKETS ? 0 : 58u - (unsigned)__builtin_clzll(value);
 }
 
 static unsigned bucket_of(uint64_t value, unsigned octave)
 {
-	return (unsigned)(octave ? value >> (octave - 1) : value) & (SPREAD_BUCKETS - 1);
+	return (unsigned)(octave ? value >> (octave - 1) : value) & (HISTOGRAM_BUCKETS - 1);
 }
 
 bool histogram_add(struct epp_histogram *histogram, int64_t value)
@@ -22,7 +22,7 @@ bool histogram_add(struct epp_histogram *histogram, int64_t value)
 		value = 0;
 	unsigned octave = octave_of((uint64_t)value);
 	if (!histogram->octaves[octave]) {
-		histogram->octaves[octave] = calloc(SPREAD_BUCKETS, sizeof *histogram->octaves[octave]);
+		histogram->octaves[octave] = calloc(HISTOGRAM_BUCKETS, sizeof *histogram->octaves[octave]);
 		if (!histogram->octaves[octave])
 			return false;
 	}
@@ -46,7 +46,7 @@ static int64_t bucket_value(unsigned octave, unsigned bucket)
 	if (!octave)
 		return bucket;
 	uint64_t width = UINT64_C(1) << (octave - 1);
-	return (int64_t)((SPREAD_BUCKETS + bucket) * width + width / 2);
+	return (int64_t)((HISTOGRAM_BUCKETS + bucket) * width + width / 2);
 }
 
 int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double part)
@@ -55,8 +55,8 @@ int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double par
 
 	if (!histogram->count)
 		return 0;
-	for (unsigned octave = 0; octave < SPREAD_OCTAVES; octave++) {
-		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < SPREAD_BUCKETS; bucket++) {
+	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
+		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < HISTOGRAM_BUCKETS; bucket++) {
 			seen += histogram->octaves[octave][bucket];
 			if (seen < wanted || !seen)
 				continue;
@@ -70,12 +70,13 @@ int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double par
 
 int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count)
 {
-	for (; *cursor < SPREAD_OCTAVES * SPREAD_BUCKETS; ++*cursor) {
-		unsigned octave = (unsigned)(*cursor / SPREAD_BUCKETS), bucket = (unsigned)(*cursor % SPREAD_BUCKETS);
+	for (; *cursor < HISTOGRAM_OCTAVES * HISTOGRAM_BUCKETS; ++*cursor) {
+		unsigned octave = (unsigned)(*cursor / HISTOGRAM_BUCKETS),
+			 bucket = (unsigned)(*cursor % HISTOGRAM_BUCKETS);
 		if (!histogram->octaves[octave] || !histogram->octaves[octave][bucket])
 			continue;
 		uint64_t width = UINT64_C(1) << (octave ? octave - 1 : 0);
-		uint64_t first = octave ? (SPREAD_BUCKETS + bucket) * width : bucket;
+		uint64_t first = octave ? (HISTOGRAM_BUCKETS + bucket) * width : bucket;
 		*from = (int64_t)first;
 		*to = first + width < INT64_MAX ? (int64_t)(first + width) : INT64_MAX;
 		*count = histogram->octaves[octave][bucket];
@@ -87,7 +88,7 @@ int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *
 
 void histogram_deinit(struct epp_histogram *histogram)
 {
-	for (unsigned octave = 0; octave < SPREAD_OCTAVES; octave++)
+	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++)
 		free(histogram->octaves[octave]);
 	memset(histogram, 0, sizeof *histogram);
 }

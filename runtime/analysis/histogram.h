@@ -9,13 +9,13 @@
 #include "epprof/summary.h"
 
 /* Number of buckets of each octave (from one power of two to the next); an octave is allocated with its first value. */
-#define SPREAD_BUCKETS 64u
-#define SPREAD_OCTAVES 59u
+#define HISTOGRAM_BUCKETS 64u
+#define HISTOGRAM_OCTAVES 59u
 
 struct epp_histogram {
 	uint64_t count;
 	int64_t least, largest;
-	uint64_t *octaves[SPREAD_OCTAVES];
+	uint64_t *octaves[HISTOGRAM_OCTAVES];
 };
 
 /* Negative values count as 0.  False: no memory. */

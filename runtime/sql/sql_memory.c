@@ -20,8 +20,8 @@ static epp_status *keep(struct sql_memory *memory, const epp_event *event)
 {
 	if (memory->count == memory->room) {
 		size_t room = memory->room + memory->room / 2 + 4096;
-		struct sql_event *larger = reallocarray(memory->events, room, sizeof *larger);
-		if (!larger || room > UINT32_MAX)
+		struct sql_event *larger = room > UINT32_MAX ? NULL : reallocarray(memory->events, room, sizeof *larger);
+		if (!larger)
 			return epp_status_no_memory();
 		memory->events = larger;
 		memory->room = room;

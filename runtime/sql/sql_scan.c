@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "containers/array.h"
 
 #define MARK_EVENTS 4096u
 /* The interrupt flag is checked once per this many events. */
@@ -22,14 +23,8 @@ static epp_status *check_interrupt(const struct epp_sql *sql)
 
 static epp_status *add_mark(struct sql_marks *marks, int64_t start_ns, int64_t number)
 {
-	if (marks->count == marks->room) {
-		size_t room = marks->room ? marks->room * 2 : 256;
-		struct sql_mark *larger = reallocarray(marks->marks, room, sizeof *larger);
-		if (!larger)
-			return epp_status_no_memory();
-		marks->marks = larger;
-		marks->room = room;
-	}
+	if (!array_reserve(&marks->marks, &marks->room, marks->count + 1, sizeof *marks->marks))
+		return epp_status_no_memory();
 	marks->marks[marks->count++] = (struct sql_mark){ start_ns, number };
 	return NULL;
 }

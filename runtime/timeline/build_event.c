@@ -110,10 +110,10 @@ static epp_status *mark_referred(struct epp_timeline *timeline, struct line *lin
 	uint32_t number = references_find(references, &line->own_lookup, line->source, event->id);
 	struct referenced_event *noted;
 
-	if (number == REFERRED_NONE)
+	if (number == REFERENCES_NONE)
 		return NULL;
-	event->flags |= (references_so(references, number, event->id, REFERRED_AS_PARENT) ? EPP_FLAG_REFERRED : 0) |
-	                (references_so(references, number, event->id, REFERRED_BY_FLOW) ? EPP_FLAG_FLOW : 0);
+	event->flags |= (references_so(references, number, event->id, REFERENCES_AS_PARENT) ? EPP_FLAG_REFERRED : 0) |
+	                (references_so(references, number, event->id, REFERENCES_BY_FLOW) ? EPP_FLAG_FLOW : 0);
 	if (!references->has_table)
 		return NULL;
 	EPP_TRY(references_note(references, number, &noted));

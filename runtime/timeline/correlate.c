@@ -146,7 +146,7 @@ static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, ep
 	if (at && waits[at - 1].end_ns > event->launch_ns)
 		event->launch_ns = waits[at - 1].end_ns;
 
-	if (own != REFERRED_NONE)
+	if (own != REFERENCES_NONE)
 		EPP_TRY(references_at(references, own, &itself));
 	if (!itself)
 		return NULL;
@@ -173,7 +173,7 @@ epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line,
 	EPP_TRY(waits_of(timeline, &none, parent, &waits, &count));
 	if (count && waits[count - 1].end_ns >= parent->end_ns)
 		*end_ns = waits[count - 1].end_ns;
-	if (own != REFERRED_NONE) {
+	if (own != REFERENCES_NONE) {
 		struct referenced_event *event;
 		EPP_TRY(references_at(references, own, &event));
 		is_known = event != NULL;
@@ -247,12 +247,12 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, epp_event *event, bool *joined)
 {
 	struct references *references = &timeline->references;
-	uint32_t number = REFERRED_NONE;
+	uint32_t number = REFERENCES_NONE;
 
 	*joined = false;
 	if (event->parent && references->has_table)
 		number = references_find(references, &line->parent_lookup, line->source, event->parent);
-	if (number == REFERRED_NONE)
+	if (number == REFERENCES_NONE)
 		return NULL;
 	epp_status *status = join_to(timeline, line, event, number, joined);
 	/* The scan pass counted this reference. */

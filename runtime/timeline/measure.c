@@ -104,7 +104,7 @@ static epp_status *note_session(struct epp_timeline *host, struct host_runs *run
 	if (is_session && end_ns > line->session_end_ns)
 		line->session_end_ns = end_ns;
 	uint32_t number = references_find(&host->references, &line->own_lookup, line->source, event->id);
-	if (number == REFERRED_NONE)
+	if (number == REFERENCES_NONE)
 		return NULL;
 	EPP_TRY(references_at(&host->references, number, &noted));
 	if (noted)
@@ -144,7 +144,7 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
 	struct placed placed;
 	int64_t wait_end_ns;
 
-	if (number == REFERRED_NONE)
+	if (number == REFERENCES_NONE)
 		return NULL;
 	EPP_TRY(references_at(&host->references, number, &found));
 	if (!found || found->start_ns == INT64_MIN || lines_of_key(&host->lines, found->line)->is_device)

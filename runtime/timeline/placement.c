@@ -33,11 +33,11 @@ static struct referenced_event *find_parent(struct epp_timeline *timeline, struc
 {
 	struct referenced_event *event;
 
-	*number = REFERRED_NONE;
+	*number = REFERENCES_NONE;
 	if (!parent || !timeline->references.has_table)
 		return NULL;
 	*number = references_find(&timeline->references, &line->parent_lookup, line->source, parent);
-	if (*number == REFERRED_NONE || !succeeded(timeline, references_at(&timeline->references, *number, &event)))
+	if (*number == REFERENCES_NONE || !succeeded(timeline, references_at(&timeline->references, *number, &event)))
 		return NULL;
 	return event && event->start_ns != INT64_MIN ? event : NULL;
 }
@@ -179,7 +179,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
                     uint64_t parent_id, bool take, struct placed *placed)
 {
 	bool needs_parent = place_depends(timeline, line);
-	uint32_t number = REFERRED_NONE;
+	uint32_t number = REFERENCES_NONE;
 	struct referenced_event *parent = NULL;
 
 	*placed = (struct placed){ 0 };

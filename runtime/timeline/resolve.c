@@ -16,7 +16,7 @@ static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, ui
 	uint32_t number = references_find(&timeline->references, &line->own_lookup, line->source, id);
 
 	*entry = NULL;
-	return number == REFERRED_NONE ? NULL : references_note(&timeline->references, number, entry);
+	return number == REFERENCES_NONE ? NULL : references_note(&timeline->references, number, entry);
 }
 
 static void note(struct referenced_event *entry, const struct line *line, unsigned category, int64_t start_ns,
@@ -107,7 +107,7 @@ static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, 
 	uint32_t seen = 0, source = references_page_ids(page, &id);
 
 	EPP_TRY(references_at(&timeline->references, references_number((uint32_t)index, 0), &events));
-	for (uint32_t i = 0; i < REFERRED_PAGE_IDS; i++, id++) {
+	for (uint32_t i = 0; i < REFERENCES_PAGE_IDS; i++, id++) {
 		if (!(page->bits[i / 64] >> i % 64 & 1))
 			continue;
 		if (!events || events[seen].start_ns == INT64_MIN) {

@@ -113,7 +113,7 @@ static epp_status *scan_pass_complete(struct epp_timeline *timeline, const struc
 	if (!parent)
 		return NULL;
 	timeline->parents = true;
-	return references_add(&timeline->references, decoded->block->source, parent, REFERRED_AS_PARENT);
+	return references_add(&timeline->references, decoded->block->source, parent, REFERENCES_AS_PARENT);
 }
 
 static epp_status *scan_pass_end(struct epp_timeline *timeline, const struct decoded *decoded, uint32_t index,
@@ -137,8 +137,8 @@ static epp_status *scan_pass_flow(struct epp_timeline *timeline, const struct sc
 	if (!array_reserve(&timeline->flows, &timeline->flows_room, timeline->flows_count + 1, sizeof(*timeline->flows)))
 		return epp_status_no_memory();
 	timeline->flows[timeline->flows_count++] = *flow;
-	EPP_TRY(references_add(&timeline->references, flow->source, flow->to, REFERRED_BY_FLOW));
-	return references_add(&timeline->references, flow->source, flow->from, REFERRED_BY_FLOW);
+	EPP_TRY(references_add(&timeline->references, flow->source, flow->to, REFERENCES_BY_FLOW));
+	return references_add(&timeline->references, flow->source, flow->from, REFERENCES_BY_FLOW);
 }
 
 /* A flow that names a parent instead of drawing an arrow. */
@@ -148,7 +148,7 @@ static epp_status *scan_pass_parent(struct epp_timeline *timeline, const struct 
 		return NULL;
 	timeline->parents = true;
 	EPP_TRY(parents_add(&timeline->parents_apart, flow->source, flow->to, flow->from));
-	return references_add(&timeline->references, flow->source, flow->from, REFERRED_AS_PARENT);
+	return references_add(&timeline->references, flow->source, flow->from, REFERENCES_AS_PARENT);
 }
 
 static int compare_from(const void *a, const void *b)
@@ -167,7 +167,7 @@ static void number_flows(struct epp_timeline *timeline)
 		struct scan_pass_flow *flow = &timeline->flows[i];
 		uint32_t from = references_find(&timeline->references, &from_lookup, flow->source, flow->from);
 		uint32_t to = references_find(&timeline->references, &to_lookup, flow->source, flow->to);
-		if (from != REFERRED_NONE && to != REFERRED_NONE)
+		if (from != REFERENCES_NONE && to != REFERENCES_NONE)
 			timeline->flows[count++] = (struct scan_pass_flow){ from, to, flow->source };
 	}
 	timeline->flows_count = count;

@@ -47,7 +47,7 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 	merge_init(&made->merge);
 	spill_init(&made->spill);
 	made->spill.bytes_most = spill_bytes_most;
-	made->references.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERRED_BYTES_MOST;
+	made->references.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERENCES_BYTES_MOST;
 	epp_status *status = prepare(made, options);
 	if (status) {
 		epp_timeline_release(made);

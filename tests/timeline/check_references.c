@@ -24,13 +24,13 @@ START_TEST(dense)
 
 	for (uint64_t i = 0; i < 200000; i++)
 		if (i % 3 == 0 || i % 70000 < 600)
-			check_ok(references_add(&set, 0, FIRST + i, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST, REFERRED_AS_PARENT)); /* twice */
+			check_ok(references_add(&set, 0, FIRST + i, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST, REFERENCES_AS_PARENT)); /* twice */
 	numbers = references_seal(&set, true);
 	for (uint64_t i = 0; i < 200000; i++) {
 		bool in = i % 3 == 0 || i % 70000 < 600;
 		uint32_t number = references_find(&set, &lookup, 0, FIRST + i);
-		if (in ? number >= numbers || (i && number <= last) : number != REFERRED_NONE)
+		if (in ? number >= numbers || (i && number <= last) : number != REFERENCES_NONE)
 			ck_abort_msg("id %llu has number %u", (unsigned long long)i, number);
 		last = in ? number : last;
 	}
@@ -49,20 +49,20 @@ START_TEST(sparse_and_sources)
 	uint64_t id = 1;
 	for (unsigned i = 0; i < 20000; i++) {
 		id = id * 6364136223846793005u + 1442695040888963407u;
-		check_ok(references_add(&set, i % 2, id, REFERRED_AS_PARENT));
+		check_ok(references_add(&set, i % 2, id, REFERENCES_AS_PARENT));
 	}
-	check_ok(references_add(&set, 0, 0, REFERRED_AS_PARENT)); /* no id */
+	check_ok(references_add(&set, 0, 0, REFERENCES_AS_PARENT)); /* no id */
 	references_seal(&set, false);
 	ck_assert(!set.has_table);
 	id = 1;
 	for (unsigned i = 0; i < 20000; i++) {
 		id = id * 6364136223846793005u + 1442695040888963407u;
-		if (references_find(&set, &lookup, i % 2, id) == REFERRED_NONE ||
-		    references_find(&set, &lookup, 1 - i % 2, id) != REFERRED_NONE ||
-		    references_find(&set, &lookup, i % 2, id + 1) != REFERRED_NONE)
+		if (references_find(&set, &lookup, i % 2, id) == REFERENCES_NONE ||
+		    references_find(&set, &lookup, 1 - i % 2, id) != REFERENCES_NONE ||
+		    references_find(&set, &lookup, i % 2, id + 1) != REFERENCES_NONE)
 			ck_abort_msg("id %u", i);
 	}
-	ck_assert_uint_eq(references_find(&set, &lookup, 0, 0), REFERRED_NONE);
+	ck_assert_uint_eq(references_find(&set, &lookup, 0, 0), REFERENCES_NONE);
 	references_deinit(&set);
 }
 END_TEST
@@ -73,11 +73,11 @@ START_TEST(every_source_has_its_own)
 	struct references set = { 0 };
 
 	for (uint32_t source = 0; source < UINT16_MAX; source++)
-		check_ok(references_add(&set, source, FIRST + source % 700, REFERRED_AS_PARENT));
+		check_ok(references_add(&set, source, FIRST + source % 700, REFERENCES_AS_PARENT));
 	uint32_t numbers = references_seal(&set, false);
 	for (uint32_t source = 0; source < UINT16_MAX; source++)
 		if (references_find(&set, &lookup, source, FIRST + source % 700) >= numbers ||
-		    references_find(&set, &lookup, source, FIRST + (source + 1) % 700) != REFERRED_NONE)
+		    references_find(&set, &lookup, source, FIRST + (source + 1) % 700) != REFERENCES_NONE)
 			ck_abort_msg("source %u", source);
 	references_deinit(&set);
 }
@@ -86,13 +86,13 @@ END_TEST
 /* What is noted goes when all records that name ids of its page were seen, and does not come back. */
 START_TEST(what_is_noted_goes_again)
 {
-	struct references set = { .bytes_most = REFERRED_BYTES_MOST };
+	struct references set = { .bytes_most = REFERENCES_BYTES_MOST };
 	struct referenced_event *event, *other;
 
-	check_ok(references_add(&set, 0, FIRST, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST + 1, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST + 5000, REFERRED_BY_FLOW));
+	check_ok(references_add(&set, 0, FIRST, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 1, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 5000, REFERENCES_BY_FLOW));
 	references_seal(&set, true);
 	uint32_t one = references_find(&set, &lookup, 0, FIRST), two = references_find(&set, &lookup, 0, FIRST + 1);
 	uint32_t kept = references_find(&set, &lookup, 0, FIRST + 5000);
@@ -135,18 +135,18 @@ START_TEST(how_each_is_named)
 		{ FIRST + 64, true, true },
 		{ FIRST + 6000, true, false } /* a page without flows */
 	};
-	check_ok(references_add(&set, 0, FIRST, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST + 2, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST + 1, REFERRED_BY_FLOW));
-	check_ok(references_add(&set, 0, FIRST + 2, REFERRED_BY_FLOW));
-	check_ok(references_add(&set, 0, FIRST + 64, REFERRED_BY_FLOW));
-	check_ok(references_add(&set, 0, FIRST + 64, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST + 6000, REFERRED_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 2, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 1, REFERENCES_BY_FLOW));
+	check_ok(references_add(&set, 0, FIRST + 2, REFERENCES_BY_FLOW));
+	check_ok(references_add(&set, 0, FIRST + 64, REFERENCES_BY_FLOW));
+	check_ok(references_add(&set, 0, FIRST + 64, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 6000, REFERENCES_AS_PARENT));
 	references_seal(&set, true);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
 		uint32_t number = references_find(&set, &lookup, 0, ids[i].id);
-		ck_assert_int_eq(references_so(&set, number, ids[i].id, REFERRED_AS_PARENT), ids[i].parent);
-		ck_assert_int_eq(references_so(&set, number, ids[i].id, REFERRED_BY_FLOW), ids[i].flow);
+		ck_assert_int_eq(references_so(&set, number, ids[i].id, REFERENCES_AS_PARENT), ids[i].parent);
+		ck_assert_int_eq(references_so(&set, number, ids[i].id, REFERENCES_BY_FLOW), ids[i].flow);
 	}
 	references_deinit(&set);
 }
@@ -156,7 +156,7 @@ START_TEST(nothing)
 {
 	struct references set = { 0 };
 	ck_assert_uint_eq(references_seal(&set, true), 0);
-	ck_assert_uint_eq(references_find(&set, &lookup, 0, 5), REFERRED_NONE);
+	ck_assert_uint_eq(references_find(&set, &lookup, 0, 5), REFERENCES_NONE);
 	references_deinit(&set);
 }
 END_TEST

@@ -31,7 +31,7 @@ static void check_paged(bool has_used, size_t bytes_most, unsigned steps)
 	memset(expected, 0, sizeof expected);
 	memset(expected_used, 0, sizeof expected_used);
 	for (uint64_t i = 0; i < IDS; i++)
-		check_ok(references_add(&set, 0, FIRST + i + i / 1000 * 1000, REFERRED_AS_PARENT));
+		check_ok(references_add(&set, 0, FIRST + i + i / 1000 * 1000, REFERENCES_AS_PARENT));
 	references_seal(&set, true);
 	for (uint64_t i = 0; i < IDS; i++)
 		numbers[i] = references_find(&set, &lookup, 0, FIRST + i + i / 1000 * 1000);
@@ -51,7 +51,7 @@ static void check_paged(bool has_used, size_t bytes_most, unsigned steps)
 			*used_ns += i;
 			expected_used[i] += i;
 		}
-		ck_assert_uint_le(set.bytes, bytes_most + REFERRED_PAGE_IDS * (sizeof *event + sizeof *used_ns));
+		ck_assert_uint_le(set.bytes, bytes_most + REFERENCES_PAGE_IDS * (sizeof *event + sizeof *used_ns));
 	}
 	ck_assert(set.has_file);
 	for (unsigned i = 0; i < IDS; i++) {
@@ -85,8 +85,8 @@ START_TEST(no_file)
 	struct referenced_event *event;
 
 	setenv("TMPDIR", "/nonexistent", 1);
-	check_ok(references_add(&set, 0, FIRST, REFERRED_AS_PARENT));
-	check_ok(references_add(&set, 0, FIRST + 5000, REFERRED_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST, REFERENCES_AS_PARENT));
+	check_ok(references_add(&set, 0, FIRST + 5000, REFERENCES_AS_PARENT));
 	references_seal(&set, true);
 	check_ok(references_note(&set, references_find(&set, &lookup, 0, FIRST), &event));
 	event->start_ns = 5;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "containers/array.h"
 
 #define BINS 262144
 /* A clock is contradicted if more than one in CONTRADICTS_ONE_IN events is outside all runs, or runs are without
@@ -24,14 +25,8 @@ epp_status *host_runs_add(struct host_runs *runs, int64_t start_ns, int64_t end_
 		runs->count = HOST_RUNS_MOST / 2;
 		runs->every *= 2;
 	}
-	if (runs->count == runs->room) {
-		size_t room = runs->room ? runs->room * 2 : 256;
-		struct host_run *larger = reallocarray(runs->runs, room, sizeof(*larger));
-		if (!larger)
-			return epp_status_no_memory();
-		runs->runs = larger;
-		runs->room = room;
-	}
+	if (!array_reserve(&runs->runs, &runs->room, runs->count + 1, sizeof(*runs->runs)))
+		return epp_status_no_memory();
 	runs->runs[runs->count++] = (struct host_run){ start_ns, end_ns, name };
 	return NULL;
 }

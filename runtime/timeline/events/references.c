@@ -41,25 +41,25 @@ static uint32_t find_page(const struct references *references, uint32_t source, 
 
 static struct references_page *add_page(struct references *references, uint32_t source, uint64_t key)
 {
-	if (references->pages_count >= REFERRED_PAGES_MAX ||
+	if (references->pages_count >= REFERENCES_PAGES_MAX ||
 	    !array_reserve(&references->pages, &references->pages_room, references->pages_count + 1,
 	                   sizeof(*references->pages)) ||
 	    !hash_index_add(&references->index, hash_pair(key, source), (uint32_t)references->pages_count))
 		return NULL;
 	struct references_page *page = &references->pages[references->pages_count++];
-	*page = (struct references_page){ .key = key, .source = source, .slot = REFERRED_NONE };
+	*page = (struct references_page){ .key = key, .source = source, .slot = REFERENCES_NONE };
 	return page;
 }
 
 static bool note_how(struct references_page *page, uint64_t id, enum references_how how)
 {
 	if (!page->how) {
-		if (how == REFERRED_AS_PARENT)
+		if (how == REFERENCES_AS_PARENT)
 			return true;
 		page->how = calloc(2, sizeof(*page->how));
 		if (!page->how)
 			return false;
-		memcpy(page->how[REFERRED_AS_PARENT], page->bits, sizeof(page->bits));
+		memcpy(page->how[REFERENCES_AS_PARENT], page->bits, sizeof(page->bits));
 	}
 	page->how[how][id / 64 % 8] |= 1ull << id % 64;
 	return true;
@@ -67,7 +67,7 @@ static bool note_how(struct references_page *page, uint64_t id, enum references_
 
 epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum references_how how)
 {
-	uint64_t key = id / REFERRED_PAGE_IDS;
+	uint64_t key = id / REFERENCES_PAGE_IDS;
 	struct references_page *page;
 
 	if (!id)
@@ -83,9 +83,9 @@ epp_status *references_add(struct references *references, uint32_t source, uint6
 	if (!note_how(page, id, how))
 		return epp_status_no_memory();
 	page->bits[id / 64 % 8] |= 1ull << id % 64;
-	if (how == REFERRED_BY_FLOW)
-		page->references = REFERRED_FOREVER;
-	else if (page->references != REFERRED_FOREVER)
+	if (how == REFERENCES_BY_FLOW)
+		page->references = REFERENCES_FOREVER;
+	else if (page->references != REFERENCES_FOREVER)
 		page->references++;
 	return NULL;
 }
@@ -115,10 +115,10 @@ uint32_t references_number_of(const struct references *references, uint32_t page
 uint32_t references_find_far(const struct references *references, struct references_lookup *last, uint32_t source,
                              uint64_t id)
 {
-	uint64_t key = id / REFERRED_PAGE_IDS;
+	uint64_t key = id / REFERENCES_PAGE_IDS;
 
 	*last = (struct references_lookup){ key, find_page(references, source, key), source };
 	if (!last->page || !(references->pages[last->page - 1].bits[id / 64 % 8] >> id % 64 & 1))
-		return REFERRED_NONE;
+		return REFERENCES_NONE;
 	return references_number_of(references, last->page - 1, id);
 }

@@ -18,26 +18,26 @@
 #include "containers/hash_index.h"
 #include "epprof/status.h"
 
-#define REFERRED_PAGE_IDS 512u
-#define REFERRED_NONE UINT32_MAX
+#define REFERENCES_PAGE_IDS 512u
+#define REFERENCES_NONE UINT32_MAX
 
 /* Value of references_page.references for pages that flows reference: their events are kept, because their ends may
  * be needed at any time. */
-#define REFERRED_FOREVER UINT32_MAX
+#define REFERENCES_FOREVER UINT32_MAX
 
 /* The kind of reference to an id. */
-enum references_how { REFERRED_AS_PARENT, REFERRED_BY_FLOW };
+enum references_how { REFERENCES_AS_PARENT, REFERENCES_BY_FLOW };
 
 struct references_page {
 	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
-	uint64_t (*how)[8]; /* `bits` split by enum references_how; NULL: all are REFERRED_AS_PARENT */
+	uint64_t (*how)[8]; /* `bits` split by enum references_how; NULL: all are REFERENCES_AS_PARENT */
 	/* NULL: none was noted, none is needed any more, or the events are in the file */
 	struct referenced_event *events;
 	uint32_t source;
 	uint32_t references;       /* number of unprocessed records that reference one of its ids */
 	uint16_t before[8];        /* number of ids in the words before each word, once sealed */
-	uint32_t slot;             /* position in the file, in events; REFERRED_NONE: not in the file */
+	uint32_t slot;             /* position in the file, in events; REFERENCES_NONE: not in the file */
 	uint32_t resident_at : 30; /* index in references->resident */
 	uint32_t is_recent : 1;    /* used since the eviction hand last passed */
 	uint32_t is_changed : 1;   /* differs from the copy in the file */
@@ -53,7 +53,7 @@ struct referenced_event {
 	uint32_t wait : 31;   /* index in timeline->waits of its flows, plus 1; 0: none */
 };
 
-_Static_assert(sizeof(struct referenced_event) == 32, "referred_event");
+_Static_assert(sizeof(struct referenced_event) == 32, "referenced_event");
 
 struct references {
 	struct references_page *pages;
@@ -72,13 +72,13 @@ struct references {
 };
 
 /* Enough for 32768 events; it is rare that more are referenced at a time. */
-#define REFERRED_BYTES_MOST ((size_t)1 << 20)
+#define REFERENCES_BYTES_MOST ((size_t)1 << 20)
 
 /* A number consists of the page's index and the id's index in the page. */
-#define REFERRED_PAGES_MAX (UINT32_MAX / REFERRED_PAGE_IDS)
+#define REFERENCES_PAGES_MAX (UINT32_MAX / REFERENCES_PAGE_IDS)
 static inline uint32_t references_number(uint32_t page, uint32_t place)
 {
-	return page * REFERRED_PAGE_IDS + place;
+	return page * REFERENCES_PAGE_IDS + place;
 }
 
 void references_deinit(struct references *references);
@@ -94,8 +94,8 @@ uint32_t references_seal(struct references *references, bool table);
 /* Returns true if the id is referenced in this way; `number` is the id's number. */
 static inline bool references_so(const struct references *references, uint32_t number, uint64_t id, enum references_how how)
 {
-	const struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
-	return page->how ? page->how[how][id / 64 % 8] >> id % 64 & 1 : how == REFERRED_AS_PARENT;
+	const struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
+	return page->how ? page->how[how][id / 64 % 8] >> id % 64 & 1 : how == REFERENCES_AS_PARENT;
 }
 
 /* Finds an event by its number; NULL: not noted.  Valid until the next call for another number.  Errors:
@@ -115,23 +115,23 @@ epp_status *references_note_far(struct references *references, uint32_t number, 
 
 static inline epp_status *references_at(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	if (__builtin_expect(!page->events, 0))
 		return references_at_far(references, number, event);
 	page->is_recent = true;
-	*event = &page->events[number % REFERRED_PAGE_IDS];
+	*event = &page->events[number % REFERENCES_PAGE_IDS];
 	return NULL;
 }
 
 static inline epp_status *references_note(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	if (__builtin_expect(!page->events, 0))
 		return references_note_far(references, number, event);
 	page->is_recent = page->is_changed = true;
-	*event = &page->events[number % REFERRED_PAGE_IDS];
+	*event = &page->events[number % REFERENCES_PAGE_IDS];
 	return NULL;
 }
 
@@ -149,23 +149,23 @@ uint32_t references_number_of(const struct references *references, uint32_t page
 uint32_t references_find_far(const struct references *references, struct references_lookup *last, uint32_t source,
                              uint64_t id);
 
-/* Returns the source of a page's ids; *first is the first of its REFERRED_PAGE_IDS ids. */
+/* Returns the source of a page's ids; *first is the first of its REFERENCES_PAGE_IDS ids. */
 static inline uint32_t references_page_ids(const struct references_page *page, uint64_t *first)
 {
-	*first = page->key * REFERRED_PAGE_IDS;
+	*first = page->key * REFERENCES_PAGE_IDS;
 	return page->source;
 }
 
-/* Returns the number of a referenced id, else REFERRED_NONE.  `*last` is the caller's cache, with key UINT64_MAX at
+/* Returns the number of a referenced id, else REFERENCES_NONE.  `*last` is the caller's cache, with key UINT64_MAX at
  * first: an id in the page of the previous one costs only a bit test.  Requires references_seal. */
 static inline uint32_t references_find(const struct references *references, struct references_lookup *last,
                                        uint32_t source, uint64_t id)
 {
-	if (last->key == id / REFERRED_PAGE_IDS && last->source == source) {
+	if (last->key == id / REFERENCES_PAGE_IDS && last->source == source) {
 		if (!last->page)
-			return REFERRED_NONE;
+			return REFERENCES_NONE;
 		uint64_t word = references->pages[last->page - 1].bits[id / 64 % 8];
-		return word >> id % 64 & 1 ? references_number_of(references, last->page - 1, id) : REFERRED_NONE;
+		return word >> id % 64 & 1 ? references_number_of(references, last->page - 1, id) : REFERENCES_NONE;
 	}
 	return references_find_far(references, last, source, id);
 }

@@ -52,7 +52,7 @@ static epp_status *put_away(struct references *references, struct references_pag
 	if (!references->has_file)
 		EPP_TRY(temp_file_open(&references->file));
 	references->has_file = true;
-	if (page->slot == REFERRED_NONE) {
+	if (page->slot == REFERENCES_NONE) {
 		page->slot = references->file_events;
 		references->file_events += ids_in(page);
 		page->is_changed = true;
@@ -93,7 +93,7 @@ static epp_status *come(struct references *references, struct references_page *p
 	struct referenced_event *events = malloc(bytes);
 	if (!events)
 		return epp_status_no_memory();
-	if (page->slot != REFERRED_NONE) {
+	if (page->slot != REFERENCES_NONE) {
 		epp_status *status = temp_file_read(references->file, page->slot * event_bytes(references), events, bytes);
 		if (status) {
 			free(events);
@@ -119,10 +119,10 @@ static epp_status *come(struct references *references, struct references_page *p
 
 epp_status *references_at_far(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	*event = NULL;
-	if (!page->references || page->slot == REFERRED_NONE)
+	if (!page->references || page->slot == REFERENCES_NONE)
 		return NULL;
 	EPP_TRY(come(references, page));
 	return references_at(references, number, event);
@@ -130,7 +130,7 @@ epp_status *references_at_far(struct references *references, uint32_t number, st
 
 epp_status *references_note_far(struct references *references, uint32_t number, struct referenced_event **event)
 {
-	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	*event = NULL;
 	if (!page->references)
@@ -141,21 +141,21 @@ epp_status *references_note_far(struct references *references, uint32_t number, 
 
 epp_status *references_used(struct references *references, uint32_t number, int64_t **used_ns)
 {
-	const struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	const struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 	struct referenced_event *event;
 
 	*used_ns = NULL;
 	EPP_TRY(references_note(references, number, &event));
 	if (event)
-		*used_ns = (int64_t *)(void *)(page->events + ids_in(page)) + number % REFERRED_PAGE_IDS;
+		*used_ns = (int64_t *)(void *)(page->events + ids_in(page)) + number % REFERENCES_PAGE_IDS;
 	return NULL;
 }
 
 void references_done(struct references *references, uint32_t number)
 {
-	struct references_page *page = &references->pages[number / REFERRED_PAGE_IDS];
+	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
-	if (page->references == REFERRED_FOREVER || (page->references && --page->references))
+	if (page->references == REFERENCES_FOREVER || (page->references && --page->references))
 		return;
 	if (page->events)
 		leave(references, page);
